@@ -20,6 +20,7 @@ let answers: (() => AsyncIterable<string>)[] = [];
 const server = Bun.serve({
   port: 0,
   idleTimeout: 0,
+  maxRequestBodySize: 1024 * MB,
   async fetch() {
     const answer = answers.shift() ?? text("done");
     const parts = answer();
@@ -39,6 +40,43 @@ function text(content: string): () => AsyncIterable<string> {
   return async function* () {
     yield sse({ content });
     yield `${sse({}, "stop")}data: [DONE]\n\n`;
+  };
+}
+
+function words(piece: string, megabytes: number): () => AsyncIterable<string> {
+  return async function* () {
+    for (let sent = 0; sent < megabytes * MB; sent += piece.length) yield sse({ content: piece });
+    yield `${sse({}, "stop")}data: [DONE]\n\n`;
+  };
+}
+
+const typed = (type: string, fields: object) => `data: ${JSON.stringify({ type, ...fields })}\n\n`;
+
+/** The closing events repeat the whole text three times. */
+function responsesWords(piece: string, megabytes: number): () => AsyncIterable<string> {
+  return async function* () {
+    const at = { output_index: 0, item_id: "m" };
+    const item = { type: "message", id: "m", role: "assistant" };
+    yield typed("response.output_item.added", { output_index: 0, item: { ...item, content: [] } });
+    let sent = 0;
+    for (; sent < megabytes * MB; sent += piece.length)
+      yield typed("response.output_text.delta", { ...at, delta: piece });
+    const text = piece.repeat(sent / piece.length);
+    const whole = { ...item, content: [{ type: "output_text", text, annotations: [] }] };
+    yield typed("response.output_text.done", { ...at, text });
+    yield typed("response.output_item.done", { output_index: 0, item: whole });
+    yield typed("response.completed", { response: { status: "completed", output: [whole] } });
+  };
+}
+
+function anthropicWords(piece: string, megabytes: number): () => AsyncIterable<string> {
+  return async function* () {
+    const delta = { type: "text_delta", text: piece };
+    yield typed("content_block_start", { index: 0, content_block: { type: "text", text: "" } });
+    for (let sent = 0; sent < megabytes * MB; sent += piece.length)
+      yield typed("content_block_delta", { index: 0, delta });
+    yield typed("message_delta", { delta: { stop_reason: "end_turn" } });
+    yield typed("message_stop", {});
   };
 }
 
@@ -82,8 +120,9 @@ async function run(args: readonly string[], bytesPerSecond = Infinity): Promise<
     const ahead = (bytes / bytesPerSecond) * 1000 - (performance.now() - started);
     if (ahead > 0) await Bun.sleep(ahead);
   }
-  await child.exited;
+  const code = await child.exited;
   clearInterval(timer);
+  if (code !== 0) throw new Error(`buddy exec ${args.join(" ")} ended with ${code}`);
   return { mb: peak, bytes };
 }
 
@@ -100,21 +139,19 @@ const PARTS: Record<string, (idle: number) => Promise<void>> = {
   },
   async stream(idle) {
     const size = 32;
-    const chunk = `${"word ".repeat(200)}\n`;
-    answers = [
-      async function* () {
-        for (let sent = 0; sent < size * MB; sent += chunk.length) yield sse({ content: chunk });
-        yield `${sse({}, "stop")}data: [DONE]\n\n`;
-      },
-    ];
+    const line = `${"word ".repeat(200)}\n`;
+    answers = [words(line, size)];
     row(`an answer of ${size} MB`, await run(["x"]), idle, `≤ ${3 * size}`);
-    answers = [
-      async function* () {
-        for (let sent = 0; sent < size * MB; sent += chunk.length) yield sse({ content: chunk });
-        yield `${sse({}, "stop")}data: [DONE]\n\n`;
-      },
-    ];
+    answers = [words(line, size)];
     row(`the same with --json`, await run(["--json", "x"]), idle, `≤ ${3 * size}`);
+    answers = [words(line, size)];
+    row(`the same with --json, reader at 8 MB/s`, await run(["--json", "x"], 8 * MB), idle, `≤ ${3 * size}`);
+    answers = [responsesWords(line, size)];
+    row("the same over Responses", await run(["--model", "responses", "x"]), idle, `≤ ${3 * size}`);
+    answers = [anthropicWords(line, size)];
+    row("the same over Anthropic Messages", await run(["--model", "anthropic", "x"]), idle, `≤ ${3 * size}`);
+    answers = [words("word ", 6)];
+    row(`an answer of 6 MB in tokens of 5 characters`, await run(["x"]), idle, "≤ 60");
   },
   async event(idle) {
     answers = [text("x".repeat(32 * MB))];
@@ -125,16 +162,17 @@ const PARTS: Record<string, (idle: number) => Promise<void>> = {
     await run(["first"]);
     for (let at = 1; at < 40; at++) await run(["--resume", "last", "next"]);
     answers = [text("done")];
-    row("a session of 200 MB resumed", await run(["--resume", "last", "more"]), idle);
+    row("a session of 200 MB resumed", await run(["--resume", "last", "more"]), idle, "≤ 300");
   },
 };
 
 mkdirSync(join(dir, "cwd"));
 mkdirSync(join(dir, "home/.config/buddy"), { recursive: true });
-writeFileSync(
-  join(dir, "home/.config/buddy/buddy.toml"),
-  `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "http://127.0.0.1:${server.port}/v1"\napi = "completions"\nmodel = "gpt-4o"\ncontext_limit = 100000000\n`,
+const models = ["completions", "responses", "anthropic"].map(
+  (api) =>
+    `[models.${api}]\napi_base_url = "http://127.0.0.1:${server.port}/v1"\napi = "${api}"\nmodel = "gpt-4o"\ncontext_limit = 100000000\n`,
 );
+writeFileSync(join(dir, "home/.config/buddy/buddy.toml"), `[agent]\nmodel = "completions"\n${models.join("")}`);
 answers = [text("done")];
 const idle = (await run(["x"])).mb;
 figure("an idle run", idle, "MB");

@@ -65,6 +65,30 @@ const TEMPLATES: Bun.BunPlugin = {
   },
 };
 
+/** src/model/catalog-text.ts says why. */
+const CATALOG: Bun.BunPlugin = {
+  name: "the catalog by letters",
+  setup(build) {
+    build.onLoad({ filter: /[/\\]src[/\\]model[/\\]catalog-text\.ts$/ }, async () => {
+      const parts = catalogParts(await Bun.file(join(ROOT, "templates/models.toml")).text());
+      const functions = [...parts].map(([letter, text]) => `${JSON.stringify(letter)}: () => ${JSON.stringify(text)}`);
+      const contents = `const parts = { ${functions.join(", ")} };
+export function rulesFrom(letter) { return Object.hasOwn(parts, letter) ? parts[letter]() : ""; }`;
+      return { contents, loader: "js" };
+    });
+  },
+};
+
+/** Exact rules by the first letter of their names, in small letters; the others under "". */
+export function catalogParts(catalog: string): Map<string, string> {
+  const parts = new Map<string, string>();
+  for (const line of catalog.split("\n")) {
+    const letter = /^ {2}\{ exact = "(.)/.exec(line)?.[1]?.toLowerCase() ?? "";
+    parts.set(letter, `${parts.get(letter) ?? "\n"}${line}\n`);
+  }
+  return parts;
+}
+
 export interface CompileOptions {
   readonly entry?: string;
   /** Where `buddy update` finds releases; a build without it is one from a checkout. */
@@ -115,7 +139,7 @@ export async function compile(
         "process.env.NODE_ENV": '"production"',
         ...(releases !== undefined && { BUDDY_RELEASES: JSON.stringify(releases) }),
       },
-      plugins: [CITTY, TEMPLATES],
+      plugins: [CITTY, TEMPLATES, CATALOG],
     });
     // A failure to make bytecode fails no build.
     if (logs.some(({ message }) => /bytecode/i.test(message))) throw new Error(logs.map(String).join("\n"));

@@ -85,7 +85,7 @@ const FILES: readonly (readonly [string, string])[] = [
   ["~/.config/buddy/auth.json", "sign-ins of buddy login"],
   ["~/.config/buddy/keys", "keys that buddy login and buddy init stored"],
   ["~/.config/buddy/AGENTS.md", "instructions for every session"],
-  ["~/.config/buddy/hosts/NAME.md", "what the model is told about a machine"],
+  ["~/.config/buddy/hosts/NAME.md", "notes for the model about one machine"],
   ["~/.config/buddy/skills, ~/.agents/skills", "skills and runbooks; those of a repository need trust"],
   ["~/.config/buddy/commands/NAME.md", "commands of your own for the REPL"],
   ["~/.config/buddy/mcp-auth.json", "sign-ins at MCP servers"],

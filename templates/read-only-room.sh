@@ -1,7 +1,8 @@
 # buddy: makes a mount namespace in which every file system is read-only, and makes it anew when the mounts change.
 # usage: sh read-only-room.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
-# For one of many machines a shell evaluates it that knows its uid as I and how to `serve`: DIRECTORY OWN. OWN is a private
-# directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are watched once told to `go`.
+# For one of many machines a shell evaluates it that knows its uid as I and how to `open_room` and `serve`: DIRECTORY OWN. OWN is
+# a private directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are watched once told
+# to `go`.
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 LC_ALL=C
 export PATH LC_ALL
@@ -20,6 +21,7 @@ done
 umask 077
 own=${2-}
 if [ -n "$own" ]; then dir=$own; else
+  open_room() { return 1; }
   serve() { return 1; }
   [ -d "$1" ] || mkdir -p "$1" 2>/dev/null
   if [ -L "$1" ] || [ ! -d "$1" ] || [ ! -O "$1" ] || [ ! -w "$1" ]; then none "no private directory for it"; fi
@@ -35,6 +37,7 @@ trap 'exit 0' HUP INT TERM
 
 # Inside: nothing comes in from outside any more, then one mount after the other. What cannot be seen, because something is
 # mounted over it, need not be read-only. /proc and /dev/pts hold no files; where they can be read-only, they are.
+# A program that is given starts right there, with "PID START" of another process that holds the room: entering takes one more.
 inside='
 [ "$2" = private ] || mount -n --make-rprivate / 2>/dev/null
 # All at once, where mount can do that; with an empty fstab, so that one which cannot mounts nothing.
@@ -57,8 +60,15 @@ while [ -n "$left" ]; do
   mount -n -o remount,bind,ro "${one#* }" 2>/dev/null && continue
   case ${one%% *} in proc|devpts|mqueue|autofs) ;; *) echo "left ${one#* }"; exit 1 ;; esac
 done
-echo made
-read -r end
+shift 2
+if [ $# = 0 ]; then echo made; read -r end; exit; fi
+exec 4<&0
+{ exec >&- 3<&- 5<&- 6>&- 8>&- 9>&-; read -r end <&4; } &
+IFS= read -r stat <"/proc/$!/stat" || exit
+start() { start=${20}; }
+start ${stat##*) }
+echo "made $! $start"
+exec "$@" "$! $start" </dev/null >&8 4<&- 8>&-
 '
 # Sets pid, start and mounts; stdin of this script belongs to the room, which ends with it.
 make() {
@@ -79,6 +89,7 @@ make() {
 publish() { printf '%s %s\n' "$pid" "$start" >"$dir/new" && mv -f "$dir/new" "$file"; }
 # What enters must start programs, and they must not be able to write.
 works() {
+  if [ $ready = stands ]; then return; fi
   if serve "$pid $start" "$@"; then ready=stands; return; fi
   "$@" sh -c 'if true >"$1"; then exit 1; fi' sh "$dir/probe" 2>/dev/null
 }
@@ -87,20 +98,26 @@ exec 4<&0 </dev/null
 printf '%s' "$inside" >"$dir/room.sh"
 : >"$dir/fstab"
 
-why= ready=ready kind=root uid=${I:-$(id -u)}
+why= mounts= ready=ready kind=root uid=${I:-$(id -u)}
 path nsenter; nsenter=$found
+# root could mount it writable again, or leave it through another process: both take a capability.
+# Inheritable ones, which some containers start with, come back with the next program: they go, too.
+drop=-sys_admin,-sys_ptrace caps=cap_sys_admin,cap_sys_ptrace
 # unshare itself takes care that nothing comes in, but for old ones.
-as_root() { for how in '-m --propagation private' -m; do if make "$how"; then return; fi; done; return 1; }
+as_root() {
+  for how in '-m --propagation private' -m; do
+    if open_room setpriv --inh-caps $drop --bounding-set $drop || make "$how"; then return; fi
+  done
+  return 1
+}
 # -r: with the mounts alone one would leave a chroot, for files that are not those of this target.
 if [ "$uid" = 0 ] && as_root; then set -- "$nsenter" -m -r -t "$pid"
 else
   kind=user how='-c --keep-caps -m --propagation private'
-  make "$how" || none "${why:-the system does not allow mount namespaces}"
+  open_room setpriv --inh-caps -all --ambient-caps -all || make "$how" ||
+    none "${why:-the system does not allow mount namespaces}"
   set -- "$nsenter" -U -m -r --preserve-credentials -t "$pid"
 fi
-# root could mount it writable again, or leave it through another process: both take a capability.
-# Inheritable ones, which some containers start with, come back with the next program: they go, too.
-drop=-sys_admin,-sys_ptrace caps=cap_sys_admin,cap_sys_ptrace
 if [ "$uid" != 0 ]; then works "$@" || none "it cannot be entered"
 elif works "$@" setpriv --inh-caps $drop --bounding-set $drop; then
   path setpriv; set -- "$@" "$found" --inh-caps $drop --bounding-set $drop
@@ -117,7 +134,11 @@ for word; do
   set -- "$@" "$word"
 done
 say $ready $kind "$file" "$@"
-[ -z "$own" ] || read -r action <"$dir/go"
+if [ -n "$own" ]; then
+  read -r action <"$dir/go"
+  points() { cut -d ' ' -f 1-3 "/proc/$1/mounts" | sort; }
+  if [ -z "$mounts" ] && [ "$(points self)" = "$(points "$pid")" ]; then mounts=$(cat /proc/self/mounts); fi
+fi
 
 # Mounts that appear later are not in the room, and those that go are held by it: it is made anew. findmnt reports a change
 # at once, but not one from before it listens; so there is a look every few seconds, too.

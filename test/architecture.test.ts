@@ -134,6 +134,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/model/adjustments.ts",
     "src/model/error-rows.ts",
     "src/model/explain.ts",
+    "src/model/http/retry.ts",
     "src/model/http/network-errors.ts",
     "src/app/first-model.ts",
     "src/cli/report-error.ts",
@@ -144,6 +145,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/config/create.ts",
   ],
   "while the answer is awaited": [
+    "src/model/http/answer.ts",
     "src/model/list-models.ts",
     "src/session/log.ts",
     "src/session/session-lock.ts",
@@ -159,6 +161,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/targets/open.ts",
     "src/tools/builtin.ts",
   ],
+  "when the window is full": ["src/agent/compact.ts"],
   "where there are several machines": ["src/app/lazy-fleet.ts", "src/agent/fleet/run-on-machines.ts"],
 };
 

@@ -1,4 +1,4 @@
-/** One conversation with a model about one target, as others see it: takes prompts, runs turns, and gives events. */
+/** One conversation with a model about one target, as others see it: takes prompts, runs turns, and emits events. */
 import { BuddyError } from "../lib/errors.ts";
 import type { Message, ModelClient } from "../model/types.ts";
 import { type AgentOptions, Conversation, type Totals } from "./conversation.ts";
@@ -12,10 +12,11 @@ export class Agent {
   #queue: EventQueue | undefined;
 
   constructor(options: AgentOptions) {
-    this.#conversation = new Conversation(options, (event) => {
+    const send = (event: AgentEvent): void => {
       for (const listener of this.#listeners) listener(event);
       this.#queue?.push(event);
-    });
+    };
+    this.#conversation = new Conversation(options, send, (signal) => this.#queue?.room(signal));
   }
 
   get history(): History {
@@ -69,7 +70,7 @@ export class Agent {
     this.#conversation.switchModel(client);
   }
 
-  /** Says so, and tells the model of the other machines with the next request. */
+  /** Says so, and informs the model about the other machines with the next request. */
   targetChanged(): void {
     this.#conversation.targetChanged();
   }
@@ -114,18 +115,21 @@ export class Agent {
 }
 
 /**
- * * Carries events from the work to whoever reads them; live output that is not read in time is joined and, past a
- * bound, counted instead of kept.
+ * Carries events from the work to whoever reads them. Live output that is not read in time is joined and, past a
+ * bound, counted instead of kept; the words of the model wait for room.
  */
 export class EventQueue {
   readonly #events: AgentEvent[] = [];
   #liveBytes = 0;
+  #words = 0;
   #dropped = new Map<string, number>();
   #wake: (() => void) | undefined;
+  #taken: (() => void) | undefined;
   #ended = false;
 
   push(event: AgentEvent): void {
-    if (event.type === "tool_output" && !this.#room(event)) return;
+    if (event.type === "tool_output" && !this.#keeps(event)) return;
+    this.#words += wordsOf(event);
     this.#events.push(event);
     this.#wake?.();
   }
@@ -135,22 +139,36 @@ export class EventQueue {
     this.#wake?.();
   }
 
+  /** Before more of an answer is read; undefined when there is room. */
+  room(signal: AbortSignal): Promise<void> | undefined {
+    if (this.#words < MOST_LIVE || signal.aborted) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const leave = () => resolve();
+    this.#taken = leave;
+    signal.addEventListener("abort", leave);
+    return promise.finally(() => signal.removeEventListener("abort", leave));
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<AgentEvent, void> {
     for (;;) {
       const event = this.#events.shift();
       if (event !== undefined) {
         if (event.type === "tool_output") this.#liveBytes -= event.text.length;
+        this.#words -= wordsOf(event);
+        if (this.#words < MOST_LIVE / 2) this.#taken?.();
         yield this.#withDropped(event);
         continue;
       }
       if (this.#ended) return;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      await promise;
       this.#wake = undefined;
     }
   }
 
   /** True when the event must still be queued. */
-  #room(event: AgentEvent & { type: "tool_output" }): boolean {
+  #keeps(event: AgentEvent & { type: "tool_output" }): boolean {
     if (this.#liveBytes + event.text.length > MOST_LIVE) {
       this.#dropped.set(event.call, (this.#dropped.get(event.call) ?? 0) + event.text.length);
       return false;
@@ -171,6 +189,10 @@ export class EventQueue {
     this.#dropped.delete(event.call);
     return { ...event, text: `${event.text}\n[${dropped} characters not shown live]\n` };
   }
+}
+
+function wordsOf(event: AgentEvent): number {
+  return event.type === "text" || event.type === "reasoning" ? event.delta.length : 0;
 }
 
 const MOST_JOINED = 64 * 1024;

@@ -4,13 +4,13 @@
  */
 import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../policy/approvals.ts";
 import type { Shell, ShellPlace, Target } from "../targets/target.ts";
-import { boundDiff } from "../tools/diff.ts";
 import type { Declared } from "../tools/tool.ts";
 import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "./events.ts";
 import type { PermitCall, PermitParts } from "./permission.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import type { Verdict } from "../policy/verdict.ts";
+import { boundDiff } from "../tools/bound-output.ts";
 
 export async function decide(
   parts: PermitParts,
@@ -31,6 +31,7 @@ export async function decide(
     ...(rules?.label === undefined ? {} : { label: rules.label }),
     ...(rules?.approveMaxMs === undefined ? {} : { approveMaxMs: rules.approveMaxMs }),
     ...what,
+    ...(call.operator === true ? { understated: false, why: "" } : {}),
     ...(what.answer === "typed"
       ? { typed: rules?.named ?? (identity === undefined ? "local" : identity.host || identity.label) }
       : {}),
@@ -113,7 +114,9 @@ export class LookedAt {
     return now.cwd !== this.#seen.cwd || now.user !== this.#seen.user;
   }
 
-  /** A target that does not answer is asked again when the command is sent; until then what is known of it counts. */
+  /**
+   * A target that does not answer is asked again when the command is sent; until then what is known about it counts.
+   */
   async #now(): Promise<ShellPlace> {
     return this.#shell.where().catch(() => ({ cwd: this.#shell.cwd, user: "", typed: "" }));
   }

@@ -22,7 +22,7 @@ export interface HookedCall {
 
 export type Objection = { readonly kind: "deny" | "ask"; readonly reason: string };
 
-/** Hooks hear of a call before it is judged, and again of a command that the operator changed. */
+/** Hooks get a call before it is judged, and again a command that the operator changed. */
 export async function permitWithHooks(
   hooks: CallHooks,
   parts: PermitParts,

@@ -1,10 +1,12 @@
-/** What the record keeps of one call: every decision about it, and what came of it. */
+/** What the record keeps of one call: every decision about it, and its effect. */
 import type { DecidedBy, DecisionEntry, EffectEntry } from "../audit/entry.ts";
 import type { ApprovalRequest, Decision } from "../policy/approvals.ts";
 import type { Target } from "../targets/target.ts";
-import { diffSize } from "../tools/diff.ts";
 import type { Intent, ToolResult } from "../tools/tool.ts";
 import type { Permission } from "./permission.ts";
+import { messageOf } from "../lib/errors.ts";
+import { sha256 } from "../lib/values.ts";
+import { diffSize } from "../tools/bound-output.ts";
 
 /** Where decisions and effects are written down. */
 export interface Recorder {
@@ -100,7 +102,7 @@ export class CallRecord {
       const { kind } = this.#intent;
       const reads = kind === "read" || kind === "fetch";
       const harmless = permission.kind === "result" || permission.unasked !== undefined || reads;
-      return harmless ? undefined : (error as Error).message;
+      return harmless ? undefined : messageOf(error);
     }
   }
 
@@ -188,14 +190,13 @@ function deciderOf(decision: Decision): DecidedBy {
 
 function digestOf(diff: string | undefined): Pick<DecisionEntry, "diff_sha256" | "added" | "removed"> {
   if (diff === undefined || diff === "") return {};
-  return { diff_sha256: new Bun.CryptoHasher("sha256").update(diff).digest("hex"), ...diffSize(diff) };
+  return { diff_sha256: sha256(diff), ...diffSize(diff) };
 }
 
 /** A text of any length leaves its beginning, its length and its digest. */
 function clipped(text: string): string {
   if (text.length <= MOST_ACTION) return text;
-  const digest = new Bun.CryptoHasher("sha256").update(text).digest("hex");
-  return `${text.slice(0, MOST_ACTION)}… (${text.length} characters, sha256 ${digest})`;
+  return `${text.slice(0, MOST_ACTION)}… (${text.length} characters, sha256 ${sha256(text)})`;
 }
 
 const MOST_ACTION = 16_000;

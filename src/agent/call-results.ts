@@ -2,13 +2,14 @@
  * Results of calls: those that no tool gives (cancelled, refused, cut to their budget), and secrets kept out of all
  * of them.
  */
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isTimeout } from "../lib/waiting.ts";
 import { boundText } from "../tools/bound-output.ts";
 import type { ToolResult, Tool } from "../tools/tool.ts";
 import { mapTexts } from "../lib/values.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
-import type { MaskedStream, Privacy } from "../policy/privacy.ts";
+import type { HeldText } from "../lib/redact.ts";
+import type { Privacy } from "../policy/privacy.ts";
 
 /** The operator stopped it, or its time was over. */
 export function cancelled(signal: AbortSignal): ToolResult {
@@ -68,7 +69,7 @@ export function inWords(error: unknown): string {
     if (message.includes("\n")) return `${message}\n${hint}`;
     return `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
   }
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** Without a hint that is for the model: one that names a tool. */
@@ -88,7 +89,7 @@ const CANCEL_GRACE_MS = 5_000;
 export class CallOutput {
   readonly #privacy: Privacy;
   readonly #from: string;
-  readonly #streams = new Map<Stream, MaskedStream>();
+  readonly #streams = new Map<Stream, HeldText>();
   #output: OutputKind = "ordinary";
 
   constructor(privacy: Privacy, from: string) {

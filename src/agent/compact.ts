@@ -2,14 +2,72 @@
 import template from "../../templates/compact-prompt.md" with { type: "text" };
 import { BuddyError } from "../lib/errors.ts";
 import type { Message, ModelClient, Usage } from "../model/types.ts";
-import { estimateTokens } from "../model/usage.ts";
+import { estimateTokens, windowUse, windowWarning } from "../model/usage.ts";
 import { boundText } from "../tools/bound-output.ts";
+import type { Conversation } from "./conversation.ts";
+import { summaryMessage } from "./events.ts";
 import type { History } from "./history.ts";
 
 export interface Compaction {
   readonly summary: string;
   readonly replaced: number;
   readonly usage: Usage;
+}
+
+/** Warns at 80 % of the window, compacts at 90 %, and refuses what cannot fit. */
+export async function makeRoom(conversation: Conversation, signal: AbortSignal): Promise<void> {
+  const used = conversation.contextUsed;
+  const limit = conversation.contextLimit;
+  const { state } = windowUse(used, limit);
+  const warning = windowWarning(used, limit) ?? "";
+  if (state === "warn")
+    return conversation.warnOnce(warning, "At 90 % buddy summarises older turns by itself; /compact does it now.");
+  const count = compactable(conversation.history.messages, limit, "window");
+  if (count === undefined) {
+    if (used > limit) throw nothingToCompact();
+    return conversation.warnOnce(`${warning}, and nothing of it can be compacted`, GUIDANCE);
+  }
+  try {
+    await compact(conversation, count, signal);
+  } catch (error) {
+    // It still fits: the turn continues although the summary does not help.
+    if (!(error instanceof SummaryGrew) || used > limit) throw error;
+    conversation.publish({ type: "warning", message: error.message, hint: GUIDANCE });
+  }
+  if (conversation.contextUsed > limit) throw nothingToCompact();
+}
+
+export async function compact(
+  conversation: Conversation,
+  count: number,
+  signal: AbortSignal,
+  focus = "",
+): Promise<void> {
+  const before = conversation.contextUsed;
+  const { summary, replaced, usage } = await summarise(conversation.history, count, conversation.client, signal, focus);
+  const older = estimateTokens(conversation.history.messages.slice(0, replaced));
+  if (estimateTokens([summaryMessage(summary)]) > older + GROWTH_TOKENS) {
+    conversation.spend(usage);
+    throw new SummaryGrew();
+  }
+  conversation.history.compact(replaced, summary);
+  conversation.clearWarning();
+  conversation.publish({
+    type: "compacted",
+    summary,
+    before_tokens: before,
+    after_tokens: conversation.contextUsed,
+    replaced,
+  });
+  conversation.spend(usage);
+}
+
+class SummaryGrew extends BuddyError {
+  constructor() {
+    super("model", "the summary is longer than what it replaces; the conversation was left as it is", {
+      hint: GUIDANCE,
+    });
+  }
 }
 
 /** What could be replaced: the number of messages from the start, or undefined when there is nothing. */
@@ -55,7 +113,7 @@ export async function summarise(
   });
 }
 
-export function nothingToCompact(): BuddyError {
+function nothingToCompact(): BuddyError {
   return new BuddyError(
     "tool",
     "the conversation is too large for this model and nothing more of it can be compacted",
@@ -68,6 +126,8 @@ export function nothingToCompact(): BuddyError {
 export const GUIDANCE =
   "Start a new session (/new), give less at once (attach a part of the file, ask for a filtered output), or use a model with a larger context (/model, --model).";
 
+/** A summary of a short conversation may be a little longer than what it replaces. */
+const GROWTH_TOKENS = 100;
 /** Share of the window that recent messages may keep. */
 const KEEP = 0.2;
 /** Share of the window that the transcript to summarise may take. */

@@ -1,4 +1,4 @@
-/** What the loop works on: history, counters, the model in use, and the way by which events leave. */
+/** What the loop works on: history, counters, the model in use, and where events go. */
 import { HeldDeltas, type TextFilter } from "../lib/redact.ts";
 import { mapTexts } from "../lib/values.ts";
 import type { Message, ModelClient, ToolDefinition, Usage } from "../model/types.ts";
@@ -16,6 +16,8 @@ export class Conversation {
   readonly options: AgentOptions;
   readonly #held: HeldDeltas<AgentEventBody>;
   readonly #send: (event: AgentEvent) => void;
+  /** Until whoever reads the events has taken most of them. */
+  readonly room: (signal: AbortSignal) => Promise<void> | undefined;
   #client: ModelClient;
   #totals: Totals = { input: 0, output: 0 };
   #turns = 0;
@@ -23,11 +25,12 @@ export class Conversation {
   #warned = false;
   #prefix: RequestPrefix | undefined;
 
-  constructor(options: AgentOptions, send: (event: AgentEvent) => void) {
+  constructor(options: AgentOptions, send: (event: AgentEvent) => void, room: Conversation["room"]) {
     this.options = options;
     this.#held = new HeldDeltas(() => options.hideSecrets?.());
     this.#client = options.client;
     this.#send = send;
+    this.room = room;
   }
 
   get client(): ModelClient {
@@ -57,7 +60,7 @@ export class Conversation {
     this.#warned = false;
   }
 
-  /** Other machines: the model hears of them, and gets the tools for them, again. */
+  /** Other machines: the model learns about them, and gets the tools for them, again. */
   targetChanged(): void {
     this.#prefix = undefined;
     this.introduce();
@@ -172,7 +175,7 @@ export interface AgentOptions {
   session(): string;
   readonly maxIterations: number;
   readonly budget?: Budget | undefined;
-  /** What is known of the target now. */
+  /** What is known about the target now. */
   facts(): TargetFacts;
   /** Before each request: true when the tools are others now. */
   prepareTools?(signal: AbortSignal): Promise<boolean>;

@@ -2,6 +2,8 @@
 import type { LineTime } from "./line-times.ts";
 import type { AssistantMessage, UserMessage } from "../model/types.ts";
 import type { Hop } from "../targets/place.ts";
+import { foldNames } from "../lib/names.ts";
+import { collapseSpaces } from "../lib/text.ts";
 
 /** Version of the public event format (docs/events.md). */
 export const EVENT_VERSION = 1;
@@ -59,8 +61,6 @@ export interface SessionEvent {
   /** The machines by name and by what leads to them, from this one inwards; absent on this machine. */
   readonly places?: readonly StoredPlace[];
   readonly resumed?: boolean;
-  /** Id of the session this one is a copy of. */
-  readonly forked_from?: string;
 }
 
 /** One of several machines is open, or cannot be reached. */
@@ -147,7 +147,7 @@ export interface MachineFinishedEvent {
   /** Machines that have a result by now, and how many there are. */
   readonly done: number;
   readonly of: number;
-  /** Those that are waited for, the longest first; some of them when there are many. */
+  /** Those that are awaited, the longest first; some of them when there are many. */
   readonly waiting: readonly string[];
 }
 
@@ -249,11 +249,18 @@ export interface ProposedChange {
   readonly why?: string;
 }
 
-/** The changes as lines that a shell takes: what is not a command is a comment. */
+/** As lines that a shell takes: what is not a command is a comment. The same change on many machines is one. */
 export function proposedLines(changes: readonly ProposedChange[]): string[] {
-  return changes.flatMap(({ machine, where, label, directory, why, command }) => {
-    const place = `${machine === undefined ? "" : `${machine}, `}${where}${label === undefined ? "" : ` ${label}`}${directory === undefined ? "" : `, in ${directory}`}`;
-    return [`# ${[place, ...(why ? [why.replace(/\s+/g, " ")] : [])].join(": ")}`, ...command.split("\n")];
+  const same = Map.groupBy(changes, ({ machine, where, label, directory, why, command }) =>
+    JSON.stringify([machine === undefined ? where : "", label, directory, why, command]),
+  );
+  return [...same.values()].flatMap((group) => {
+    const [{ machine, where, label, directory, why, command }] = group as [ProposedChange];
+    const machines = group.flatMap((one) => one.machine ?? []);
+    const who =
+      machines.length > 1 ? `${foldNames(machines)} (${machines.length})` : [machine, where].filter(Boolean).join(", ");
+    const place = `${who}${label === undefined ? "" : ` ${label}`}${directory === undefined ? "" : `, in ${directory}`}`;
+    return [`# ${[place, ...(why ? [collapseSpaces(why)] : [])].join(": ")}`, ...command.split("\n")];
   });
 }
 
@@ -307,7 +314,7 @@ export interface CompactedEvent {
   readonly replaced: number;
 }
 
-/** The message that stands in the history for what a `compacted` event replaced; a resumed session makes it again. */
+/** The message in the history that replaces what a `compacted` event removed; a resumed session makes it again. */
 export function summaryMessage(summary: string): UserMessage {
   return {
     role: "user",

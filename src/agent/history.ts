@@ -46,7 +46,7 @@ export class History {
     this.#measuredUpTo = upTo;
   }
 
-  /** Puts a summary in the place of the first `count` messages. */
+  /** Replaces the first `count` messages with a summary. */
   compact(count: number, summary: string): void {
     this.#messages.splice(0, count, summaryMessage(summary));
     this.#measured = 0;

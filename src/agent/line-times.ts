@@ -1,4 +1,4 @@
-/** When the lines of a command's output came: a few points of time, for a recording that plays as it was. */
+/** When the lines of a command's output came: a few points in time, so that a recording plays at the same pace. */
 
 /** How long before the end, in milliseconds, and how many lines had come by then. */
 export type LineTime = readonly [before: number, lines: number];

@@ -1,11 +1,10 @@
 /** The loop: ask the model, run the tools it calls, and again, until it answers. */
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { ModelError } from "../model/errors.ts";
 import type { AssistantMessage, ImagePart, Message, ModelEvent, ModelRequest } from "../model/types.ts";
 import type { Conversation } from "./conversation.ts";
-import { compactable, GUIDANCE, nothingToCompact, summarise } from "./compact.ts";
-import { type AgentEventBody, type DoneEvent, summaryMessage } from "./events.ts";
-import { estimateTokens, windowUse, windowWarning } from "../model/usage.ts";
+import type { AgentEventBody, DoneEvent } from "./events.ts";
+import { windowUse } from "../model/usage.ts";
 import { repairCalls } from "./history.ts";
 import { isTimeout, turnTaker } from "../lib/waiting.ts";
 import { plural } from "../lib/text.ts";
@@ -15,7 +14,7 @@ export interface TurnOptions {
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** The part of the prompt that the operator wrote; what was attached to it may come from anywhere. */
   readonly ownWords?: string;
-  /** Nothing that this turn does may change anything, whoever approves it. */
+  /** Nothing in this turn may change anything, even if someone approves it. */
   readonly readOnly?: boolean;
   /** What the operator typed, where the prompt holds more. */
   readonly shown?: string;
@@ -46,13 +45,7 @@ export async function turn(
   const prompt = privacy.mask(words + more, { from: "prompt" });
   const typed = options.shown ?? (more === "" ? undefined : words);
   const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
-  const state: Progress = {
-    iterations: 0,
-    partial: "",
-    collectAt: COLLECT_CHARS,
-    askedAgain: undefined,
-    compactedForProvider: false,
-  };
+  const state: Progress = { iterations: 0, askedAgain: undefined, compactedForProvider: false };
   const number = conversation.beginTurn();
   conversation.options.calls().beginTurn(options.ownWords ?? words, options.readOnly);
   conversation.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
@@ -65,7 +58,7 @@ export async function turn(
     text = answer.content ?? "";
     status = conversation.options.calls().unapproved.length > 0 ? "approval_needed" : "answered";
   } catch (error) {
-    status = failure(conversation, error, signal, state);
+    status = failure(conversation, error, signal);
   }
   const changes = conversation.options.calls().proposed;
   if (changes.length > 0) conversation.publish({ type: "proposed", changes });
@@ -101,6 +94,7 @@ export async function operatorTurn(
 /** `focus`: what the summary should keep, in the operator's words. */
 export async function compactNow(conversation: Conversation, signal: AbortSignal, focus = ""): Promise<void> {
   try {
+    const { compact, compactable, GUIDANCE } = await import("./compact.ts");
     const count = compactable(conversation.history.messages, conversation.contextLimit, "hand");
     if (count === undefined) {
       throw new BuddyError("tool", "nothing to compact: the conversation is a single exchange", {
@@ -114,15 +108,8 @@ export async function compactNow(conversation: Conversation, signal: AbortSignal
   }
 }
 
-/** By itself the runtime lets an answer of 32 MB grow to five times its size. */
-const COLLECT_CHARS = 4 * 1024 * 1024;
-
 interface Progress {
   iterations: number;
-  /** Text of an answer that is being streamed. */
-  partial: string;
-  /** From this length on, what a long answer left behind on its way is collected. */
-  collectAt: number;
   /** What the model gets after an empty answer. */
   askedAgain: string | undefined;
   compactedForProvider: boolean;
@@ -141,7 +128,8 @@ async function untilAnswer(
     if (state.iterations >= maxIterations) throw new TooManyIterations(maxIterations);
     await withinBudget(conversation, signal);
     await conversation.prepareTools(signal);
-    await makeRoom(conversation, signal);
+    if (windowUse(conversation.contextUsed, conversation.contextLimit).state !== "ok")
+      await (await import("./compact.ts")).makeRoom(conversation, signal);
     state.iterations++;
     const done = await ask(conversation, signal, options, state);
     if (done === "compacted") continue;
@@ -164,7 +152,6 @@ async function untilAnswer(
     }
     conversation.history.add(message);
     conversation.history.measure(done.usage, length + 1);
-    state.partial = "";
     conversation.publish({ type: "message", message });
     conversation.spend(done.usage);
     if (message.toolCalls.length === 0) {
@@ -179,7 +166,7 @@ async function untilAnswer(
       return message;
     }
     state.askedAgain = undefined;
-    // Ids as repaired, arguments as the model wrote them: the model gets to know what is wrong with them.
+    // Ids as repaired, arguments as the model wrote them: the model learns what is wrong with them.
     const wanted = message.toolCalls.map(({ id, name }, index) => ({
       id,
       name,
@@ -215,20 +202,15 @@ async function ask(
     const turn = turnTaker();
     for await (const event of conversation.client.stream(request(conversation, options, state.askedAgain), signal)) {
       await turn();
+      await conversation.room(signal);
       switch (event.type) {
         case "text":
-          state.partial += event.delta;
-          if (state.partial.length > state.collectAt) {
-            state.collectAt = state.partial.length + COLLECT_CHARS;
-            Bun.gc(true);
-          }
           conversation.publish({ type: "text", delta: event.delta });
           break;
         case "reasoning":
           conversation.publish({ type: "reasoning", delta: event.delta });
           break;
         case "discard":
-          state.partial = "";
           conversation.publish({ type: "discard" });
           break;
         case "retry":
@@ -252,6 +234,7 @@ async function ask(
     }
   } catch (error) {
     if (!(error instanceof ModelError) || error.reason !== "context-limit" || state.compactedForProvider) throw error;
+    const { compact, compactable, GUIDANCE } = await import("./compact.ts");
     const count =
       compactable(conversation.history.messages, conversation.contextLimit, "window") ??
       compactable(conversation.history.messages, conversation.contextLimit, "hand");
@@ -279,58 +262,6 @@ function request(conversation: Conversation, options: TurnOptions, askedAgain: s
     session: conversation.options.session(),
     ...(options.outputSchema === undefined ? {} : { outputSchema: options.outputSchema }),
   };
-}
-
-/** Warns at 80 % of the window, compacts at 90 %, and refuses what cannot fit. */
-async function makeRoom(conversation: Conversation, signal: AbortSignal): Promise<void> {
-  const used = conversation.contextUsed;
-  const limit = conversation.contextLimit;
-  const { state } = windowUse(used, limit);
-  if (state === "ok") return;
-  const warning = windowWarning(used, limit) ?? "";
-  if (state === "warn")
-    return conversation.warnOnce(warning, "At 90 % buddy summarises older turns by itself; /compact does it now.");
-  const count = compactable(conversation.history.messages, limit, "window");
-  if (count === undefined) {
-    if (used > limit) throw nothingToCompact();
-    return conversation.warnOnce(`${warning}, and nothing of it can be compacted`, GUIDANCE);
-  }
-  try {
-    await compact(conversation, count, signal);
-  } catch (error) {
-    // It still fits: the turn continues although the summary does not help.
-    if (!(error instanceof SummaryGrew) || used > limit) throw error;
-    conversation.publish({ type: "warning", message: error.message, hint: GUIDANCE });
-  }
-  if (conversation.contextUsed > limit) throw nothingToCompact();
-}
-
-async function compact(conversation: Conversation, count: number, signal: AbortSignal, focus = ""): Promise<void> {
-  const before = conversation.contextUsed;
-  const { summary, replaced, usage } = await summarise(conversation.history, count, conversation.client, signal, focus);
-  const older = estimateTokens(conversation.history.messages.slice(0, replaced));
-  if (estimateTokens([summaryMessage(summary)]) > older + GROWTH_TOKENS) {
-    conversation.spend(usage);
-    throw new SummaryGrew();
-  }
-  conversation.history.compact(replaced, summary);
-  conversation.clearWarning();
-  conversation.publish({
-    type: "compacted",
-    summary,
-    before_tokens: before,
-    after_tokens: conversation.contextUsed,
-    replaced,
-  });
-  conversation.spend(usage);
-}
-
-class SummaryGrew extends BuddyError {
-  constructor() {
-    super("model", "the summary is longer than what it replaces; the conversation was left as it is", {
-      hint: GUIDANCE,
-    });
-  }
 }
 
 class TooManyIterations extends BuddyError {
@@ -363,16 +294,12 @@ function emptyAnswer(finish: Done["finish"]): BuddyError {
   });
 }
 
-function failure(
-  conversation: Conversation,
-  error: unknown,
-  signal: AbortSignal,
-  state: Progress,
-): DoneEvent["status"] {
+function failure(conversation: Conversation, error: unknown, signal: AbortSignal): DoneEvent["status"] {
   if (signal.aborted) {
     // What was already read stays in the conversation, so that "continue" makes sense.
-    if (state.partial.trim() !== "") {
-      const message: AssistantMessage = { role: "assistant", content: state.partial, toolCalls: [] };
+    const partial = error instanceof ModelError ? error.partial : "";
+    if (partial.trim() !== "") {
+      const message: AssistantMessage = { role: "assistant", content: partial, toolCalls: [] };
       conversation.history.add(message);
       conversation.publish({ type: "message", message });
     }
@@ -395,9 +322,6 @@ function publishError(conversation: Conversation, error: unknown): void {
   conversation.publish({
     type: "error",
     code: "internal",
-    message: error instanceof Error ? error.message : String(error),
+    message: messageOf(error),
   });
 }
-
-/** A summary of a short conversation may be a little longer than what it replaces. */
-const GROWTH_TOKENS = 100;

@@ -27,7 +27,7 @@ export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: Effect
   return { kind: "ask", why, answer: "typed" };
 }
 
-/** Nothing can approve a change there: the model gets to know it, the operator gets the command. */
+/** Nothing can approve a change there: the model is informed, the operator gets the command. */
 export function withheld(
   target: Target,
   { label, because }: EffectiveRules,

@@ -1,4 +1,4 @@
-/** Passwords that programs on a target want: whoever sits at the terminal is asked, one at a time, and no one else. */
+/** Passwords that programs on a target want: only the person at the terminal is asked, one at a time. */
 import type { AskPassword, Target } from "../targets/target.ts";
 
 export class Passwords {

@@ -1,4 +1,4 @@
-/** What it takes to decide on a call, and what comes of it: it runs, or the model gets a result that says why not. */
+/** What it takes to decide on a call, and the decision: it runs, or the model gets a result that says why not. */
 import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
@@ -7,9 +7,9 @@ import type { UrlRules } from "../policy/urls.ts";
 import type { Lockout } from "../policy/shell/dangers/lockout.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, SecondLock, ShellPlace, Target, Unasked } from "../targets/target.ts";
-import { boundDiff } from "../tools/diff.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, ProposedChange } from "./events.ts";
+import { boundDiff } from "../tools/bound-output.ts";
 
 export interface PermitParts {
   readonly approvals: Pick<Approvals, "decide"> & Partial<Pick<Approvals, "following">>;
@@ -22,6 +22,8 @@ export interface PermitParts {
   rules(target: Target): Promise<EffectiveRules>;
   /** What holds on machines that are known by name alone. */
   rulesNamed?(names: readonly string[]): EffectiveRules;
+  /** What holds on the machine that buddy itself runs on. */
+  rulesHere?(): Promise<EffectiveRules>;
   /** `cwd`: where the shell is; relative names count from it. */
   judgeShell(command: string, cwd: string, rules: EffectiveRules): Promise<ShellJudgement>;
   /** `asked` is the path before it was resolved; `sudo`: it would be written as root. */
@@ -43,7 +45,7 @@ export interface PermitParts {
   readonly planRevert?: PlanRevert | undefined;
 }
 
-/** Knows how a command that can lock the operator out is taken back; `problem` is for the model. */
+/** Knows how a command that can lock the operator out is reverted; `problem` is for the model. */
 export type PlanRevert = (
   lockouts: readonly Lockout[],
   command: { readonly text: string; readonly revert?: string | undefined },
@@ -66,10 +68,12 @@ export interface PermitCall {
   readonly input: unknown;
   readonly intent: Intent;
   readonly call: string;
+  /** The operator's own: no model declared anything. */
+  readonly operator?: boolean;
   readonly context: ToolContext;
   /** Names of secrets in the arguments: they are shown, and nothing approves such a call by itself. */
   readonly secrets: readonly string[];
-  /** The arguments with values in the place of names. */
+  /** The arguments with values instead of names. */
   reveal(input: unknown): unknown;
   /** Before the tool looks at a file: what is in it decides how its text is masked. */
   expect(output: OutputKind): void;
@@ -97,7 +101,7 @@ export type Permission =
       readonly revert?: RevertPlan;
       /** What it will print. */
       readonly output?: OutputKind;
-      /** The command with names in the place of secrets, where `input` has the secrets themselves. */
+      /** The command with names instead of secrets, where `input` has the secrets themselves. */
       readonly shown?: string;
     }
   /**
@@ -121,7 +125,7 @@ export interface PermittedCall {
   target(): Promise<Target>;
   /** Asks once more, about something that the first question could not say; undefined: go ahead. */
   askAgain(why: string): Promise<ToolResult | undefined>;
-  /** Asks whether a change stays that is taken back at `until`; false also when no one answers in time. */
+  /** Asks whether a change stays that is reverted at `until`; false also when no one answers in time. */
   askToKeep(until: number, why: string): Promise<boolean>;
 }
 

@@ -43,7 +43,7 @@ export async function permitUrl(
         : `it sends ${secret} away`,
     understated: false,
     editable: false,
-    // What is remembered is the host; a URL with a secret in it is asked about every time.
+    // What is remembered is the host; a URL with a secret in it needs approval every time.
     ...(secret === undefined && ask === "new-domain" ? { prefixes: [{ words: ["fetch", host], open: true }] } : {}),
   });
   return decision.kind === "approved" ? undefined : refused(decision, action);

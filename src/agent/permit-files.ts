@@ -1,6 +1,7 @@
 /** May this file be read or written? Its path is resolved on the target first. */
 import { fileKind } from "../policy/output-kind.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
+import { isDeviceToRead } from "../policy/shell/dangers/protected-paths.ts";
 import { requiredAnswer, type Verdict } from "../policy/verdict.ts";
 import type { Target } from "../targets/target.ts";
 import { filesFor, needsRoot } from "../tools/files-as-root.ts";
@@ -18,7 +19,7 @@ import {
   type RevertPlan,
   refusedWith,
 } from "./permission.ts";
-import { diffSize } from "../tools/diff.ts";
+import { diffSize } from "../tools/bound-output.ts";
 
 /** Reading changes nothing and is not asked, except as root, and for files of keys, also behind a link. */
 export async function permitRead(
@@ -36,9 +37,10 @@ export async function permitRead(
   const input = sudo && !privesc ? { ...(call.input as object), sudo: false } : call.input;
   const run: Permission = { kind: "run", input, output };
   const keys = holdsSecrets(path) || holdsSecrets(resolved?.path ?? "");
+  const disturbs = isDeviceToRead(path) || isDeviceToRead(resolved?.path ?? "");
   const rules = await parts.rules(target);
   const isGuarded = rules.mode === "guarded";
-  if (!(keys || privesc) || (!confirms(parts, rules) && !isGuarded)) return run;
+  if (!(keys || privesc || disturbs) || (!confirms(parts, rules) && !isGuarded)) return run;
   const action = `read ${resolved?.path ?? path}${privesc ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
@@ -46,7 +48,11 @@ export async function permitRead(
     mutation: false,
     privesc,
     why: "",
-    policy: keys ? "it shows keys to the model" : "only root may read it",
+    policy: keys
+      ? "it shows keys to the model"
+      : disturbs
+        ? "reading a device may disturb it"
+        : "only root may read it",
     understated: false,
     editable: false,
     ...(isGuarded ? { answer: "typed" as const } : {}),
@@ -117,7 +123,7 @@ export async function permitWrite(
   return decision.kind === "approved" ? run : refused(decision, action);
 }
 
-/** How a file that can lock the operator out is taken back. */
+/** How a file that can lock the operator out is reverted. */
 async function revertOfWrite(
   planRevert: PlanRevert | undefined,
   path: string,

@@ -1,6 +1,6 @@
 /**
  * May these keys be pressed? At a shell's prompt they are judged as the lines they enter; in any other program they
- * are asked about.
+ * need approval.
  */
 import type { EffectiveRules } from "../policy/machine-rules.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";

@@ -1,8 +1,9 @@
 /**
- * May this command run? Judged as it will run, asked about where that is needed, and judged again when it was edited
- * or the shell moved.
+ * May this command run? Judged as it will run, approved by the operator where needed, and judged again when it was
+ * edited or the shell moved.
  */
-import { isSecret, outputKind } from "../policy/output-kind.ts";
+import { dumpsSecret } from "../policy/dumped-secrets.ts";
+import { fileKind, isSecret, outputKind } from "../policy/output-kind.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { mayNameMachines } from "../policy/shell/named-machines.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
@@ -23,7 +24,7 @@ import {
   type RevertPlan,
   refusedWith,
 } from "./permission.ts";
-import { conditionDoubt, unaskedRun } from "./unasked.ts";
+import { changedFiles, conditionDoubt, inputsOf, isHere, unaskedRun } from "./unasked.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
 import type { Stated } from "../policy/approvals.ts";
 
@@ -45,25 +46,16 @@ export async function permitShell(
     const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
     const prepared = await prepare({ parts, call, intent, target, rules, shell }, command, edited);
     if ("kind" in prepared) return prepared;
-    const { run, verdict, judged, secrets, revert } = prepared;
+    const { run, verdict, secrets } = prepared;
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
     // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
     // unless the name of the machine has to be typed.
     if (verdict.kind === "allow" || (edited && answer !== "typed")) return { ...run, ...place };
     if (!confirms(parts, rules) && secrets.length === 0 && answer === undefined) return run;
-    const prefixes = secrets.length === 0 ? prefixesOf(command, judged) : undefined;
     const where = new LookedAt(target, shell);
     const decision = await decide(parts, call, where, {
-      action: command,
-      ...stricter(intent.declared, statedOf(judged)),
-      why: intent.declared.why,
-      policy: `${moved}${verdict.why}${revert === undefined ? "" : `; ${revert.says}`}`,
-      understated: understates(intent.declared, statedOf(judged)),
-      declared: intent.declared,
-      found: statedOf(judged),
+      ...questionAbout(command, intent, prepared, moved),
       editable: call.tool.name === "run_shell",
-      ...(prefixes === undefined ? {} : { prefixes }),
-      ...(answer === undefined ? {} : { answer }),
     });
     if (decision.kind === "denied") return refused(decision, command);
     if (decision.kind === "edited") command = decision.command;
@@ -77,6 +69,28 @@ export async function permitShell(
   }
 }
 
+function questionAbout(
+  command: string,
+  { declared }: Intent & { kind: "shell" },
+  { verdict, judged, secrets, revert }: PreparedCommand,
+  moved: string,
+) {
+  const found = statedOf(judged);
+  const prefixes = secrets.length === 0 ? prefixesOf(command, judged) : undefined;
+  const answer = verdict.kind === "ask" ? verdict.answer : undefined;
+  return {
+    action: command,
+    ...stricter(declared, found),
+    why: declared.why,
+    policy: `${moved}${verdict.why}${revert === undefined ? "" : `; ${revert.says}`}`,
+    understated: understates(declared, found),
+    declared,
+    found,
+    ...(prefixes === undefined ? {} : { prefixes }),
+    ...(answer === undefined ? {} : { answer }),
+  };
+}
+
 interface ShellCall {
   readonly parts: PermitParts;
   readonly call: PermitCall;
@@ -86,7 +100,7 @@ interface ShellCall {
   readonly shell: Shell;
 }
 
-/** What runs if nothing else objects, and what the policy says of it. */
+/** What runs if nothing else objects, and what the policy says about it. */
 interface PreparedCommand {
   readonly run: Permission & { kind: "run" };
   readonly verdict: Exclude<Verdict, { kind: "deny" }>;
@@ -96,7 +110,7 @@ interface PreparedCommand {
   readonly revert: RevertPlan | undefined;
 }
 
-/** A permission here is a refusal: what neither a question nor a mode can allow. */
+/** A permission returned here is a refusal: neither a question nor a mode can allow it. */
 async function prepare(it: ShellCall, command: string, edited: boolean): Promise<Permission | PreparedCommand> {
   const { parts, call, intent, target, rules, shell } = it;
   const { names: secrets } = parts.privacy.used(command);
@@ -104,7 +118,7 @@ async function prepare(it: ShellCall, command: string, edited: boolean): Promise
   const inShell = rules.mode === "read-only" ? target.locks.shell : target.identity.shellName;
   const real = secrets.length === 0 ? command : parts.privacy.revealCommand(command, inShell);
   const judged = await parts.judgeShell(real, shell.cwd, rules);
-  const first = withSecrets(await shellVerdict(parts, call, intent, target, judged), secrets, parts.privacy);
+  const first = withSecrets(await shellVerdict(it, judged), secrets, parts.privacy);
   if (first.kind === "deny") return refusedByPolicy(first);
   const way = await wayToRun(it, real, judged, first, edited);
   if (way === undefined) return withheld(target, rules, { command, directory: shell.cwd, why: intent.declared.why });
@@ -121,6 +135,11 @@ async function prepare(it: ShellCall, command: string, edited: boolean): Promise
   if (revert !== undefined && "problem" in revert) return refusedWith(revert.problem);
   const output = outputKind(printing(judged, real), parts.maskOutput);
   if (intent.detached === true && input.mode !== "background" && isSecret(output)) return refusedWith(UNSEEN_SECRETS);
+  parts.privacy.dumpsSecret = dumpsSecret;
+  // What is secret in a file gets its name before a column of it is shown.
+  if (way.unasked !== undefined && isHere(target))
+    for (const file of changedFiles(real, judged, shell.cwd))
+      parts.privacy.mask(file.text, { from: file.path, output: fileKind(file.path) });
   const run = {
     kind: "run",
     input: real === intent.command ? call.input : { ...input, command: real },
@@ -149,7 +168,7 @@ async function wayToRun(
   const atLeastAsk = (one: typeof verdict): typeof verdict =>
     one.kind === "allow" && parts.atLeastAsk !== undefined ? { kind: "ask", why: parts.atLeastAsk } : one;
   if (rules.mode === "read-only") {
-    // A proof holds for the clean child alone: also what is asked about runs in it.
+    // A proof holds only for the clean child: what needs approval runs in it, too.
     const how = judged.readOnly ? await clean() : undefined;
     return how === undefined || "ask" in how ? undefined : { verdict: atLeastAsk(verdict), unasked: how.unasked };
   }
@@ -168,23 +187,17 @@ async function wayToRun(
 export const UNSEEN_SECRETS =
   "Not allowed: this prints secrets. Run it with run_shell and wait for it: then they are taken out of what it shows.";
 
-async function shellVerdict(
-  parts: PermitParts,
-  call: PermitCall,
-  intent: Intent & { kind: "shell" },
-  target: Target,
-  judged: ShellJudgement,
-): Promise<Verdict> {
+async function shellVerdict({ parts, intent, shell }: ShellCall, judged: ShellJudgement): Promise<Verdict> {
   if (judged.verdict.kind === "deny") return judged.verdict;
   if (parts.shellRoots.length > 0) {
-    const shell = await shellFor(target, call.input as { session?: string; pane?: string });
-    // Asked of the machine: what a mark said of the directory may be forged.
+    // The machine is asked: what a mark said about the directory may be forged.
     const { cwd } = await shell.where();
     const outside = outsideRoots(judged, cwd || shell.cwd, parts.shellRoots);
     if (outside !== undefined) return outside;
   }
   const { declared } = intent;
-  // What the operator allowed in the configuration holds whatever the model says of it; a proof by the parser does not.
+  // What the operator allowed in the configuration holds whatever the model says about it; a proof by the parser does
+  // not.
   if (
     judged.verdict.kind === "allow" &&
     judged.readOnly &&
@@ -222,6 +235,5 @@ async function checkedRevert(
 
 /** The commands of a text, and the files it reads through a redirection. */
 export function printing(judged: ShellJudgement, command: string): readonly (readonly string[])[] {
-  const read = [...command.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].map(([, file = ""]) => ["cat", file]);
-  return [...judged.commands.map(({ words }) => words), ...read];
+  return [...judged.commands.map(({ words }) => words), ...inputsOf(command).map((file) => ["cat", file])];
 }

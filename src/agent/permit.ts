@@ -2,6 +2,7 @@
  * May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into
  * "run it" or a result for the model.
  */
+import { NO_RULES } from "../policy/machine-rules.ts";
 import type { Verdict } from "../policy/verdict.ts";
 import type { Intent } from "../tools/tool.ts";
 import { underGuard, withheld } from "./machine-mode.ts";
@@ -18,7 +19,7 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
     case "read":
       return intent.path === undefined ? { kind: "run", input } : permitRead(parts, call, intent.path, intent.sudo);
     case "own":
-      return parts.dryRun ? dryRun(`would do: ${intent.title}`, undefined) : { kind: "run", input };
+      return permitOwn(parts, call, intent.title);
     case "shell":
       return permitShell(parts, call, intent);
     case "keys":
@@ -32,6 +33,14 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
     case "server":
       return permitServer(parts, call, intent);
   }
+}
+
+/** Ends what buddy has started, perhaps in another session: also a change, where nothing may change. */
+async function permitOwn(parts: PermitParts, { input }: PermitCall, title: string): Promise<Permission> {
+  const target = await parts.target();
+  const rules = await parts.rules(target);
+  if (rules.mode === "read-only") return withheld(target, rules, { command: `# ${title}` });
+  return parts.dryRun ? dryRun(`would do: ${title}`, undefined) : { kind: "run", input };
 }
 
 async function permitControl(
@@ -64,8 +73,8 @@ async function permitControl(
 }
 
 /**
- * * May this tool of a server be called? It asks like anything that may change something; what it says of itself
- * is shown.
+ * May this tool of a server be called? It asks like anything that may change something; what it says about itself is
+ * shown.
  */
 async function permitServer(
   parts: PermitParts,
@@ -83,31 +92,43 @@ async function permitServer(
     SAYS[says](server),
   ].join("; ");
   const action = `${server}: ${intent.title}`;
-  if (parts.readOnly === true)
+  const rules = (intent.local ? await parts.rulesHere?.() : undefined) ?? NO_RULES;
+  const { label, approveMaxMs } = rules;
+  const by = parts.readOnly === true ? "this runbook" : rules.mode === "read-only" ? "this machine" : undefined;
+  if (by !== undefined)
     return {
       kind: "result",
-      proposed: { where: `MCP server ${server}`, command: `# ${parts.privacy.maskKnown(action)}` },
+      proposed: {
+        where: `MCP server ${server}`,
+        ...(label === undefined ? {} : { label }),
+        command: `# ${parts.privacy.maskKnown(action)}`,
+      },
       result: {
         ok: false,
         outcome: "denied",
-        result:
-          "Not allowed: this runbook is read-only, and this tool may change something. Continue with what only reads.",
-        display: "not called: this runbook is read-only",
+        result: `Not allowed: ${by} is read-only, and this tool may change something. Continue with what only reads.`,
+        display: `not called: ${by} is read-only`,
       },
     };
-  if (parts.dryRun) return dryRun(`would call: ${action}`, { kind: "ask", why: policy });
-  if (!parts.confirm.shell && !secrets) return run();
+  // That it only reads is shown, but not believed.
+  const risk = secrets || says === "destroys" ? "high" : "medium";
+  const verdict = underGuard({ kind: "ask", why: policy }, risk, rules);
+  const answer = verdict.kind === "ask" ? verdict.answer : undefined;
+  if (parts.dryRun) return dryRun(`would call: ${action}`, verdict);
+  if (!confirms(parts, rules) && !secrets && answer === undefined) return run();
   const decision = await decide(parts, call, undefined, {
     action,
-    // That it only reads is shown, but not believed.
-    risk: secrets || says === "destroys" ? "high" : "medium",
+    risk,
     mutation: !believed,
     privesc: false,
     why: "",
     policy,
     understated: false,
     editable: false,
-    // What is remembered is the tool as it is now; a call with a secret in it is asked about every time.
+    ...(label === undefined ? {} : { label }),
+    ...(approveMaxMs === undefined ? {} : { approveMaxMs }),
+    ...(answer === undefined ? {} : { answer }),
+    // What is remembered is the tool as it is now; a call with a secret in it needs approval every time.
     ...(secrets ? {} : { prefixes: [{ words: [call.tool.name], open: true, described: intent.described }] }),
   });
   return decision.kind === "approved" ? run() : refused(decision, action);

@@ -1,4 +1,4 @@
-/** From a call in the model's words to one that is ready to be decided on: tool, checked input, intent, machines. */
+/** From a call as the model wrote it to one that is ready for a decision: tool, checked input, intent, machines. */
 import type { ToolCall } from "../model/types.ts";
 import type { Intent, TargetFacts, Tool } from "../tools/tool.ts";
 import { parseArguments, type Registry, takeOn } from "../tools/registry.ts";
@@ -16,7 +16,7 @@ export interface Ready {
 
 export interface Plan {
   readonly call: ToolCall;
-  /** May run beside its neighbours. */
+  /** May run at the same time as its neighbours. */
   readonly aside: boolean;
   readonly args: unknown;
   readonly title: string;

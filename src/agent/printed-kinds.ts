@@ -1,9 +1,11 @@
 /** What earlier calls printed, for calls that look at it again: an output by its id, a running command, a screen. */
-import { isListing, type OutputKind } from "../policy/output-kind.ts";
+import { isListing, outputKind, type OutputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import type { Shell, Target } from "../targets/target.ts";
 import { paneFor, shellFor } from "../tools/select-shell.ts";
 import type { Tool, ToolResult } from "../tools/tool.ts";
+import type { PermitParts } from "./permission.ts";
+import { printing } from "./permit-shell.ts";
 
 export class PrintedKinds {
   readonly #privacy: Privacy;
@@ -21,12 +23,13 @@ export class PrintedKinds {
   }
 
   /** What a call is going to read; undefined: it looks at nothing that was printed. */
-  async read(tool: Tool, input: unknown, target: () => Promise<Target>): Promise<OutputKind | undefined> {
+  async read(tool: Tool, input: unknown, { target, ...judging }: Judging): Promise<OutputKind | undefined> {
     if (tool.budget === "capture") return this.#privacy.screen;
     if (tool.name !== "shell_output") return undefined;
     const { shell_id, output_id, ...place } = input as Looked;
     const id = output_id ?? shell_id;
-    return id === undefined ? this.#running.get(await shellFor(await target(), place)) : this.#outputs.get(id);
+    if (id === undefined) return this.#running.get(await shellFor(await target(), place));
+    return this.#outputs.get(id) ?? (id === shell_id ? startedEarlier(id, await target(), judging) : undefined);
   }
 
   /** What was printed where. Ids of several machines may be the same: none becomes harmless again. */
@@ -37,6 +40,20 @@ export class PrintedKinds {
     const shell = await find(target, input as Looked).catch(() => undefined);
     if (shell !== undefined) this.#running.set(shell, output);
   }
+}
+
+type Judging = Pick<PermitParts, "target" | "rules" | "judgeShell" | "maskOutput">;
+
+/** Of a background shell of another session, or from before a resume: its command says what it prints. */
+async function startedEarlier(
+  id: string,
+  target: Target,
+  { rules, judgeShell, maskOutput }: Omit<Judging, "target">,
+): Promise<OutputKind | undefined> {
+  const command = (await target.background.list()).find((shell) => shell.id === id)?.command;
+  if (command === undefined) return undefined;
+  const judged = await judgeShell(command, target.shell.cwd, await rules(target));
+  return outputKind(printing(judged, command), maskOutput);
 }
 
 interface Looked {

@@ -1,4 +1,7 @@
-/** What the model must know beside a result: news, what changed on the target, the time, and that it repeats itself. */
+/**
+ * What the model must know in addition to a result: news, what changed on the target, the time, and that it repeats
+ * itself.
+ */
 import type { ToolCall } from "../model/types.ts";
 import { type TargetFacts, type ToolResult, withNote } from "../tools/tool.ts";
 import { textOf } from "./call-results.ts";
@@ -15,9 +18,9 @@ export class ResultNotes {
   readonly #news: string[] = [];
   /** The last call with its outcome, and how often in a row it came. */
   #repeated = { signature: "", times: 0 };
-  /** What the model knows of the target. */
+  /** What the model knows about the target. */
   #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
-  /** What the model has heard of it. */
+  /** What the model has learnt about it. */
   #about: string | undefined;
   /** The newest time that a result gave. */
   #stamped = 0;
@@ -62,7 +65,7 @@ export class ResultNotes {
     if (this.#news.length < MOST_NEWS && !this.#news.includes(news)) this.#news.push(news);
   }
 
-  /** What has become known of the target, or changed there, since the model heard of it. */
+  /** What was learnt about the target, or changed there, since the model was last informed. */
   #changedFacts(): string[] {
     const before = this.#facts;
     const now = this.#source.facts();
@@ -84,7 +87,7 @@ export class ResultNotes {
     return (this.#stamped = now);
   }
 
-  /** What the model must know beside the result itself. */
+  /** What the model must know in addition to the result itself. */
   add(outcome: ToolResult, call: ToolCall): ToolResult {
     let { result } = outcome;
     const text = textOf(result);
@@ -100,7 +103,7 @@ export class ResultNotes {
         const what = outcome.ok ? `has now given the same result ${times} times` : `has now failed ${times} times`;
         result = withNote(
           result,
-          `this same call ${what} in a row. Do not send it again: change your approach, or tell the operator what stands in the way`,
+          `this same call ${what} in a row. Do not send it again: change your approach, or tell the operator what is blocking you`,
         );
       }
     }

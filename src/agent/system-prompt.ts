@@ -1,6 +1,7 @@
-/** The system prompt: who buddy is, where it works, what it may use, and what the operator wants always. */
+/** The system prompt: who buddy is, where it works, what it may use, and the operator's standing wishes. */
 import template from "../../templates/system-prompt.md" with { type: "text" };
 import { foldNames } from "../lib/names.ts";
+import { filledIn } from "../lib/text.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -22,8 +23,8 @@ export interface Instructions {
 export function systemPrompt({ facts, tools, operator, files, skills = "", dryRun }: Instructions): string {
   const target = [facts.label, facts.who, facts.system, facts.cwd === undefined ? undefined : `directory ${facts.cwd}`];
   const parts = [
-    ...(operator.trim() === "" ? [] : [`Instructions of the operator:\n\n${operator.trim()}`]),
-    ...files.map((file) => `Instructions of the operator, from ${file.path}:\n\n${file.text.trim()}`),
+    ...(operator.trim() === "" ? [] : [`Instructions from the operator:\n\n${operator.trim()}`]),
+    ...files.map((file) => `Instructions from the operator, in ${file.path}:\n\n${file.text.trim()}`),
     ...(skills === "" ? [] : [skills]),
   ];
   const values: Readonly<Record<string, string>> = {
@@ -33,7 +34,7 @@ export function systemPrompt({ facts, tools, operator, files, skills = "", dryRu
     servers: serverSentence(tools.filter((name) => name.includes(OF_SERVER))),
     operator: parts.map((part) => `\n${part}\n`).join(""),
   };
-  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? "").trim();
+  return filledIn(template, values).trim();
 }
 
 /** Between the name of an MCP server and that of its tool. */
@@ -64,8 +65,8 @@ function shellSentence(facts: TargetFacts): string {
 }
 
 /**
- * * AGENTS.md: the operator's standing instructions, global ones first, then from the repository root down to the
- * working directory.
+ * AGENTS.md: the operator's standing instructions, global ones first, then from the repository root down to the working
+ * directory.
  */
 export interface OperatorFile {
   readonly path: string;

@@ -1,6 +1,5 @@
 /**
- * Prompts as background tasks: an id each, one running at a time, the others queued; cancel, time-out, truthful
- * states.
+ * Prompts as background tasks: an id each, one running at a time, the others queued; cancel, time-out, truthful states.
  */
 import type { AgentEvent, DoneEvent } from "./events.ts";
 import { isTimeout, turnTaker } from "../lib/waiting.ts";

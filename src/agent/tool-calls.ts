@@ -2,7 +2,7 @@
  * From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too.
  */
 import { trace } from "../lib/trace.ts";
-import { clip } from "../lib/text.ts";
+import { clip, collapseSpaces } from "../lib/text.ts";
 import { mapTexts } from "../lib/values.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
@@ -69,6 +69,8 @@ export interface BatchContext {
   /** The model reads images. */
   readonly seesImages: boolean;
   publish(body: AgentEventBody): void;
+  /** The operator's own calls: no model declared anything. */
+  readonly operator?: boolean;
   /** The one of several that the calls are for. */
   readonly machine?: string;
   /** What each of several machines answered. */
@@ -77,7 +79,7 @@ export interface BatchContext {
 
 export class CallRunner {
   readonly #parts: CallParts;
-  /** What the model gets to know beside the results. */
+  /** What the model learns in addition to the results. */
   readonly notes: ResultNotes;
   #readOnly = false;
   /** What later reads of an output, or of a pane, will show. */
@@ -127,7 +129,7 @@ export class CallRunner {
   }
 
   /**
-   * One result for each call, in call order. Calls that change nothing run side by side; any other waits for those
+   * One result for each call, in call order. Calls that change nothing run in parallel; any other waits for those
    * before it.
    */
   async run(calls: readonly ToolCall[], batch: BatchContext): Promise<ToolMessage[]> {
@@ -203,7 +205,7 @@ export class CallRunner {
     const remarked = plan.operator === true ? outcome : this.notes.add(outcome, call);
     outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
-    this.#done.push(`${call.name}: ${clip(plan.title.replace(/\s+/g, " "), 100)} (${how})`);
+    this.#done.push(`${call.name}: ${clip(collapseSpaces(plan.title), 100)} (${how})`);
     const content = envelope(outcome.result, plan.operator === true ? undefined : this.notes.newTime());
     batch.publish({
       type: "tool_finished",
@@ -319,6 +321,7 @@ export class CallRunner {
     const wanted: PermitCall = {
       ...ready,
       call: call.id,
+      operator: batch.operator === true,
       context,
       secrets: secrets.names,
       expect: (output) => printing.expect(output),
@@ -353,7 +356,7 @@ export class CallRunner {
         return result(permission.result);
       }
       if (permission.output !== undefined) printing.expect(permission.output);
-      else printing.looksAt((await printed.read(tool, input, target)) ?? "ordinary");
+      else printing.looksAt((await printed.read(tool, input, parts)) ?? "ordinary");
       const mayVisit = async (url: string): Promise<boolean> => {
         const { permitUrl } = await import("./permit-fetch.ts");
         const refused = await permitUrl(parts, wanted, url, false);

@@ -2,13 +2,19 @@
  * How a text that only reads runs without a question: which locks hold for it, and what must be looked up on the
  * target first.
  */
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { unlessAborted } from "../lib/waiting.ts";
+import { changesAnyText } from "../policy/output-kind.ts";
+import { holdsSecretFiles, holdsSecrets } from "../policy/secret-files.ts";
+import { isDeviceToRead } from "../policy/shell/dangers/protected-paths.ts";
 import { distortedInRoom } from "../policy/shell/distorted-in-room.ts";
 import {
   gitFingerprintScript,
   gitRepositoryScript,
   readGitRepository,
 } from "../policy/shell/read-only/git-repository.ts";
+import { namesOnly } from "../policy/shell/secret-reads.ts";
 import type { Condition, ShellJudgement } from "../policy/verdict.ts";
 import type { SecondLock, Target, Transport, Unasked } from "../targets/target.ts";
 
@@ -30,7 +36,10 @@ export async function unaskedRun(
     if (/\b(?:cd|pushd|popd)\b/.test(text))
       return { ask: "in an adopted shell, a change of directory needs an approval to last" };
   }
-  const doubt = (await sudoDoubt(target, judged)) ?? (await conditionDoubt(target.transport, judged.conditions, cwd));
+  const doubt =
+    (await sudoDoubt(target, judged)) ??
+    (isHere(target) ? linkDoubt(text, judged, cwd) : undefined) ??
+    (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";
   // The lock holds from the first command on: it is made while the model thinks, so that this hardly ever waits.
@@ -55,13 +64,89 @@ function runsSudo({ commands }: ShellJudgement): boolean {
   return commands.some(({ words }) => /(?:^|\/)sudo$/.test(words[0] ?? ""));
 }
 
+/** Its files are those of this machine. */
+export const isHere = (target: Target): boolean => target.transport.kind === "local" && target.isAdopted !== true;
+
+/**
+ * A link in a repository may lead to a file of keys. Followed on this machine only, where that costs nothing; what
+ * find or a loop comes to is not.
+ */
+function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | undefined {
+  for (const { word, path: written } of openedBy(text, judged, cwd))
+    for (const path of matching(written)) {
+      const real = realPath(path);
+      if (real !== path && (holdsSecrets(real) || holdsSecretFiles(real)))
+        return `${word} leads to ${real}, which contains secrets the model would see`;
+      if (real !== path && isDeviceToRead(real)) return `${word} leads to ${real}, which is a device`;
+    }
+  return undefined;
+}
+
+/** Whatever the words of a text may name, from each directory that it enters. */
+function openedBy(text: string, { commands }: ShellJudgement, cwd: string): { word: string; path: string }[] {
+  const opened = commands.flatMap(({ words: [program = "", ...args] }) => (namesOnly(program) ? [] : args));
+  const entered = commands.flatMap(({ words: [program, ...args] }) => (program === "cd" ? args : []));
+  const bases = [cwd, ...entered.map((directory) => resolve(cwd, directory))];
+  return [...opened, ...inputsOf(text)]
+    .filter((word) => !/^-|\n/.test(word))
+    .flatMap((word) => bases.map((base) => ({ word, path: resolve(base, word) })));
+}
+
+/**
+ * The files that a text of this machine prints in another form: what is secret in them can be seen in the file, and
+ * not any more in a column of it.
+ */
+export function changedFiles(text: string, judged: ShellJudgement, cwd: string): { path: string; text: string }[] {
+  if (!changesAnyText(judged.commands.map(({ words }) => words))) return [];
+  const paths = new Set(openedBy(text, judged, cwd).map(({ path }) => path));
+  return [...paths].slice(0, MOST_FILES).flatMap((path) => {
+    try {
+      const file = statSync(path);
+      return file.isFile() && file.size > 0 && file.size <= LARGEST_FILE
+        ? [{ path, text: readFileSync(path, "utf8") }]
+        : [];
+    } catch {
+      return [];
+    }
+  });
+}
+const MOST_FILES = 20;
+const LARGEST_FILE = 64 * 1024;
+
+/** Files that a text reads through a redirection. */
+export function inputsOf(text: string): readonly string[] {
+  return [...text.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].map(([, file = ""]) => file);
+}
+
+/** The path, or the links that a pattern at its end may mean. */
+function matching(path: string): readonly string[] {
+  if (!/[*?]/.test(path)) return [path];
+  const directory = dirname(path);
+  if (/[*?]/.test(directory)) return [];
+  try {
+    const links = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isSymbolicLink());
+    return [directory, ...links.map(({ name }) => join(directory, name))];
+  } catch {
+    return [];
+  }
+}
+
+/** Where it leads; a path that cannot be followed leads nowhere. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
 interface Known {
   readonly doubt: string | undefined;
   readonly files: readonly string[];
   readonly fingerprint: string;
 }
 
-/** What is known of repositories, for each connection; it holds as long as the fingerprint does. */
+/** What is known about repositories, for each connection; it holds as long as the fingerprint does. */
 const known = new WeakMap<Transport, Map<string, Known>>();
 
 /** Why a condition does not hold on the target; undefined: all do. */

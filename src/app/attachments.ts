@@ -1,6 +1,6 @@
-/** @path in a prompt: the file is read on the target and put behind the prompt, as data. */
+/** @path in a prompt: the file is read on the target and added after the prompt, as data. */
 import type { Attached, TurnOptions } from "../agent/loop.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { messageOf } from "../lib/errors.ts";
 import type { Image } from "../lib/images.ts";
 import { fileKind } from "../policy/output-kind.ts";
 import type { FileAccess, Target } from "../targets/target.ts";
@@ -117,7 +117,7 @@ async function attachment(
     };
   } catch (error) {
     if (signal.aborted) throw error;
-    const why = error instanceof BuddyError || error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return { warning: `@${path} was not attached: ${why}` };
   }
 }
@@ -128,5 +128,5 @@ const LEAST_ROOM = 500;
 
 /** What to say where a picture cannot be sent. */
 export function noImages(model: string, profile: string): string {
-  return `${model} does not read images, as far as is known; if it does, set images = true in [models.${profile}]`;
+  return `${model} does not read images, as far as buddy knows; if it does, set images = true in [models.${profile}]`;
 }

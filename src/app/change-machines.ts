@@ -100,7 +100,7 @@ export function whereabouts({ path, cd }: Place): string {
   return `${path.length === 0 ? "this machine" : labelOfPath(path)}${cd === undefined ? "" : `, in ${cd}`}`;
 }
 
-/** Names it is known by beside its own and those of its path: targets and groups. */
+/** Names it has in addition to its own and those of its path: targets and groups. */
 export function otherNames({ name, names, path }: Place): string[] {
   const own = new Set([name, ...namesOfPath(path)]);
   return names.filter((other) => !own.has(other));

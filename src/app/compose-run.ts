@@ -1,4 +1,4 @@
-/** Makes a run of what was asked for. A resumed session is read first: it may choose the target and the model. */
+/** Builds a run from the command line. A resumed session is read first: it may choose the target and the model. */
 import { BuddyError } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";

@@ -1,6 +1,5 @@
 /** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
-import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
 import { isTerminal } from "../lib/terminal.ts";
 import { printable } from "../lib/text.ts";
@@ -30,16 +29,6 @@ export async function loadConfiguration(
     for (const warning of loaded.warnings) await warn(warning);
   }
   return loaded;
-}
-
-/** The configuration and the profile in effect; without a usable one the error lists every way to a model. */
-export async function loadProfile(globals: GlobalOptions): Promise<{ loaded: LoadedConfig; profile: ResolvedProfile }> {
-  const loaded = await loadConfiguration(globals);
-  try {
-    return { loaded, profile: resolveProfile(loaded) };
-  } catch (error) {
-    throw await (await import("./first-model.ts")).withNoModelHint(error);
-  }
 }
 
 /** Loaded when there is something to say: most starts are silent. */

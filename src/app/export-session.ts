@@ -33,7 +33,7 @@ export async function exportSession(
   }
 }
 
-/** Reads the whole outputs that are kept beside a session. */
+/** Reads the full outputs kept with a session. */
 async function keptOutputs(id: string, state: string | undefined): Promise<(output: string) => string | undefined> {
   if (state === undefined) return () => undefined;
   const { SessionOutputs } = await import("../targets/output/session-outputs.ts");

@@ -8,6 +8,7 @@ import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
 import type { SkillSource } from "../tools/skill.ts";
 import type { RunServers } from "./mcp-servers.ts";
 import { plural } from "../lib/text.ts";
+import { messageOf } from "../lib/errors.ts";
 
 export interface Extensions {
   /** Without the built-in ones: these are for people, and cost no prompt. */
@@ -19,7 +20,7 @@ export interface Extensions {
   readonly notices: readonly string[];
 }
 
-/** For a run that no one extends: the guided demo, a command without a model. */
+/** For a run without extensions: the guided demo, a command without a model. */
 export const NO_EXTENSIONS: Extensions = { skills: [], instructions: "", notices: [] };
 
 export interface ExtensionParts {
@@ -37,7 +38,7 @@ export async function loadExtensions(loaded: LoadedConfig, parts: ExtensionParts
 
 async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Promise<Extensions> {
   const { tools } = loaded.config;
-  // Without a tool that does something there is no use for instructions on how to do it.
+  // Instructions are useless without a tool that can follow them.
   if (!tools.shell_enabled && !tools.files_enabled) return NO_EXTENSIONS;
   if (skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd).length === 0) return NO_EXTENSIONS;
   const { skills, notices } = await knownSkills(loaded, { builtIn: false });
@@ -63,9 +64,7 @@ export async function knownSkills(
     remember: (folder, hash, trusted) => {
       const failure = rememberTrust(folder, hash, trusted, loaded);
       if (failure !== undefined && problems.length === 0)
-        problems.push(
-          `the answer cannot be remembered: ${failure instanceof Error ? failure.message : String(failure)}`,
-        );
+        problems.push(`the answer cannot be remembered: ${messageOf(failure)}`);
     },
     ...(ask && isTerminal(2) ? { ask: askOnTerminal } : {}),
   });
@@ -81,7 +80,7 @@ async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boo
     const what = runbook === undefined ? "skill" : "runbook";
     return `  ${name} (${what}, ${plural(files, "file")}, ${folder}): ${description.slice(0, 200)}`;
   });
-  const text = [`The repository ${repository} brings skills. The model takes them for your instructions:`, ...lines];
+  const text = [`The repository ${repository} contains skills. The model follows them as your instructions:`, ...lines];
   return yesOnTerminal(
     `${text.map(showLine).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change.`,
   );

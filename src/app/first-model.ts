@@ -84,7 +84,7 @@ async function byKey(
   const baseUrl = api === "anthropic" && !/\/v\d+$/.test(other) ? `${other}/v1` : other;
   const { listModels, chatModels } = await import("../model/list-models.ts");
   const options = { name: profile, baseUrl, api, auth: "api-key", model: "", key: env[variable]!.trim(), env } as const;
-  // A gateway that tells no models leaves nothing to offer: `buddy init` asks for one.
+  // A gateway that lists no models leaves nothing to offer: `buddy init` asks for one.
   const offered = await listModels(options, new AbortController().signal, GATEWAY_MS).catch(() => []);
   return chatModels(offered)
     .slice(0, 1)
@@ -120,7 +120,7 @@ export async function offerFirstModel(
   return true;
 }
 
-/** The active profile was chosen by no one, and cannot be used. */
+/** The active profile is only the default, and cannot be used. */
 async function needsModel(loaded: LoadedConfig): Promise<boolean> {
   const origin = loaded.origins.get("agent.model");
   if (origin?.kind === "flag" || origin?.kind === "env" || loaded.key !== undefined || loaded.endpoint !== undefined)

@@ -7,7 +7,7 @@ import type { PermittedCall, RevertPlan } from "../agent/permission.ts";
 import { revertRecipe } from "../changes/revert-recipes.ts";
 import { type RevertState, RevertTimer, type ScriptOnTarget } from "../changes/revert-timer.ts";
 import { formatDuration } from "../lib/durations.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { within, pause } from "../lib/waiting.ts";
 import { changedFiles } from "../policy/shell/changed-files.ts";
 import type { Lockout } from "../policy/shell/dangers/lockout.ts";
@@ -31,7 +31,7 @@ export async function planRevert(
   const back = [known?.back, own].filter((part) => part !== undefined);
   const what = [known?.what, own === undefined ? undefined : `with: ${own}`].filter((part) => part !== undefined);
   return {
-    says: `taken back after ${formatDuration(seconds * 1000)} unless you keep it (${what.join("; ")})`,
+    says: `reverted after ${formatDuration(seconds * 1000)} unless you keep it (${what.join("; ")})`,
     save: known?.save ?? "",
     back: back.map((part) => `( ${part}\n)`).join(" && "),
     seconds,
@@ -46,8 +46,8 @@ function isBelow(file: string, home: string): boolean {
 
 function nameIt(elsewhere: boolean, unknown: readonly string[]): string {
   const why = elsewhere
-    ? "This runs in another place than the target, where buddy cannot prepare a revert."
-    : `This can lock the operator out, and buddy does not know how to take it back: ${unknown.join(", ")}.`;
+    ? "This does not run on the target itself, so buddy cannot prepare a revert."
+    : `This can lock the operator out, and buddy does not know how to undo it: ${unknown.join(", ")}.`;
   return `${why} Call run_shell again with the reverse command in "revert"; it runs on the target unless the operator keeps the change.`;
 }
 
@@ -93,14 +93,14 @@ export async function guardLockout(
   return noted(result, "the operator kept the change", true);
 }
 
-const STOPPED = "it was stopped; the change is taken back at its time";
+const STOPPED = "it was stopped; the change will be reverted when its time is up";
 
 function question({ transport }: Target, before: string | undefined): string {
   if (transport.kind === "local")
     return "this machine is reached without a connection: check from elsewhere before you keep it";
   return before === undefined
     ? "a new connection works"
-    : `buddy cannot connect anew by itself (${before}): try it in another terminal before you keep it`;
+    : `buddy cannot open a new connection by itself (${before}): try it in another terminal before you keep it`;
 }
 
 /** As root through sudo, which may ask for a password where the command itself would. */
@@ -113,7 +113,7 @@ function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Prom
   const run: ScriptOnTarget = (script, options) => transport.run(script, options);
   const root: ScriptOnTarget = (script, options) => asRoot(script, { ...options, purpose: "prepare a revert" });
   return RevertTimer.arm({ run, root }, randomBytes(6).toString("hex"), plan).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new BuddyError("target", `not run, because no revert could be prepared: ${why}`, {
       hint: 'Tell the operator: with [safety] lockout = "ask" such commands run without a revert.',
       cause: error,
@@ -121,7 +121,7 @@ function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Prom
   });
 }
 
-/** The connection may be cut until the revert has run: then its end is waited for. */
+/** The connection may be cut until the revert has run: then its end is awaited. */
 async function fired(timer: RevertTimer, why: string): Promise<string> {
   const state = await within(
     timer.fire(AbortSignal.timeout(FIRE_MS)).catch(() => undefined),
@@ -134,7 +134,7 @@ async function ended(timer: RevertTimer, why: string): Promise<string> {
   const until = timer.firesAt + RETURN_MS;
   for (;;) {
     const left = Math.min(ASK_MS, until - Date.now());
-    if (left <= 0) return `${why}; the revert was due, and the target does not answer`;
+    if (left <= 0) return `${why}; the revert is due, but the target does not answer`;
     const state = await within(
       timer.state(AbortSignal.timeout(left)).catch(() => undefined),
       left,
@@ -150,7 +150,7 @@ async function told(timer: RevertTimer, state: RevertState, why: string): Promis
   if (state === "reverted") await timer.clean().catch(() => undefined);
   if (state === "failed") return `${why}; the revert ran and failed, look at the target now: ${log}`;
   return state === "reverted"
-    ? `${why}; the change was taken back`
+    ? `${why}; the change was reverted`
     : `${why}; whether the revert ran is not known (${state})`;
 }
 

@@ -2,7 +2,7 @@
 import type { PermittedCall } from "../agent/permission.ts";
 import type { Change } from "../changes/change.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import type { FileAccess, FilePlace, SeenFile, Target } from "../targets/target.ts";
 import { filesFor } from "../tools/files-as-root.ts";
 import { type KeysInput, typedLines } from "../tools/panes.ts";
@@ -39,7 +39,7 @@ export async function keepChanges(
     if (states.length > 0) kept = store.keep(describe(call, target, privileged), states);
   } catch (error) {
     if (call.context.signal.aborted) throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const refused = await call.askAgain(`there would be no undo: ${why}`);
     if (refused !== undefined) return refused;
     return noted(
@@ -53,7 +53,7 @@ export async function keepChanges(
     result = await run();
     return noted(result, notes);
   } finally {
-    // A command that keys started is not waited for.
+    // A command that keys started is not awaited.
     if (kept.length > 0 && call.intent.kind !== "keys" && !UNFINISHED.has(result?.outcome ?? "")) {
       await settle(store as ChangeStore, files, kept, hasSecret);
     }

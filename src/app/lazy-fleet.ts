@@ -1,6 +1,6 @@
-/** The machines of a run that has several: opened side by side, each by itself, so that none holds up another. */
+/** The machines of a run that has several: opened in parallel, independently, so that none delays another. */
 import type { FleetMachine, FleetParts } from "../agent/fleet/fleet-parts.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { foldNames } from "../lib/names.ts";
 import { clip } from "../lib/text.ts";
 import { within } from "../lib/waiting.ts";
@@ -31,6 +31,7 @@ interface LazyFleetOptions {
 /** --parallel, --canary, --max-fail. */
 export interface FleetLimits {
   readonly parallel: number;
+  readonly bounded?: boolean;
   readonly canary?: number | undefined;
   readonly maxFail?: number | undefined;
   readonly patient?: boolean;
@@ -81,7 +82,7 @@ export class LazyFleet implements RunTarget {
     return new BuddyError(
       "target",
       `${failed.length} of ${all} machines could not be reached: ${foldNames(failed.map(({ name }) => name))}`,
-      { hint: `For example ${first.name}: ${wordsOf(first.target.error)}`, cause: first.target.error },
+      { hint: `For example ${first.name}: ${messageOf(first.target.error)}`, cause: first.target.error },
     );
   }
 
@@ -110,7 +111,7 @@ export class LazyFleet implements RunTarget {
     const silent = this.#machines.filter(({ target }) => target.opened === undefined);
     const failed = silent.filter(({ target }) => target.error !== undefined);
     const waiting = silent.filter((machine) => !failed.includes(machine));
-    const said = [...Map.groupBy(failed, ({ target }) => wordsOf(target.error))].map(
+    const said = [...Map.groupBy(failed, ({ target }) => messageOf(target.error))].map(
       ([why, machines]) => `${foldNames(machines.map(({ name }) => name))}: ${why}`,
     );
     if (waiting.length > 0) said.push(`still connecting: ${foldNames(waiting.map(({ name }) => name))}`);
@@ -160,7 +161,7 @@ class Machine implements FleetMachine {
     return this.target.opened;
   }
 
-  /** A machine that could not be reached before is tried again beside the work, which does not wait for it. */
+  /** A machine that could not be reached before is tried again in the background. */
   async #get(onUnreachable: () => void): Promise<Target> {
     const failure = this.#failure;
     if (this.target.opened !== undefined) return this.target.opened;
@@ -247,10 +248,6 @@ class Slots {
   }
 }
 
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 const LABEL_COLUMNS = 100;
 /** A machine that could not be reached is not tried more often than this. */
 const AGAIN_MS = 10_000;
@@ -277,7 +274,11 @@ export function runFleet(run: Run, options: RunOptions, places: Run["places"]): 
     targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore }),
     permit: (target, place) => machineParts({ loaded, target, place, rules: run.rules, local: isLocal(place) }),
     approvals: run.approvals,
-    limits: { parallel: loaded.config.fleet.parallel, ...options.fleet },
+    limits: {
+      parallel: loaded.config.fleet.parallel,
+      bounded: loaded.origins.has("fleet.parallel") || options.fleet?.parallel !== undefined,
+      ...options.fleet,
+    },
     onNotice: (machine, notice) => run.onNotice(notice, machine),
     onOpen: (machine, { identity: { label, user, host, machine: id, attach } }) =>
       run.agent.publish({
@@ -296,7 +297,7 @@ export function runFleet(run: Run, options: RunOptions, places: Run["places"]): 
         machine,
         state: "unreachable",
         label,
-        message: error instanceof Error ? error.message : String(error),
+        message: messageOf(error),
       }),
   });
 }

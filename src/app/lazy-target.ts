@@ -1,5 +1,5 @@
 /**
- * The target of a run: opened beside the first model request, and only if there is a prompt; its facts before and
+ * The target of a run: opened alongside the first model request, and only if there is a prompt; its facts before and
  * after.
  */
 import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
@@ -8,6 +8,7 @@ import type { TargetFacts } from "../tools/tool.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { secretVariables } from "../config/profiles.ts";
+import { within } from "../lib/waiting.ts";
 
 interface LazyTargetOptions {
   readonly open: (options: TargetOptions) => Promise<Target>;
@@ -34,7 +35,8 @@ export class LazyTarget implements RunTarget {
   #opening: Promise<Target> | undefined;
   #opened: Target | undefined;
   #error: unknown;
-  #failed = false;
+  /** A failed opening may be tried again from then on. */
+  #againAt = Number.POSITIVE_INFINITY;
   #asked = false;
   /** Asked for with every event, and does not change in one run. */
   #hasTmux: boolean | undefined;
@@ -78,7 +80,7 @@ export class LazyTarget implements RunTarget {
         ...(opened.ownPane === undefined ? {} : { ownPane: true }),
       };
     }
-    // Who and where it is, only the shell in it can tell.
+    // Only the shell in it knows who and where it is.
     if (target.pane !== undefined) return { label: `pane ${target.pane}`, tmux: true };
     const label = labelOfPath(target.place.path);
     if (!isLocal(target.place)) {
@@ -109,18 +111,13 @@ export class LazyTarget implements RunTarget {
     this.leaveIfSilent().catch(() => undefined);
     if (this.#opening === undefined) return;
     const closing = this.#opening.then((target) => target[Symbol.asyncDispose]()).catch(() => undefined);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    await Promise.race([
-      closing,
-      new Promise((resolve) => (timer = setTimeout(resolve, this.#asked ? LONGEST_GOODBYE_MS : SHORT_GOODBYE_MS))),
-    ]);
-    clearTimeout(timer);
+    await within(closing, this.#asked ? LONGEST_GOODBYE_MS : SHORT_GOODBYE_MS);
   }
 
   #begin(): Promise<Target> {
     // A failed opening is tried again by the next tool call: the network may be back.
-    if (this.#opening === undefined || this.#failed) {
-      this.#failed = false;
+    if (this.#opening === undefined || performance.now() >= this.#againAt) {
+      this.#againAt = Number.POSITIVE_INFINITY;
       this.#opening = this.#open();
     }
     return this.#opening;
@@ -128,6 +125,7 @@ export class LazyTarget implements RunTarget {
 
   async #open(): Promise<Target> {
     const { open, target, onNotice, onOpen } = this.#options;
+    const since = performance.now();
     try {
       const opened = await open({ ...target, signal: this.#leave.signal, onNotice });
       this.#opened = opened;
@@ -136,7 +134,8 @@ export class LazyTarget implements RunTarget {
       return opened;
     } catch (error) {
       this.#error = error;
-      this.#failed = true;
+      const now = performance.now();
+      this.#againAt = now - since < LONG_MS ? now : now + (now - since);
       throw error;
     }
   }
@@ -149,14 +148,16 @@ function thisMachine(): Pick<TargetFacts, "who" | "system"> {
   return { system, ...(user === undefined ? {} : { who: user }) };
 }
 
+/** After an opening that failed this late, further calls get its error at once for as long again. */
+const LONG_MS = 5_000;
 const SILENCE_MS = 500;
 const LONGEST_GOODBYE_MS = 1_500;
 /** What was being opened for nothing is ended by its guards, also when this process is gone. */
 const SHORT_GOODBYE_MS = 10;
 
-// How the machine of a run is opened: what the command line and the configuration say of it.
+// How the machine of a run is opened: what the command line and the configuration say about it.
 
-/** The command line comes before what the configuration says of a place. */
+/** The command line comes before what the configuration says about a place. */
 export function targetOptions(
   loaded: LoadedConfig,
   globals: Pick<GlobalOptions, "on" | "cd" | "tmux" | "tmuxSession" | "pane">,

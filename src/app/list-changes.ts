@@ -5,10 +5,10 @@ import { BuddyError } from "../lib/errors.ts";
 import { unifiedDiff } from "../tools/diff.ts";
 import type { ChangeListing } from "../ui/repl/host.ts";
 
-/** For each change that was taken back, the change that did it, unless that was taken back itself. */
+/** For each change that was undone, the change that did it, unless that was undone itself. */
 export function undoneBy(changes: readonly Change[]): ReadonlyMap<number, number> {
   const undone = new Map<number, number>();
-  // Newest first: an undo that was taken back itself does not count.
+  // Newest first: an undo that was undone itself does not count.
   for (const { number, undoes } of changes.toReversed())
     if (undoes !== undefined && !undone.has(number)) undone.set(undoes, number);
   return undone;

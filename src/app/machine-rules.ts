@@ -9,7 +9,7 @@ import {
   NO_RULES,
 } from "../policy/machine-rules.ts";
 import type { PlaceSources } from "../targets/names/resolve-places.ts";
-import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
+import { isLocal, labelOfPath, LOCAL, type Place } from "../targets/place.ts";
 import type { Target, Transport } from "../targets/target.ts";
 
 export class MachineRules {
@@ -39,6 +39,13 @@ export class MachineRules {
     return this.#rules.length === 0 ? NO_RULES : effectiveRules(this.#rules, names);
   }
 
+  /** Of the machine that buddy runs on, wherever the run works. */
+  async here(): Promise<EffectiveRules> {
+    if (this.#rules.length === 0) return NO_RULES;
+    const { localMachine } = await import("../targets/connection/identity.ts");
+    return effectiveRules(this.#rules, [...placeNames(LOCAL), localMachine()]);
+  }
+
   /** For people: of several machines all labels, the mode where it is the same, and the shortest limit. */
   get current(): EffectiveRules {
     if (this.#rules.length === 0) return NO_RULES;
@@ -46,7 +53,10 @@ export class MachineRules {
     return others.length === 0 ? first : together([first, ...others]);
   }
 
-  /** Taken for every target that is opened. A machine whose names cannot be found out is an error, not free. */
+  /**
+   * Taken for every target that is opened. A machine whose names cannot be determined is an error: it does not escape
+   * its rules.
+   */
   of(target: Target, place: Place): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
     const found = this.#opened.get(target) ?? rulesOpened(this.#rules, place, target.transport, this.#sources);
@@ -118,8 +128,9 @@ async function addressNames(rules: readonly MachineRule[], place: Place, sources
   return namesByAddress(place, sources, (name) => rules.some(({ pattern }) => matchesName(pattern, name)));
 }
 
-/** For people: rules that hold only because a group cannot be read, one sentence a group. */
+/** For people: rules that hold only because a group cannot be read, one sentence per group. */
 export function uncertainRules({ rules }: Pick<Config, "rules">, places: readonly Place[]): string[] {
+  if (rules.length === 0) return [];
   const unsure = places.flatMap((place) => (place.unsure ?? []).map((one) => ({ ...one, machine: place.name })));
   const groups = new Map(unsure.map(({ group, why }) => [group, why]));
   return [...groups].flatMap(([group, why]) => {
@@ -154,8 +165,16 @@ async function machineNames(place: Place, transport: Transport): Promise<string[
 async function resolvedHosts({ path }: Place): Promise<string[]> {
   const destinations = path.flatMap((hop) => (hop.kind === "ssh" ? [hop.destination] : []));
   if (destinations.length === 0) return [];
-  const { resolvedSsh } = await import("../targets/names/ssh-config.ts");
-  return Promise.all(destinations.map(async (destination) => (await resolvedSsh(destination)).host));
+  const [{ resolvedSsh }, { parseDestination }] = await Promise.all([
+    import("../targets/names/ssh-config.ts"),
+    import("../targets/connection/ssh-destination.ts"),
+  ]);
+  const names = destinations.map(async (destination) => {
+    const { host, user } = await resolvedSsh(destination);
+    // A rule may be written as a destination: `ssh web1` leads to root@web1, too.
+    return [host, `${user}@${host}`, `${user}@${parseDestination(destination).host}`];
+  });
+  return (await Promise.all(names)).flat();
 }
 
 /** This machine, or a container on it. */

@@ -1,4 +1,4 @@
-/** The MCP servers of a run, with what they need of it: its directories, its environment, its sign-ins. */
+/** The MCP servers of a run, with what they need from it: its directories, its environment, its sign-ins. */
 import { dirname, join } from "node:path";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";

@@ -25,7 +25,7 @@ export async function modelClient(loaded: LoadedConfig, selector?: string): Prom
   return { profile, client: createModelClient(options), secrets };
 }
 
-/** Everything a profile says of its endpoint and of the requests to it. */
+/** Everything a profile says about its endpoint and the requests to it. */
 export async function modelOptions(loaded: LoadedConfig, profile: ResolvedProfile): Promise<ModelOptions> {
   const { agent, network, model_rules: rules } = loaded.config;
   const { settings } = profile;

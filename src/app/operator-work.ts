@@ -1,6 +1,4 @@
-/**
- * What the operator does on the target without the model: commands of their own, background shells, the pane, outputs.
- */
+/** What the operator does on the target without the model: their own commands, background shells, the pane, outputs. */
 import type { RecordedEntry } from "../agent/call-record.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { LineTimes } from "../agent/line-times.ts";
@@ -79,8 +77,8 @@ async function recorded<T>(run: Run, target: Target, action: string, work: () =>
 export async function adoptShell(run: Run): Promise<readonly string[]> {
   const target = await run.target.get();
   if (target.adopt === undefined)
-    throw new BuddyError("usage", "there is no shared pane, and so no shell in it to adopt", {
-      hint: "tmux on one machine is needed.",
+    throw new BuddyError("usage", "there is no shared pane, so there is no shell to adopt", {
+      hint: "It takes tmux and a single machine.",
     });
   const { user, host, os, shellName } = await target.adopt();
   await run.rules.of(target.now?.() ?? target, run.place);
@@ -208,7 +206,7 @@ export function operatorCommand(
       ...lines.ended(),
     });
     const text = boundText(String(ended.result), budget, () => "left out");
-    return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${text}`;
+    return `I ran this command myself; there is nothing for you to do yet.\n\n$ ${command}\n${text}`;
   });
 }
 
@@ -225,10 +223,11 @@ function commandOnMachines(run: Run, command: string, signal: AbortSignal): Asyn
       signal: inner,
       contextLimit: run.agent.contextLimit,
       seesImages: false,
+      operator: true,
       publish,
     });
     const { result } = JSON.parse(message?.content ?? "{}") as { result?: unknown };
-    return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${String(result)}`;
+    return `I ran this command myself; there is nothing for you to do yet.\n\n$ ${command}\n${String(result)}`;
   });
 }
 

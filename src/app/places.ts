@@ -46,7 +46,7 @@ async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig
       const same = now.find((place) => pathKey(place.path) === pathKey(path));
       if (same !== undefined) return { ...same, name };
       if (path.some(({ kind }) => kind === "via")) {
-        throw new BuddyError("usage", `this session worked on ${name}, which is no longer configured as it was`, {
+        throw new BuddyError("usage", `this session worked on ${name}, which is no longer configured the same way`, {
           hint: `It was: ${labelOfPath(path)}\nName the machine to continue on with --on NAME, or --on local.`,
         });
       }
@@ -73,7 +73,7 @@ export async function chosenPlace(
   });
 }
 
-/** What the configuration knows of names. */
+/** The names that the configuration knows. */
 export function placeSources(loaded: LoadedConfig): PlaceSources {
   const { targets, fleet } = loaded.config;
   const origin = loaded.origins.get("fleet.inventory");

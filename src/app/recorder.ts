@@ -5,6 +5,7 @@ import type { RecordedEntry, Recorder, RecordOptions } from "../agent/call-recor
 import type { Settings } from "../config/schema.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
+import { messageOf } from "../lib/errors.ts";
 
 export interface RunRecorderOptions {
   readonly settings: Settings["audit"];
@@ -50,7 +51,7 @@ export class RunRecorder implements Recorder {
       if (awaited || required) await log.append(whole);
       else log.appendSoon(whole);
     } catch (error) {
-      // Reported already; only where the record is required must the caller hear of it.
+      // Reported already; the caller needs to know only where the record is required.
       if (required) throw error;
     }
   }
@@ -85,7 +86,7 @@ export class RunRecorder implements Recorder {
         const { code } = await target.transport.run(JOURNAL_SCRIPT, { args: [text], timeoutMs: JOURNAL_MS });
         if (code !== 0) this.#report(target, "logger is not installed there");
       } catch (error) {
-        this.#report(target, (error as Error).message);
+        this.#report(target, messageOf(error));
       }
     });
     this.#journals.set(target, next);
@@ -108,7 +109,7 @@ interface Person {
   readonly login_user?: string;
 }
 
-/** Asked of the system: variables such as USER say what their owner likes. */
+/** From the system: variables such as USER can be set to anything. */
 async function whoRuns(): Promise<Person> {
   const [{ askProgram }, { readFileSync }] = await Promise.all([import("../lib/start-child.ts"), import("node:fs")]);
   const nameOf = (id: string): string => {
@@ -121,7 +122,7 @@ async function whoRuns(): Promise<Person> {
     // Linux keeps who logged in, through sudo and su.
     login = readFileSync("/proc/self/loginuid", "utf8").trim();
   } catch {
-    // Only Linux tells.
+    // Only Linux keeps it.
   }
   const user = nameOf(id);
   return /^\d+$/.test(login) && login !== id && login !== NO_LOGIN ? { user, login_user: nameOf(login) } : { user };

@@ -180,7 +180,7 @@ export function profiles({ run, loaded }: ReplHostParts): ProfileRow[] {
   });
 }
 
-/** What a profile says of itself, also when its key is missing. */
+/** What a profile says about itself, also when its key is missing. */
 function described(loaded: LoadedConfig, name: string): { model: string; api: string; auth: string } {
   try {
     return resolveProfile(loaded, name);

@@ -1,4 +1,4 @@
-/** The hooks of a run: what they hear of, with session and machine filled in and secrets masked. */
+/** The hooks of a run: which events they get, with session and machine filled in and secrets masked. */
 import type { AgentEvent, AgentEventBody } from "../agent/events.ts";
 import type { CallHooks, HookedCall, Objection } from "../agent/call-hooks.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -8,6 +8,7 @@ import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
 import type { KnownMachine } from "./recorder.ts";
 import { shorten } from "../lib/text.ts";
+import { messageOf } from "../lib/errors.ts";
 
 export interface RunHooksOptions {
   readonly loaded: LoadedConfig;
@@ -43,7 +44,7 @@ export class RunHooks implements CallHooks {
     return (await this.#load()).before({ ...event, tool }, signal);
   }
 
-  /** What has happened: no one waits for these. */
+  /** Reports of what has happened: nothing waits for these. */
   onEvent(event: AgentEvent): void {
     switch (event.type) {
       case "turn":
@@ -92,7 +93,7 @@ export class RunHooks implements CallHooks {
     const work = Promise.all([this.#load(), event])
       .then(([hooks, ready]) => hooks.tell(ready))
       .catch((error: unknown) => {
-        const message = `the ${name} hooks were not started: ${error instanceof Error ? error.message : String(error)}`;
+        const message = `the ${name} hooks were not started: ${messageOf(error)}`;
         this.#options.publish({ type: "warning", message });
       });
     this.#working.add(work);

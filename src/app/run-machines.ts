@@ -1,21 +1,24 @@
-/** What is known of the machines of a run: their rules, names and labels, and what the operator wrote about them. */
+/** What is known about the machines of a run: their rules, names and labels, and what the operator wrote about them. */
 import { buddyPaths } from "../config/paths.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { VERSION } from "../lib/version.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
 import type { Privacy } from "../policy/privacy.ts";
-import { isLocal, type Place } from "../targets/place.ts";
+import { areLocal, type Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
 import type { LazyFleet } from "./lazy-fleet.ts";
 import type { RunTarget } from "./lazy-target.ts";
 import { MachineRules } from "./machine-rules.ts";
 import { placeSources } from "./places.ts";
 import type { KnownMachine } from "./recorder.ts";
-import { closeSync, constants, existsSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { holdsSecrets } from "../policy/secret-files.ts";
 import { boundText } from "../tools/bound-output.ts";
 import { foldNames } from "../lib/names.ts";
+import { messageOf } from "../lib/errors.ts";
+import { wholeCharacters } from "../lib/text.ts";
+import { readTextStart } from "../lib/files.ts";
 
 /** Where the run works now. */
 interface Machines {
@@ -69,14 +72,14 @@ export class RunMachines {
     }
     const machine = this.#at.fleet?.machines.find(({ opened }) => opened === target);
     const place = this.#at.places.find(({ name }) => name === machine?.name) ?? this.#at.places[0];
-    // By all names of the machine: a label may hang on what only it reports.
+    // By all names of the machine: a label may depend on a name that only it reports.
     return { names: machine?.names ?? place.names, ...labelOf(await this.rules.of(target, place)) };
   }
 
   describe(resumed: boolean) {
     const identity = this.#at.target.opened?.identity;
     const cwd = this.#at.target.facts().cwd ?? "";
-    const places = this.#at.places.every(isLocal)
+    const places = areLocal(this.#at.places)
       ? {}
       : { places: this.#at.places.map(({ name, path }) => ({ name, path })) };
     const resume = { ...places, ...(resumed ? { resumed: true } : {}) };
@@ -187,35 +190,20 @@ export class HostFiles {
 
   #open(path: string): HostFile | undefined {
     if (!existsSync(path)) return undefined;
-    let fd: number | undefined;
     try {
       if (holdsSecrets(realpathSync(path))) throw new Error("it is a link to a file of keys");
-      // A pipe of that name must not hold the start.
-      fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-      const stat = fstatSync(fd);
-      if (!stat.isFile()) throw new Error("it is not a regular file");
-      const buffer = Buffer.alloc(Math.min(stat.size, MOST_BYTES + 4));
-      const text = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0)).toString("utf8");
-      if (text.includes("\0")) throw new Error("it is not a text file");
-      return text.trim() === "" ? undefined : { path, text, bytes: stat.size };
+      const start = readTextStart(path, MOST_BYTES);
+      return start.text.trim() === "" ? undefined : { path, ...start };
     } catch (error) {
-      this.#problem(`${path} was not read: ${error instanceof Error ? error.message : String(error)}`);
+      this.#problem(`${path} was not read: ${messageOf(error)}`);
       return undefined;
-    } finally {
-      if (fd !== undefined) closeSync(fd);
     }
   }
 }
 
-/** Not in the middle of a character. */
 function cutAt(text: string, bytes: number): string {
   const all = Buffer.from(text);
-  return all.length <= bytes
-    ? text
-    : all
-        .subarray(0, bytes)
-        .toString("utf8")
-        .replace(/\uFFFD+$/, "");
+  return all.length <= bytes ? text : all.toString("utf8", 0, wholeCharacters(all, bytes));
 }
 
 function withNotice(text: string, { bytes, path }: HostFile): string {

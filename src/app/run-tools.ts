@@ -126,7 +126,7 @@ export function machineParts({
   local,
 }: Pick<CallRunnerParts, "loaded" | "target" | "place" | "rules" | "local">): Pick<
   CallParts,
-  "target" | "rules" | "rulesNamed" | "judgeShell" | "judgeWrite"
+  "target" | "rules" | "rulesNamed" | "rulesHere" | "judgeShell" | "judgeWrite"
 > {
   const { config } = loaded;
   let judgeWrite: WriteJudge | undefined;
@@ -134,6 +134,7 @@ export function machineParts({
     target: () => target.get(),
     rules: (opened) => rules.of(opened, place),
     rulesNamed: (names) => rules.named(names),
+    rulesHere: () => rules.here(),
     judgeShell: async (command, cwd, machine) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");
       const opened = target.opened;

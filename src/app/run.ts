@@ -50,7 +50,7 @@ export interface RunOptions {
   readonly fork?: boolean | undefined;
   /** What `--on -` reads; absent where standard input is something else. */
   readonly stdin?: (() => Promise<string>) | undefined;
-  /** Gets what goes wrong beside the work, such as a log that cannot be written. */
+  /** Receives problems outside the work itself, such as a log that cannot be written. */
   readonly problem: (message: string) => void;
   /** Instead of the profile's: the guide of `buddy demo`. */
   readonly client?: ModelClient | undefined;
@@ -324,7 +324,7 @@ export class Run implements AsyncDisposable {
     const { mode } = this.approvals;
     if (mode.kind !== "all" && mode.kind !== "until") return [];
     this.approvals.setMode({ kind: "ask" });
-    return ["buddy asks again before it makes a change: approvals without a question were for the machine before"];
+    return ["buddy asks again before it makes a change: auto-approval was only for the previous machine"];
   }
 
   /** Takes over what a stored session knows; returns what to say about it. */
@@ -374,7 +374,7 @@ export class Run implements AsyncDisposable {
 
   #prepare(places: Run["places"], globals: GlobalOptions, makeFleet: MakeFleet | undefined): Workplace {
     const workplace = prepareWorkplace(this, { ...this.#options, globals }, places, makeFleet, (opened) => {
-      // Another one that is being opened beside it is introduced when it is taken.
+      // Another one that is being opened meanwhile is introduced when it is taken.
       if (this.#workplace.target === workplace.target) this.#introduce(opened);
     });
     return workplace;

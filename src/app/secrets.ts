@@ -1,8 +1,7 @@
 /**
- * The keys a run knows, the secrets it has met, and the filters that take both out of what is shown, stored or sent
- * on.
+ * The keys a run knows, the secrets it has met, and the filters that take both out of what is shown, stored or sent on.
  */
-import { HiddenSecrets, RedactedStream, redactor, secretHider } from "../lib/redact.ts";
+import { type HeldText, HiddenSecrets, redactedStream, redactor, secretHider } from "../lib/redact.ts";
 import { type NamedSecret, Privacy } from "../policy/privacy.ts";
 
 export interface SecretsOptions {
@@ -40,7 +39,7 @@ export class Secrets {
   readonly redact = (text: string): string => this.#redact(this.privacy.maskKnown(text));
 
   /** The same for text in pieces. */
-  readonly redactedStream = (): RedactedStream => new RedactedStream([...this.#known], this.redact);
+  readonly redactedStream = (): HeldText => redactedStream([...this.#known], this.redact);
 
   /** Takes buddy's own secrets, and those that have a name, out of an answer, and nothing else. */
   readonly hide = (text: string): string => secretHider([...this.#known])(this.privacy.maskKnown(text));

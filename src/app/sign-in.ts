@@ -1,7 +1,7 @@
 /** What `buddy login`, /login and doctor need for the sign-in of a profile. */
 import { isatty } from "node:tty";
 import type { SignInScreen } from "../auth/sign-in.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { clip } from "../lib/text.ts";
 import { startChild } from "../lib/start-child.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -177,7 +177,7 @@ export async function signOut(
     } catch (error) {
       // Removed all the same: what matters most is that this machine no longer has it.
       revoked = false;
-      say(`could not revoke the sign-in: ${(error as Error).message}`);
+      say(`could not revoke the sign-in: ${messageOf(error)}`);
     }
     return undefined;
   });

@@ -45,8 +45,8 @@ async function run(target: Target, command: string): Promise<string> {
 
 function unclear({ outcome, notes }: RunResult): BuddyError {
   const why = outcome.kind === "lost" ? outcome.why : "the shell of the target is busy";
-  return new BuddyError("usage", `sudo cannot be asked: ${why}`, {
-    hint: notes[0] ?? "Try again when the command in the pane is over.",
+  return new BuddyError("usage", `cannot check sudo: ${why}`, {
+    hint: notes[0] ?? "Try again when the command in the pane has ended.",
   });
 }
 

@@ -1,4 +1,4 @@
-/** /undo: takes changes of the session back, one by one, each after a question. */
+/** /undo: undoes changes of the session, one by one, each after a question. */
 import type { AgentEvent } from "../agent/events.ts";
 import { sameState, type Change, type SeenState, stateDiff } from "../changes/change.ts";
 import { type ChangeStore, keptState } from "../changes/change-store.ts";
@@ -8,8 +8,9 @@ import { byFile, type Net, noChanges, undoneBy, wantedChange } from "./list-chan
 import type { Run } from "./run.ts";
 import { z } from "zod";
 import type { FileState, Target } from "../targets/target.ts";
-import { boundDiff, unifiedDiff } from "../tools/diff.ts";
+import { unifiedDiff } from "../tools/diff.ts";
 import { filesFor } from "../tools/files-as-root.ts";
+import { boundDiff } from "../tools/bound-output.ts";
 
 /** `which`: a number, "all", or "" for the newest change that is not undone. */
 export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
@@ -38,7 +39,7 @@ export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterabl
   });
 }
 
-const NOTHING_LEFT = "every change of this session is undone already; /undo N takes back an undo, too";
+const NOTHING_LEFT = "every change of this session is already undone; /undo N also reverses an undo";
 
 export async function storeOf(run: Run): Promise<ChangeStore> {
   const changes = await run.changes();
@@ -82,12 +83,12 @@ interface UndoInput {
   readonly number: number;
 }
 
-/** `first`: when the changes from that one to `change` are taken back at once, the state before it counts. */
+/** `first`: when the changes from that one to `change` are undone at once, the state before it counts. */
 function undoTool(store: ChangeStore, change: Change, first: Change = change): Tool<UndoInput> {
   let seen: FileState | undefined;
   return {
     name: "undo",
-    description: "Take a change back.",
+    description: "Undo a change.",
     input: z.strictObject({ number: z.number() }),
     intent: () => ({
       kind: "write",
@@ -187,7 +188,7 @@ function failed(message: string, outcome: string): ToolResult {
 }
 
 const WHY = {
-  directory: "a directory is in its place",
+  directory: "it is a directory now",
   special: "it is not a regular file now",
   large: "it is too large now",
   unreadable: "it cannot be read",

@@ -7,7 +7,7 @@ import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import { instructionFiles, type OperatorFile } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/tool-calls.ts";
 import { buddyPaths } from "../config/paths.ts";
-import { isLocal } from "../targets/place.ts";
+import { areLocal } from "../targets/place.ts";
 import type { LazyFleet } from "./lazy-fleet.ts";
 import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
 import { callRunner } from "./run-tools.ts";
@@ -32,7 +32,7 @@ export function prepareWorkplace(
 ): Workplace {
   const { loaded, globals } = options;
   const [place] = places;
-  const local = places.every(isLocal);
+  const local = areLocal(places);
   const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
   for (const notice of notices) options.problem(notice);
   const fleet = makeFleet?.(run, options, places);

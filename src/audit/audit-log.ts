@@ -1,11 +1,10 @@
 /**
  * Writes the record: lines of several processes in one chain, each all or nothing. The lock is the kernel's, so a
- * killed process leaves it free; what it left half done is put right with the next line.
+ * killed process leaves it free; the next line repairs what it left half done.
  */
 import {
   closeSync,
   constants,
-  fchmodSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -15,13 +14,14 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileError } from "../lib/files.ts";
+import { fileError, openForLines } from "../lib/files.ts";
 import { StandingLock } from "../lib/kernel-lock.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
-import { chainLine, hashOf, type Link, readHead, readLine, START, writeHead } from "./chain.ts";
+import { chainLine, type Link, readHead, readLine, START, writeHead } from "./chain.ts";
 import type { AuditEntry } from "./entry.ts";
 import { readTail, recordPaths, rotatedFiles } from "./record-files.ts";
 import { isTimeout } from "../lib/waiting.ts";
+import { sha256 } from "../lib/values.ts";
 
 export interface AuditLogOptions {
   /** The user's state directory. */
@@ -51,7 +51,7 @@ export class AuditLog {
   /** Those that nothing waits for are written together: many machines end a command within a moment. */
   #soon: ReturnType<typeof setTimeout> | undefined;
   #reported = false;
-  /** The file as this process left it: as long as it is that, no one else has written. */
+  /** The file as this process left it: as long as it is unchanged, no one else has written. */
   #left: { readonly inode: number; readonly size: number; readonly link: Link } | undefined;
 
   constructor(options: AuditLogOptions) {
@@ -68,7 +68,7 @@ export class AuditLog {
     return done.promise;
   }
 
-  /** Nothing waits for this line: it goes with the next one that is waited for, or a moment later. */
+  /** Nothing waits for this line: it goes with the next one that is awaited, or a moment later. */
   appendSoon(entry: AuditEntry): void {
     this.#push({ entry, at: new Date() });
     this.#soon ??= setTimeout(() => {
@@ -142,7 +142,7 @@ export class AuditLog {
       const put = (entry: AuditEntry, at: Date): void => {
         const line = chainLine(entry, link, signer, this.#options.redact, at);
         writeWhole(file, Buffer.from(`${line}\n`));
-        link = { seq: link.seq + 1, hash: hashOf(line) };
+        link = { seq: link.seq + 1, hash: sha256(line) };
       };
       for (const { entry, at } of notes) put(entry, at);
       for (const one of batch) {
@@ -166,7 +166,7 @@ export class AuditLog {
     const line = tail.line ?? lastOf(rotatedFiles(this.#options.directory).at(-1)?.path);
     const last = line === undefined ? undefined : readLine(line, signer);
     const known: Link | undefined =
-      line === undefined || last?.signed !== true ? undefined : { seq: last.entry.seq, hash: hashOf(line) };
+      line === undefined || last?.signed !== true ? undefined : { seq: last.entry.seq, hash: sha256(line) };
     const head = readHead(this.#paths.head, signer);
     const notes: Waiting[] = [];
     const note = (entry: AuditEntry): void => void notes.push({ entry, at: new Date() });
@@ -190,20 +190,13 @@ export class AuditLog {
   /** A full file gets the next number; the chain continues in a new one. */
   #openCurrent(): number {
     const { directory, rotateBytes } = this.#options;
-    const file = openRecord(this.#paths.current);
+    const file = openForLines(this.#paths.current);
     if (fstatSync(file).size < rotateBytes) return file;
     closeSync(file);
     const next = (rotatedFiles(directory).at(-1)?.number ?? 0) + 1;
     renameSync(this.#paths.current, join(directory, `audit.${next}.jsonl`));
-    return openRecord(this.#paths.current);
+    return openForLines(this.#paths.current);
   }
-}
-
-/** A link could lead the record anywhere. */
-function openRecord(path: string): number {
-  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-  if ((fstatSync(file).mode & 0o077) !== 0) fchmodSync(file, 0o600);
-  return file;
 }
 
 function lastOf(path: string | undefined): string | undefined {
@@ -216,7 +209,7 @@ function lastOf(path: string | undefined): string | undefined {
   }
 }
 
-/** All or nothing: what a full disk left of a line is taken back. */
+/** All or nothing: what a full disk left of a line is removed. */
 function writeWhole(file: number, bytes: Uint8Array): void {
   const { size } = fstatSync(file);
   try {

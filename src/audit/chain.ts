@@ -1,6 +1,6 @@
 /**
- * The chain: each line holds its number, the hash of the line before and a MAC; a small file beside it, the head, holds
- * number and hash of the last one, so that lines missing at the end are found, too.
+ * The chain: each line holds its number, the hash of the line before and a MAC; a small file next to it, the head,
+ * holds number and hash of the last one, so that lines missing at the end are found, too.
  */
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { type LineSigner, splitLine } from "../lib/line-signer.ts";
@@ -15,10 +15,6 @@ export interface Link {
 
 /** Before the first line. */
 export const START: Link = { seq: 0, hash: "0".repeat(64) };
-
-export function hashOf(line: string): string {
-  return new Bun.CryptoHasher("sha256").update(line).digest("hex");
-}
 
 /** The next line, without its newline. `redact` takes secrets out of the text as it is stored. */
 export function chainLine(

@@ -28,7 +28,7 @@ interface AboutEntry {
 
 export interface DecisionEntry extends AboutEntry {
   readonly kind: "decision";
-  /** What the policy says of it. */
+  /** What the policy says about it. */
   readonly verdict: "allow" | "ask" | "block";
   readonly decision: "approved" | "denied";
   readonly by: DecidedBy;

@@ -6,7 +6,7 @@ import { shorten } from "../lib/text.ts";
 export const JOURNAL_SCRIPT = `command -v logger >/dev/null 2>&1 || exit 127
 ( logger -t buddy -- "$1" </dev/null >/dev/null 2>&1 & ) </dev/null >/dev/null 2>&1`;
 
-/** One line of printable text, as short as system logs like it. */
+/** One line of printable text, short enough for system logs. */
 export function journalLine(entry: AuditEntry): string {
   if (entry.kind === "note") return `note=${entry.note} ${quoted(entry.detail)}`;
   const { session, user, login_user: login, tool, action } = entry;

@@ -2,9 +2,9 @@
  * The files of the record, and its lines read back: audit.jsonl is written to; audit.1.jsonl, audit.2.jsonl, … are
  * full, oldest first.
  */
-import { closeSync, constants, openSync, readSync } from "node:fs";
+import { existsSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { filesIn } from "../lib/files.ts";
+import { filesIn, type Line, linesIn } from "../lib/files.ts";
 import type { StoredEntry } from "./entry.ts";
 import { readLine } from "./chain.ts";
 
@@ -37,40 +37,9 @@ export function recordFiles(directory: string): string[] {
   return [...rotatedFiles(directory).map(({ path }) => path), recordPaths(directory).current];
 }
 
-interface Line {
-  readonly text: string;
-  /** From 1. */
-  readonly number: number;
-  /** False for a last one without its newline. */
-  readonly whole: boolean;
-}
-
-/** Line by line: a record of any size takes the memory of its longest line. A file that is not there has none. */
+/** A missing file has none. */
 export function* linesOf(path: string): Generator<Line> {
-  let file: number;
-  try {
-    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
-  }
-  try {
-    const chunk = Buffer.allocUnsafe(1 << 18);
-    let rest: Buffer[] = [];
-    let number = 0;
-    for (let count = 0; (count = readSync(file, chunk)) > 0;) {
-      let from = 0;
-      for (let at = 0; (at = chunk.subarray(0, count).indexOf(NEWLINE, from)) >= 0; from = at + 1) {
-        const text = Buffer.concat([...rest, chunk.subarray(from, at)]).toString();
-        rest = [];
-        yield { text, number: ++number, whole: true };
-      }
-      if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
-    }
-    if (rest.length > 0) yield { text: Buffer.concat(rest).toString(), number: ++number, whole: false };
-  } finally {
-    closeSync(file);
-  }
+  if (existsSync(path)) yield* linesIn(path);
 }
 
 interface Tail {

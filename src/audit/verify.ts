@@ -1,8 +1,9 @@
-/** Checks the record from its first line to the head: what was changed, removed, added or put elsewhere. */
+/** Checks the record from its first line to the head: what was changed, removed, added or moved. */
 import { basename } from "node:path";
 import { lineSigner } from "../lib/line-signer.ts";
-import { hashOf, type Head, type Link, readHead, readLine, START } from "./chain.ts";
+import { type Head, type Link, readHead, readLine, START } from "./chain.ts";
 import { linesOf, recordFiles, recordPaths } from "./record-files.ts";
+import { sha256 } from "../lib/values.ts";
 
 export interface Verification {
   readonly lines: number;
@@ -79,7 +80,7 @@ class ChainCheck {
   to: string | undefined;
   readonly #head: Head;
   #link: Link = START;
-  /** The line before could not be relied on: what the next one says of it is not compared. */
+  /** The line before could not be relied on: what the next one says about it is not compared. */
   #doubtful = false;
   /** Lines that could not be read since the last one that could. */
   #unreadable = 0;
@@ -117,7 +118,7 @@ class ChainCheck {
       find("replaced", `entry ${seq} does not follow from the line before it`);
     if (read.entry.kind === "note" && read.entry.note === "head-missing")
       find("head", `${read.entry.detail} when this line was written; lines may have been removed before it`);
-    this.#link = { seq, hash: hashOf(text) };
+    this.#link = { seq, hash: sha256(text) };
     this.#doubtful = !read.signed;
     this.#unreadable = 0;
     if (typeof this.#head === "object" && this.#head.seq === seq) this.#hashAtHead = this.#link.hash;

@@ -1,5 +1,6 @@
 /** Signing in with the browser of this machine: PKCE, and a loopback port that the browser comes back to. */
 import { BuddyError } from "../lib/errors.ts";
+import { unlessAborted } from "../lib/waiting.ts";
 
 export interface BrowserFlow {
   /** The address to open. */
@@ -26,39 +27,42 @@ export async function browserFlow(options: FlowOptions): Promise<BrowserFlow> {
   const verifier = randomText();
   const state = randomText();
   const challenge = new Bun.CryptoHasher("sha256").update(verifier).digest("base64url");
-  const arrived = Promise.withResolvers<string>();
-  arrived.promise.catch(() => undefined);
-  const server = listen(options.ports, (request) => {
-    const url = new URL(request.url);
-    if (url.pathname !== options.path) return page("Not found.", 404);
-    const code = url.searchParams.get("code");
-    const error = url.searchParams.get("error");
-    // Another page of this browser may call the port, too: only who knows the state is answered.
-    if (options.checksState && url.searchParams.get("state") !== state) return page("This is not the sign-in.", 400);
-    if (error !== null || code === null) {
-      arrived.reject(
-        new BuddyError(
-          "auth",
-          `the sign-in was declined in the browser${/^[\w-]{1,40}$/.test(error ?? "") ? ` (${error})` : ""}`,
-        ),
-      );
-      return page("The sign-in was declined. You can close this page.", 400);
-    }
-    arrived.resolve(code);
-    return page("Signed in. You can close this page and return to the terminal.");
-  });
-  const redirectUri = `http://localhost:${server.port}${options.path}`;
+  const callback = browserCallback({ ...options, ...(options.checksState ? { state } : {}) });
+  const redirectUri = `http://localhost:${callback.port}${options.path}`;
   return {
     url: options.address({ redirectUri, challenge, state }),
     redirectUri,
     verifier,
-    code: (signal) => {
-      signal.addEventListener("abort", () => arrived.reject(signal.reason), { once: true });
-      if (signal.aborted) arrived.reject(signal.reason);
-      return arrived.promise;
-    },
-    close: () => void server.stop(false),
+    code: async (signal) => (await unlessAborted(signal, callback.arrived)).get("code") ?? "",
+    close: () => callback[Symbol.dispose](),
   };
+}
+
+interface Callback extends Disposable {
+  readonly port: number;
+  /** What the browser brings; rejected when the sign-in was declined. */
+  readonly arrived: Promise<URLSearchParams>;
+}
+
+/** Waits for the browser on a loopback port. */
+export function browserCallback(options: Pick<FlowOptions, "ports" | "path"> & { readonly state?: string }): Callback {
+  const { promise: arrived, resolve, reject } = Promise.withResolvers<URLSearchParams>();
+  arrived.catch(() => undefined);
+  const server = listen(options.ports, (request) => {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname !== options.path) return page("Not found.", 404);
+    // Other pages in this browser can call the port, too: only one that knows the state gets an answer.
+    if (options.state !== undefined && searchParams.get("state") !== options.state)
+      return page("This is not the sign-in.", 400);
+    if (!searchParams.has("error") && searchParams.has("code")) {
+      resolve(searchParams);
+      return page("Signed in. You can close this page and return to the terminal.");
+    }
+    const why = /^[\w-]{1,40}$/.exec(searchParams.get("error") ?? "")?.[0];
+    reject(new BuddyError("auth", `the sign-in was declined in the browser${why === undefined ? "" : ` (${why})`}`));
+    return page("The sign-in was declined. You can close this page.", 400);
+  });
+  return { port: server.port ?? 0, arrived, [Symbol.dispose]: () => void server.stop(false) };
 }
 
 function listen(ports: readonly number[], fetch: (request: Request) => Response) {

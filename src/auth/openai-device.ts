@@ -1,7 +1,7 @@
 /** OpenAI's sign-in: a device code or the browser of this machine; exchange, refresh, revoke. */
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isLoopback, proxyFor, proxyLabel, boundedText } from "../lib/network.ts";
-import { pause } from "../lib/waiting.ts";
+import { pause, deadline } from "../lib/waiting.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken, LAST_DATE, type SignIn } from "./store.ts";
 
@@ -105,7 +105,10 @@ export class OpenAiDevice {
         if (isLast()) throw error;
         return UNREACHED;
       });
-      if (status === 200) return signIn({ ...tokensOf(current), ...strings(body) }, current);
+      const renewed = strings(body);
+      // A proxy or portal may answer with a page: the old token must not be stored as a new one.
+      if (status === 200 && renewed.access_token !== undefined)
+        return signIn({ ...tokensOf(current), ...renewed }, current);
       if (status === 401 || /invalid_grant|refresh_token_(expired|reused|invalidated)/.test(String(errorCode(body))))
         throw new SignInEnded("auth", "the sign-in is no longer valid", { hint: "Sign in again with: buddy login" });
       if ((status < 500 && status !== 429) || isLast()) throw unexpected("refreshing the sign-in", status, body);
@@ -146,8 +149,7 @@ export class OpenAiDevice {
     let text: string;
     const url = new URL(this.issuer + path);
     const proxy = proxyFor(url, process.env);
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error("no answer within 30 s")), REQUEST_TIMEOUT_MS);
+    using late = deadline(REQUEST_TIMEOUT_MS, `no answer within ${REQUEST_TIMEOUT_MS / 1000} s`);
     try {
       response = await fetch(url, {
         ...init,
@@ -160,12 +162,10 @@ export class OpenAiDevice {
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const via = proxy === undefined ? "" : ` through the proxy ${proxyLabel(proxy)}`;
-      throw new BuddyError("auth", `cannot reach ${url.host}${via}: ${(error as Error).message}`, {
+      throw new BuddyError("auth", `cannot reach ${url.host}${via}: ${messageOf(error)}`, {
         hint: "Check the network and proxy settings, then try again.",
         cause: error,
       });
-    } finally {
-      clearTimeout(timer);
     }
     try {
       const body: unknown = JSON.parse(text);
@@ -276,7 +276,7 @@ function unexpected(doing: string, status: number, body: Record<string, unknown>
   const error = errorCode(body);
   const detail = typeof error === "string" && /^[\w .-]{1,60}$/.test(error) ? `: ${error}` : "";
   return new BuddyError("auth", `${doing} failed (HTTP ${status}${detail})`, {
-    hint: "Try again in a while; if it stays, check that no proxy on the way to the sign-in server changes answers.",
+    hint: "Try again later; if it keeps happening, check that no proxy changes the sign-in server's answers.",
   });
 }
 

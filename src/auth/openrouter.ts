@@ -1,5 +1,5 @@
 /** OpenRouter's sign-in: the browser grants a key, which is kept in its own file. */
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isLoopback, proxyFor, boundedText } from "../lib/network.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken } from "./store.ts";
@@ -50,7 +50,7 @@ async function exchange(url: URL, code: string, verifier: string, signal: AbortS
     proxy: proxyFor(url, process.env) ?? false,
   } as BunFetchRequestInit).catch((error: unknown) => {
     if (signal.aborted) throw signal.reason;
-    throw new BuddyError("auth", `cannot reach ${url.host}: ${(error as Error).message}`, {
+    throw new BuddyError("auth", `cannot reach ${url.host}: ${messageOf(error)}`, {
       hint: "Check the network and proxy settings, then try again.",
       cause: error,
     });

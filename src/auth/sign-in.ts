@@ -69,7 +69,7 @@ export function describeSignIn(signedIn: SignIn | undefined): { signedIn: boolea
   const token =
     left > 0 ? `the token is valid until ${until} UTC (${minutes(left)})` : `the token expired at ${until} UTC`;
   const account = signedIn.account_id === undefined ? "" : `, account ${printable(signedIn.account_id)}`;
-  return { signedIn: true, text: `signed in${account}; ${token} and is refreshed by itself` };
+  return { signedIn: true, text: `signed in${account}; ${token} and is refreshed automatically` };
 }
 
 function minutes(ms: number): string {

@@ -1,8 +1,8 @@
-/** auth.json: the sign-ins of every provider, readable by its owner alone and replaced as a whole. */
+/** auth.json: the sign-ins of every provider, readable only by its owner and replaced as a whole. */
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
 import { writeFileAtomic, fileError, requirePlainFiles } from "../lib/files.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isRecord } from "../lib/values.ts";
 import { type KernelLock, lock } from "../lib/kernel-lock.ts";
 
@@ -80,7 +80,7 @@ export class AuthStore {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
       if (error instanceof BuddyError) throw error;
-      throw new BuddyError("auth", `cannot read ${this.path}: ${(error as Error).message}`, { cause: error });
+      throw new BuddyError("auth", `cannot read ${this.path}: ${messageOf(error)}`, { cause: error });
     }
     const providers = parse(text);
     if (providers !== undefined) return providers;
@@ -121,7 +121,7 @@ function refuseIfReadableByOthers(path: string): void {
   const { mode } = stat;
   if ((mode & 0o077) === 0) return;
   throw new BuddyError("auth", `${path} can be read by other users (mode ${(mode & 0o777).toString(8)})`, {
-    hint: `Run: chmod 600 '${path}'\nIf others use this machine, also sign in anew: buddy login --reset, then buddy login`,
+    hint: `Run: chmod 600 '${path}'\nIf others use this machine, also sign in again: buddy login --reset, then buddy login`,
   });
 }
 

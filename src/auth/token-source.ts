@@ -63,7 +63,7 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
 
 /**
  * Ctrl-C does not end a refresh: its answer may be the only token that is still good. It gets a moment to come and be
- * stored; then whoever waits for it leaves.
+ * stored; then those that wait for it leave.
  */
 async function unlessLeft<T>(refresh: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
@@ -99,6 +99,6 @@ export function loginBaseUrl(
   if (url?.hostname === "api.openai.com" || url?.hostname === "chatgpt.com") return SIGNED_IN_BASE;
   if (url !== null && isLoopback(url.hostname)) return chosen.replace(/\/+$/, "");
   throw new BuddyError("config", `a profile with auth = "login" cannot use ${url?.host ?? JSON.stringify(chosen)}`, {
-    hint: 'The sign-in is OpenAI\'s. For another endpoint use auth = "api-key" with a key of theirs.',
+    hint: 'The sign-in is OpenAI\'s. For another endpoint use auth = "api-key" with one of its keys.',
   });
 }

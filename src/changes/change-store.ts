@@ -4,12 +4,9 @@
  */
 import {
   closeSync,
-  fstatSync,
   fsyncSync,
-  openSync,
   readFileSync,
   readdirSync,
-  readSync,
   statSync,
   writeSync,
   linkSync,
@@ -18,9 +15,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError, writeFileAtomic } from "../lib/files.ts";
+import { fileError, writeFileAtomic, openForLines, endsInsideLine } from "../lib/files.ts";
 import type { Change, KeptState, UnreadState } from "./change.ts";
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { sha256 } from "../lib/values.ts";
 
 /** A file as a target gives it. */
 export type GivenState =
@@ -98,7 +96,7 @@ export class ChangeStore {
       const directory = this.#options.directory();
       const key = readKey(join(dirname(directory), "key"));
       const bytes = key && unseal(readFileSync(join(directory, state.digest)), key);
-      return bytes !== undefined && digestOf(bytes) === state.digest ? bytes : undefined;
+      return bytes !== undefined && sha256(bytes) === state.digest ? bytes : undefined;
     } catch {
       return undefined;
     }
@@ -128,7 +126,7 @@ export class ChangeStore {
     if (used + kept.size > MOST_BYTES)
       throw new BuddyError(
         "session",
-        `this session keeps ${used} bytes of changed files already; ${MOST_BYTES} is the most`,
+        `this session already keeps ${used} bytes of changed files; the limit is ${MOST_BYTES}`,
         {
           hint: "Start a new session (/new), or remove old ones: buddy sessions rm ID",
         },
@@ -148,11 +146,7 @@ interface ChangeStoreOptions {
 export function keptState(state: GivenState): KeptState {
   if (state.kind !== "file") return state;
   const { bytes, ...rest } = state;
-  return { ...rest, digest: digestOf(bytes), size: bytes.byteLength };
-}
-
-function digestOf(bytes: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+  return { ...rest, digest: sha256(bytes), size: bytes.byteLength };
 }
 
 function changedNothing({ before, after }: Change): boolean {
@@ -192,12 +186,9 @@ function parsed(line: string): (Change & { readonly v: number }) | undefined {
 
 /** On the disk when it returns. */
 function append(path: string, lines: readonly string[]): void {
-  const file = openSync(path, "a+", 0o600);
+  const file = openForLines(path);
   try {
-    const { size } = fstatSync(file);
-    const last = Buffer.alloc(1);
-    // After a line that was cut off, a new one begins.
-    const start = size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== 10 ? "\n" : "";
+    const start = endsInsideLine(file) ? "\n" : "";
     const bytes = Buffer.from(start + lines.map((line) => `${line}\n`).join(""));
     for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
     fsyncSync(file);
@@ -216,7 +207,7 @@ function sizeOf(directory: string): number {
 /** Of one session. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-// * Contents of files on the disk, sealed with a key of the user's that lies beside them: whoever can read both can
+// Contents of files on the disk, sealed with a key of the user's that is next to them: whoever can read both can
 // open them, but no search through the home directory shows a secret that was in a file.
 
 /** Bytes that sealing adds: nonce and tag. */

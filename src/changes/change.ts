@@ -1,5 +1,5 @@
 /** A change of one file: where, by what, what the file was before and after it, and what differs. */
-import { decodeText } from "../lib/text-encoding.ts";
+import { decodeText, decodeUtf16 } from "../lib/text-encoding.ts";
 
 export interface Change {
   /** Counted from 1 in each session. */
@@ -103,7 +103,8 @@ function contents(from: SeenState, to: SeenState, compare: (before: string, afte
 }
 
 function textOf(bytes: Uint8Array): string | undefined {
-  return bytes.includes(0) || bytes.length > MOST_COMPARED ? undefined : decodeText(bytes).text;
+  if (bytes.length > MOST_COMPARED) return undefined;
+  return (decodeUtf16(bytes) ?? (bytes.includes(0) ? undefined : decodeText(bytes)))?.text;
 }
 
 function sizeOf(state: KeptState): number {

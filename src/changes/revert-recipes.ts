@@ -1,5 +1,5 @@
 /**
- * How changes that can lock the operator out are taken back: what is saved before them and what puts it back, as sh
+ * How changes that can lock the operator out are reverted: what is saved before them and what restores it, as sh
  * that runs as root in its own directory.
  */
 import { words } from "../lib/text.ts";
@@ -22,7 +22,7 @@ export interface Recipe {
   readonly back: string;
 }
 
-/** `unknown`: what no recipe takes back. */
+/** `unknown`: what no recipe reverts. */
 export function revertRecipe(
   uses: readonly LockoutUse[],
   home: string,
@@ -54,13 +54,13 @@ function piecesFor({ kind, program, words: given }: LockoutUse): readonly Recipe
   if (SERVICES.has(program)) return service(args);
   switch (kind) {
     case "firewall":
-      return FIREWALLS.has(program) ? [files("the files of the firewall", FIREWALL_FILES), RULES] : undefined;
+      return FIREWALLS.has(program) ? [files("the firewall files", FIREWALL_FILES), RULES] : undefined;
     case "ssh":
       return /^(?:pkill|killall|skill)$/.test(program) ? [SSHD] : undefined;
     case "network":
       return network(program, args, given);
     case "pam":
-      return program === "pam-auth-update" ? [files("the files of PAM", PAM_FILES)] : undefined;
+      return program === "pam-auth-update" ? [files("the PAM files", PAM_FILES)] : undefined;
     case "sudoers":
       return [files("the sudoers files", SUDO_FILES)];
     case "account":
@@ -76,7 +76,7 @@ function piecesFor({ kind, program, words: given }: LockoutUse): readonly Recipe
 function filePieces(kind: string, path: string): readonly Recipe[] | undefined {
   if (/[*?…]/.test(path) || !path.startsWith("/")) return undefined;
   const piece = files(path, [path]);
-  return kind === "ssh" && !path.includes("/.ssh") ? [files("the files of sshd", SSH_FILES), piece, SSHD] : [piece];
+  return kind === "ssh" && !path.includes("/.ssh") ? [files("the sshd files", SSH_FILES), piece, SSHD] : [piece];
 }
 
 const FIREWALLS = new Set(
@@ -190,7 +190,7 @@ exit $r`,
       : kind === "network"
         ? [NETWORK]
         : kind === "ssh"
-          ? [files("the files of sshd", SSH_FILES), SSHD]
+          ? [files("the sshd files", SSH_FILES), SSHD]
           : [];
   return [...also, state];
 }
@@ -231,7 +231,7 @@ exit 0`,
 };
 
 function network(program: string, args: readonly string[], given: readonly string[]): readonly Recipe[] | undefined {
-  const state = [files("the files of the network", NETWORK_FILES), NETWORK];
+  const state = [files("the network files", NETWORK_FILES), NETWORK];
   switch (program) {
     case "ip":
       // An interface that is deleted cannot be made again from its name.

@@ -26,7 +26,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/sessions/command.ts")).command),
   },
   audit: {
-    summary: "the record of decisions and effects, and whether it is whole",
+    summary: "show or verify the record of decisions and effects",
     load: async () => widen((await import("./commands/audit/command.ts")).command),
   },
   changes: {
@@ -42,7 +42,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/logout/command.ts")).command),
   },
   models: {
-    summary: "list what the endpoint of a profile offers",
+    summary: "list the models that a profile's endpoint offers",
     load: async () => widen((await import("./commands/models/command.ts")).command),
   },
   init: {
@@ -54,7 +54,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/doctor/command.ts")).command),
   },
   targets: {
-    summary: "machines by name: list, check, sessions of buddy there",
+    summary: "machines by name: list, check, and buddy's sessions there",
     load: async () => widen((await import("./commands/targets/command.ts")).command),
   },
   skills: {

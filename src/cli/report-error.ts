@@ -9,7 +9,7 @@ import { redactor } from "../lib/redact.ts";
 export interface ReportOptions {
   readonly verbose: boolean;
   readonly color?: boolean;
-  /** Texts that must never be shown, beside what looks like a key anyway. */
+  /** Texts that must never be shown, in addition to what looks like a key. */
   readonly secrets?: readonly string[];
 }
 

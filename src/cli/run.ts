@@ -20,7 +20,7 @@ import {
 } from "./args/parse-arguments.ts";
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
-  // An error that no one awaits must not end in a stack trace on the user's screen either.
+  // An error in a promise that nothing awaits must not print a stack trace either.
   handleCrashes(async (error) => process.exit(await report(error, argv)));
   const code = await dispatch(argv).catch((error: unknown) => report(error, argv));
   if (tracing()) (await import("../app/tracing.ts")).endTrace(code);
@@ -90,6 +90,7 @@ function versionDetails(): string {
 }
 
 async function commandName(argv: readonly string[]): Promise<string | undefined> {
+  if (isCommand(argv[0] ?? "")) return argv[0];
   const tokens = tokenizeUpToError(argv, GLOBAL_ARGS);
   // Without a word no command can own the flag.
   const first = tokens.find(({ kind }) => kind !== "flag");
@@ -136,7 +137,7 @@ function plainLine({ own, positionals }: ParsedArguments): string[] {
 }
 
 /**
- * The definitions of what is on the line: the strict parser has required what has to be there, and citty spells each
+ * The definitions of what is on the line: the strict parser has checked what is required, and citty spells each
  * name again.
  */
 function given(args: Args, { own, positionals }: ParsedArguments): Args {
@@ -187,7 +188,7 @@ function enterDirectory({ cd, ssh, container, on }: GlobalOptions): void {
   }
 }
 
-// * Limits of this process (`ulimit`) under which the runtime itself would crash or be killed: said, or caught,
+// Limits of this process (`ulimit`) under which the runtime itself would crash or be killed: said, or caught,
 // beforehand.
 
 /** Pipes of a shell, its runner and the cleanup, sockets, session and locks: about 30 at once. */

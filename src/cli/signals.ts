@@ -1,5 +1,5 @@
 /**
- * How a run is ended from outside: signals, the first of which asks and the second ends; and errors that no one
+ * How a run is ended from outside: signals, the first of which asks and the second ends; and errors that nothing
  * caught.
  */
 import { BuddyError, type ErrorCode, exitCodeOf } from "../lib/errors.ts";
@@ -37,7 +37,7 @@ const CODES = { SIGINT: "interrupted", SIGTERM: "terminated", SIGHUP: "hangup" }
 >;
 const WORDS = { SIGINT: "interrupted", SIGTERM: "ended by SIGTERM", SIGHUP: "the terminal was closed" } as const;
 
-// What happens with an error that no one caught: one handler at a time, so that no two of them race for the exit.
+// Uncaught errors: one handler at a time, so that two of them cannot race for the exit.
 
 type CrashHandler = (error: unknown) => void | Promise<void>;
 

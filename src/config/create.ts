@@ -27,10 +27,10 @@ const SCHEMA_FILE = "buddy.schema.json";
 const SCHEMA_LINE = `#:schema ./${SCHEMA_FILE}\n`;
 
 function whyNot(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code === "ENOENT" ? "its directory cannot be made" : fileError(error);
+  return (error as NodeJS.ErrnoException).code === "ENOENT" ? "its directory cannot be created" : fileError(error);
 }
 
-const REMEDY = "set HOME or XDG_CONFIG_HOME to a directory of yours that can be written, or use --config PATH";
+const REMEDY = "set HOME or XDG_CONFIG_HOME to a directory you can write to, or use --config PATH";
 
 /** Keeps a file as <name>.<unix seconds>.bak too, and returns that name; the file itself stays until it is replaced. */
 export function setAside(path: string, place: Place): string {

@@ -107,7 +107,7 @@ function read(path: string, place: Place): string {
     });
   }
   const text = bytes.toString("utf8");
-  // The replacement character comes from broken bytes, or stands in the text itself; only then is a second look needed.
+  // The replacement character comes from broken bytes, or is in the text itself; only then is a second look needed.
   if (text.includes("\uFFFD") && !process.getBuiltinModule("node:buffer").isUtf8(bytes)) {
     throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { hint: "save it as UTF-8" });
   }

@@ -1,8 +1,8 @@
 /** The key of a profile: BUDDY_API_KEY or --api-key first, then the profile's one source. */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/files.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
+import { readTextFile } from "../lib/files.ts";
 import type { LoadedConfig } from "./load.ts";
 import { buddyPaths, expandHome, describeOrigin, type Origin, shownPath } from "./paths.ts";
 import type { ProfileSettings } from "./schema.ts";
@@ -70,10 +70,10 @@ export function providerKeyFile(directory: string, provider: string): string {
 /** A key that `buddy login` got for this endpoint. */
 function grantedKey(loaded: LoadedConfig, { name, baseUrl }: KeyOwner): ProfileKey | undefined {
   const directory = buddyPaths(loaded.env)?.dir;
-  if (directory === undefined || !/(^|\.)openrouter\.ai$/.test(new URL(baseUrl).hostname)) return undefined;
+  if (directory === undefined || !`.${new URL(baseUrl).hostname}`.endsWith(".openrouter.ai")) return undefined;
   const path = providerKeyFile(directory, "openrouter");
   if (!existsSync(path)) return undefined;
-  return keyFromFile(loaded, name, path, "made by buddy login");
+  return keyFromFile(loaded, name, path, "created by buddy login");
 }
 
 const DEFAULT: Origin = { kind: "default" };
@@ -97,12 +97,9 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
     });
   let text: string;
   try {
-    const stat = statSync(path);
-    if (!stat.isFile()) throw failure(stat.isDirectory() ? "it is a directory" : "it is not a regular file");
-    if (stat.size > LARGEST_KEY_FILE) throw failure("it is too large for a key");
-    text = readFileSync(path, "utf8");
+    text = readTextFile(path, LARGEST_KEY_FILE);
   } catch (error) {
-    throw error instanceof BuddyError ? error : failure(fileError(error), error);
+    throw failure(messageOf(error), error);
   }
   const value = text.replace(/^\uFEFF/, "").trim();
   if (value === "") throw failure("it is empty");
@@ -112,7 +109,8 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
 /** What cannot be in a header would make the request fail with an obscure message. */
 function checked(value: string, source: string, profile: string): ProfileKey {
   if (/^[\x21-\x7e]+$/.test(value)) return { value, source };
-  const what = value === "" ? "is empty" : "holds characters that no key has (a space, a line break, an accent)";
+  const what =
+    value === "" ? "is empty" : "contains characters that keys do not have (a space, a line break, an accent)";
   throw new BuddyError("auth", `profile ${profile}: the key from ${source} ${what}`, {
     hint: "copy the key again, without anything around it",
   });
@@ -120,11 +118,13 @@ function checked(value: string, source: string, profile: string): ProfileKey {
 
 /** Servers on this machine or in its network (Ollama, LM Studio, llama.cpp) usually want no key. */
 export function isLocal(baseUrl: string): boolean {
-  const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, "");
-  if (/^(localhost|.*\.localhost|.*\.local|.*\.internal|.*\.lan|[a-z0-9-]+)$/i.test(host)) return true;
-  if (/^(127|10|192\.168|169\.254|172\.(1[6-9]|2\d|3[01]))\./.test(host)) return true;
-  return host === "::1" || /^f[cd][0-9a-f]{2}:/i.test(host);
+  const { hostname: host } = new URL(baseUrl);
+  if (host.startsWith("[")) return host === "[::1]" || /^\[f[cd][0-9a-f]{2}:/.test(host);
+  if (!host.includes(".") || LOCAL_DOMAINS.some((domain) => host.endsWith(domain))) return true;
+  return /^(127|10|192\.168|169\.254|172\.(1[6-9]|2\d|3[01]))\./.test(host);
 }
+
+const LOCAL_DOMAINS = [".localhost", ".local", ".internal", ".lan"];
 
 function fileOf(loaded: LoadedConfig, name: string): string[] | undefined {
   const origin = [...loaded.origins].find(([key]) => key.startsWith(`models.${name}.`))?.[1];

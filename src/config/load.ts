@@ -91,7 +91,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...(await judged(() => overrides(flags, env))),
   };
   hideFromChildren(loaded.keyVariables);
-  hideFromChildren(Object.values(loaded.config.models).flatMap(({ api_key_env: name }) => name ?? []));
+  for (const { api_key_env: name } of Object.values(loaded.config.models))
+    if (name !== undefined) hideFromChildren([name]);
   return loaded;
 }
 
@@ -297,16 +298,16 @@ class Layers {
   }
 
   #namedTables(): Record<string, unknown> {
-    const tables = Object.entries(NAMED_SETTINGS).flatMap(([section, { keys }]) => {
-      if (section === "rules") return [];
+    const tables: Record<string, unknown> = {};
+    for (const [section, { keys }] of Object.entries(NAMED_SETTINGS)) {
+      if (section === "rules") continue;
       const start = `${section}.`;
       const own = [...this.#named].filter(([name]) => name.startsWith(start));
-      const table = Object.fromEntries(
+      tables[section] = Object.fromEntries(
         own.map(([name, found]) => [name.slice(start.length), { ...tableOf(keys, found), written: [...found.keys()] }]),
       );
-      return [[section, table]];
-    });
-    return Object.fromEntries(tables) as Record<string, unknown>;
+    }
+    return tables;
   }
 
   #set(key: string, value: unknown, origin: Origin): void {
@@ -315,7 +316,7 @@ class Layers {
   }
 }
 
-/** A program given by a relative path is beside the file that names it, wherever buddy is started. */
+/** A program with a relative path is looked up from the file that names it, wherever buddy is started. */
 function hookOf(file: string, found: ReadonlyMap<string, FoundValue>): HookSettings {
   const hook = tableOf(HOOK_SETTINGS, found) as HookSettings;
   const [program = "", ...args] = hook.command;
@@ -350,5 +351,7 @@ function tableOf(table: Readonly<Record<string, Setting<unknown>>>, found: Reado
 }
 
 function withDefaults(table: Readonly<Record<string, Setting<unknown>>>, valueOf: (key: string) => unknown) {
-  return Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, valueOf(key) ?? setting.fallback]));
+  const values: Record<string, unknown> = {};
+  for (const [key, { fallback }] of Object.entries(table)) values[key] = valueOf(key) ?? fallback;
+  return values;
 }

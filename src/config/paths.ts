@@ -50,14 +50,14 @@ export function expandHome(path: string, env: Env): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   const home = absolute(env.HOME);
   if (home === undefined) {
-    throw new BuddyError("config", `HOME is not set, so "${path}" leads nowhere`, {
+    throw new BuddyError("config", `HOME is not set, so "${path}" cannot be resolved`, {
       hint: "set HOME or write the whole path",
     });
   }
   return join(home, path.slice(1));
 }
 
-/** The path with ~ for the home directory, as people like to read it. */
+/** The path with ~ for the home directory, as people prefer to read it. */
 export function shortenHome(path: string, env: Env): string {
   const home = absolute(env.HOME);
   return home !== undefined && home !== "/" && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;

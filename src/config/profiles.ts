@@ -1,6 +1,7 @@
 /** From a name on the command line to an endpoint, a protocol, a model and the key that goes with them. */
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { trimSlash } from "../lib/network.ts";
 import { DEMO_PROFILE } from "./built-in-profiles.ts";
 import { findKey, type ProfileKey } from "./keys.ts";
 import { type LoadedConfig, VARIABLE } from "./load.ts";
@@ -57,7 +58,7 @@ export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): 
       const found = loaded.env[name];
       if (found !== undefined && found !== "") return found;
       throw new BuddyError("auth", `profile ${profile.name} needs ${name} for its header ${header}; it is not set`, {
-        hint: `export ${name}=…, or change headers of the profile`,
+        hint: `export ${name}=…, or change the profile's headers`,
       });
     });
     return [header.toLowerCase(), value] as const;
@@ -78,7 +79,7 @@ function selectProfile(loaded: LoadedConfig, selector: string): { readonly name:
   if (isProfile(loaded, selector)) return { name: selector };
   const [, name = "", model = ""] = /^([^:]+):(.+)$/.exec(selector) ?? [];
   if (name !== "" && name !== DEMO_PROFILE && isProfile(loaded, name)) return { name, model };
-  // Only a name with a digit or a slash, or one beside --base-url, is taken for a model id: a mistyped profile must not
+  // Only a name with a digit or a slash, or one with --base-url, is taken for a model id: a mistyped profile must not
   // go to an endpoint as one.
   const active = activeProfile(loaded, selector);
   const isModel = /[\d/]/.test(selector) || loaded.endpoint !== undefined;
@@ -91,7 +92,7 @@ function activeProfile(loaded: LoadedConfig, selector: string): string | undefin
   const origin = loaded.origins.get("agent.model");
   const { model } = loaded.config.agent;
   if (model !== selector && isProfile(loaded, model)) return model;
-  // -m and BUDDY_MODEL stand over the file's own choice, which is still the active profile.
+  // -m and BUDDY_MODEL override the file's own choice, which is still the active profile.
   if (origin?.kind === "flag" || origin?.kind === "env") return loaded.profileOfFile;
   return undefined;
 }
@@ -114,10 +115,6 @@ function endpointOf(loaded: LoadedConfig, name: string, settings: ProfileSetting
 /** --base-url is meant for the profile chosen at the start, not for one switched to later. */
 function isActive(loaded: LoadedConfig, name: string): boolean {
   return selectProfile(loaded, loaded.config.agent.model).name === name;
-}
-
-function trimSlash(url: string): string {
-  return url.replace(/\/+$/, "");
 }
 
 function unknownProfile(loaded: LoadedConfig, selector: string): BuddyError {

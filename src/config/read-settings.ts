@@ -77,7 +77,7 @@ class SettingsReader implements FileSettings {
     }
     for (const [written, raw] of Object.entries(table)) {
       const at = [...path, written];
-      const key = OLDER_KEYS[dotted(at)] ?? written;
+      const key = OLDER_KEYS[at.join(".")] ?? written;
       const setting = Object.hasOwn(known, key) ? known[key] : undefined;
       if (setting === undefined) {
         this.#warnUnknown(at, key, Object.keys(known));
@@ -103,7 +103,7 @@ class SettingsReader implements FileSettings {
     for (const [name, profile] of Object.entries(table)) {
       const path = [section, name];
       if (this.profiles.has(name)) {
-        this.#problem(path, `profile ${name} is given twice, below [models] and below [model]; keep one`);
+        this.#problem(path, `profile ${name} is defined twice, below [models] and below [model]; keep one`);
         continue;
       }
       if (name === "demo")
@@ -180,7 +180,7 @@ class SettingsReader implements FileSettings {
         : found.size === 0
           ? "needs one of ssh, container, via, include"
           : found.has("include") && found.size > 1
-            ? "is a group, for it has include: ssh, container, via, cd and tmux belong to its members"
+            ? "is a group, because it has include: ssh, container, via, cd and tmux belong to its members"
             : attach !== undefined && attach.length !== via?.length
               ? "needs one command in attach_via for each of via"
               : undefined;

@@ -48,7 +48,7 @@ export const SETTINGS = {
       "names the tmux session buddy-<name>; empty: buddy-<12 hex digits of the target>",
     ),
     model: anyText("gpt-codex", "the active profile: a name below [models], or demo"),
-    system_prompt: anyText("", "instructions of yours, added to the built-in ones"),
+    system_prompt: anyText("", "your own instructions, added to the built-in ones"),
     max_iterations: wholeNumber(1, 10_000, 50, "model turns one prompt may take"),
     temperature: decimal(0, 2, "sampling temperature; left to the model when not set"),
     top_p: decimal(0, 1, "nucleus sampling; left to the model when not set"),
@@ -59,11 +59,11 @@ export const SETTINGS = {
     files_enabled: yesNo(true, "read_file, write_file, edit_file"),
     fetch_enabled: yesNo(true, "fetch_url"),
     search_enabled: yesNo(true, "web_search"),
-    shell_confirm: yesNo(true, "ask before commands, writes and MCP calls that are not approved by themselves"),
+    shell_confirm: yesNo(true, "ask before commands, writes and MCP calls that are not approved automatically"),
     fetch_confirm: yesNoOr(
       "new-domain",
       "new-domain",
-      "ask before fetching a page: of a host that is neither listed nor in your prompt, always, or never",
+      "ask before fetching a page: only if its host is neither listed nor in your prompt, always, or never",
     ),
     shell_auto_approve: oneOf(
       ["none", "read-only", "operator", "developer"],
@@ -110,7 +110,7 @@ export const SETTINGS = {
     to_model: oneOf(
       ["mask", "off"],
       "mask",
-      "whether the model gets names in the place of secrets (‹secret-3: AWS key›), or everything as it is",
+      "whether the model gets names instead of secrets (‹secret-3: AWS key›), or everything unchanged",
     ),
     mask_output: texts(
       [],
@@ -144,17 +144,17 @@ export const SETTINGS = {
       "letters, digits, ., - and _, at most 64",
       "name of buddy's own tmux server (tmux -L); empty: your default server",
     ),
-    max_sessions: wholeNumber(1, 32, 1, "managed sessions at most"),
-    max_panes: wholeNumber(1, 64, 5, "managed panes of a session at most"),
-    idle: duration(24 * 60 * MINUTE, "when a session that is not in use ends"),
+    max_sessions: wholeNumber(1, 32, 1, "most managed sessions at a time"),
+    max_panes: wholeNumber(1, 64, 5, "most managed panes in a session"),
+    idle: duration(24 * 60 * MINUTE, "how long a session that is not in use is kept"),
   },
   fleet: {
     inventory: anyText("", "file of an Ansible inventory: its hosts and groups are names for --on; empty: none"),
-    parallel: wholeNumber(1, 1000, 32, "machines that are worked on at once"),
+    parallel: wholeNumber(1, 1000, 32, "most machines to work on at the same time; if not set, reading is not limited"),
   },
   network: {
     api_timeout: duration(120 * SECOND, "how long a model may stay silent"),
-    answer_timeout: duration(60 * MINUTE, "how long one answer of a model may take, however lively its stream is"),
+    answer_timeout: duration(60 * MINUTE, "how long one answer may take, even while text keeps arriving"),
     fetch_timeout: duration(20 * SECOND, "how long fetching a page may take"),
     retries: wholeNumber(0, 20, 4, "how often a failed model request is repeated"),
   },
@@ -244,7 +244,7 @@ export const MCP_SETTINGS = {
   tools: allowDeny(
     "which of its tools are offered, by patterns such as get_*: a list, or { allow = […], deny = […] }; deny wins",
   ),
-  timeout: duration(60 * SECOND, "how long one call may take; a report of progress starts it again"),
+  timeout: duration(60 * SECOND, "how long one call may take; a progress report starts the time again"),
   start_timeout: duration(10 * SECOND, "how long the first request waits for a server that was never seen before"),
   trust_read_only: yesNo(false, "tools that the server calls read-only run without a question"),
 } as const satisfies Record<string, Setting<unknown>>;
@@ -261,7 +261,7 @@ export const TARGET_SETTINGS = {
     ),
   ),
   via: commandLines(
-    "command that starts a program there with piped stdio; a list of commands leads further in, step by step",
+    "command that starts a program there with piped stdio; a list of commands goes further in, one step each",
   ),
   attach_via: commandLines("the same command for a terminal, to attach: kubectl exec -it …; one for each of via"),
   cd: optional(anyText("", "directory to work in")),
@@ -270,7 +270,7 @@ export const TARGET_SETTINGS = {
     "true, false or the name of a tmux session",
     "true: require tmux; false: do not use it; a name: use that session",
   ),
-  include: optional(texts([], "other names, hosts of ~/.ssh/config, globs and ranges: then it is a group of these")),
+  include: optional(texts([], "other names, hosts of ~/.ssh/config, globs and ranges; makes it a group of them")),
 } as const satisfies Record<string, Setting<unknown>>;
 
 /** Keys of [rules."PATTERN"]: what holds on the machines whose names match. */
@@ -293,7 +293,7 @@ export const MACHINE_RULE_SETTINGS = {
   shell_auto_approve: optional(
     oneOf(["none", "read-only", "operator", "developer"], "read-only", "as in [tools], on these machines"),
   ),
-  deny: optional(patterns([], "more commands that never run there, as shell_denylist has them")),
+  deny: optional(patterns([], "more commands that never run there, written as in shell_denylist")),
   allow: optional(texts([], "commands that run there without a question, in place of shell_allow")),
   approve_max: alsoReads(
     optional(duration(10 * MINUTE, "the longest time for which /approve and --approve hold there; 0: not at all")),
@@ -316,7 +316,7 @@ export const NAMED_SETTINGS = {
     name: /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
     expects: "letters, digits, ., - and _, beginning with a letter or a digit",
     most: 64,
-    why: "commands could run on another machine than the name says, or through a program of its choice",
+    why: "commands could run on a different machine than the name says, or through a program the file chooses",
   },
   rules: {
     keys: MACHINE_RULE_SETTINGS,
@@ -354,7 +354,7 @@ export const RULE_SETTINGS = {
   images: optional(yesNo(false, "whether it reads images")),
 } as const satisfies Record<string, Setting<unknown>>;
 
-/** Keys of [[hooks]]: programs of the operator's that hear of what happens, and may object before it does. */
+/** Keys of [[hooks]]: the operator's programs, started when something happens; some may object before it does. */
 export const HOOK_SETTINGS = {
   on: optional(
     oneOf(

@@ -240,7 +240,7 @@ export function commandLine(text: string): Setting<readonly string[] | undefined
   return optional({ ...list, ...checked, expects: 'a program and its arguments, such as ["pass", "show", "openai"]' });
 }
 
-/** Texts of which those in slashes are regular expressions. */
+/** Texts; those in slashes are regular expressions. */
 export function patterns(fallback: readonly string[], text: string): Setting<readonly string[]> {
   const list = texts(fallback, text);
   const convert = (raw: readonly string[]) => (raw.every(isPattern) ? raw : undefined);

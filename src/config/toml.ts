@@ -41,7 +41,7 @@ async function parseWithPositions(source: string, file: string): Promise<Record<
   }
 }
 
-/** No setting lies deeper; a hostile file of one endless dotted key must not cost quadratic time. */
+/** No setting is nested deeper; a hostile file of one endless dotted key must not cost quadratic time. */
 const DEEPEST = 6;
 
 function nearestLine(lines: ReadonlyMap<string, number>, path: readonly (string | number)[]): number | undefined {

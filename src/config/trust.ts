@@ -78,7 +78,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
       key: "hooks",
       shown: `hooks.${number}: ${[...hook].map(entryOf(HOOK_SETTINGS)).join(", ")}`,
       line: hook.get("command")?.line,
-      why: "a program named by the file would run on this machine, and hear of what you do",
+      why: "a program named by the file would run on this machine and see what you do",
     });
   return weak;
 }
@@ -108,8 +108,8 @@ const RULE_KEYS: Readonly<Record<string, string>> = {
 };
 /** Texts of a rule, which people or the model believe. */
 const RULE_TEXTS: Readonly<Record<string, string>> = {
-  notes: "the model would take it for instructions of yours",
-  label: "a machine could be called what it is not in your questions",
+  notes: "the model would follow it as your instructions",
+  label: "questions could call a machine by a misleading name",
 };
 /** Between the name of a table and a key of it. */
 const IN_TABLE = "\0";
@@ -129,7 +129,7 @@ export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[
   }
 }
 
-/** The remembered answer for exactly this content at this place, and of the programs beside it that it names. */
+/** The remembered answer for exactly this content at this place, including the programs next to it that it names. */
 export function rememberedAnswer(file: ConfigFile, weak: readonly WeakSetting[], place: Place): boolean | undefined {
   return rememberedTrust(file.path, fingerprint(file, weak), place);
 }
@@ -187,7 +187,7 @@ function atMost(why: string): Rule {
   return { why, allows: (value, own) => Number(value) <= Number(own) };
 }
 
-/** A limit of which 0 means none. */
+/** A limit where 0 means no limit. */
 function limited(why: string): Rule {
   return { why, allows: (value, own) => Number(value) > 0 && (Number(own) === 0 || Number(value) <= Number(own)) };
 }
@@ -316,10 +316,10 @@ function whyWeaker(key: string, value: unknown, ownValue: unknown, { own, keyGiv
 
 const NEEDS_TRUST: Readonly<Record<string, string>> = {
   "fleet.inventory": "programs that it names could run, and names could lead to other machines",
-  "agent.system_prompt": "the model would take it for instructions of yours",
-  "agent.name": "commands could run in another tmux session of yours",
-  "tmux.socket": "commands could run on another tmux server of yours",
-  "tmux.idle": "a tmux session of yours, and what runs in it, could end sooner",
+  "agent.system_prompt": "the model would follow it as your instructions",
+  "agent.name": "commands could run in another of your tmux sessions",
+  "tmux.socket": "commands could run on another of your tmux servers",
+  "tmux.idle": "your tmux sessions, and what runs in them, could end sooner",
 };
 
 type Table = Readonly<Record<string, Setting<unknown>>>;

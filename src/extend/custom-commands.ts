@@ -1,8 +1,11 @@
-/** Commands of the operator's own: `commands/NAME.md` is the prompt that `/NAME words` sends. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+/** The operator's own commands: `commands/NAME.md` is the prompt that `/NAME words` sends. */
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readFrontMatter } from "./skill.ts";
 import { splitWords } from "./runbook.ts";
+import { messageOf } from "../lib/errors.ts";
+import { collapseSpaces } from "../lib/text.ts";
+import { readTextFile } from "../lib/files.ts";
 
 export interface CustomCommand {
   readonly name: string;
@@ -48,14 +51,10 @@ function readCommand(path: string, name: string): CustomCommand | string {
   if (!NAME.test(name)) return "its name must be lower-case letters, digits, - and _, and begin with a letter";
   let text: string;
   try {
-    const { size } = statSync(path);
-    if (!statSync(path).isFile()) return "it is not a regular file";
-    if (size > MOST_BYTES) return `it has more than ${MOST_BYTES} bytes`;
-    text = readFileSync(path, "utf8");
+    text = readTextFile(path, MOST_BYTES);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
-  if (text.includes("\0")) return "it is not a text file";
   const matter = readFrontMatter(text);
   if (matter.kind === "damaged") return matter.problem;
   if (matter.body === "") return "it is empty";
@@ -76,7 +75,7 @@ function used(body: string): string {
 }
 
 function line(value: unknown): string {
-  return typeof value === "string" ? value.replaceAll(/\s+/g, " ").trim().slice(0, MOST_LINE) : "";
+  return typeof value === "string" ? collapseSpaces(value).slice(0, MOST_LINE) : "";
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * The skills of a session: the operator's own, those of the repository once they are trusted, and the built-in ones.
  */
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { hashFolder, inside, listFolder, SKILL_FILE } from "./skill-folder.ts";
 import { parseSkill, type SkillText } from "./skill.ts";
@@ -9,6 +9,8 @@ import type { SkillPlace } from "./skill-places.ts";
 import certificateCheck from "../../templates/runbooks/certificate-check.md" with { type: "text" };
 import diskFull from "../../templates/runbooks/disk-full.md" with { type: "text" };
 import hostSlow from "../../templates/runbooks/host-slow.md" with { type: "text" };
+import { messageOf } from "../lib/errors.ts";
+import { readTextFile } from "../lib/files.ts";
 
 export interface Skill extends SkillText {
   readonly from: "own" | "repository" | "built-in";
@@ -78,7 +80,7 @@ function foldersOf({ directory, repository }: SkillPlace, notices: string[]): st
       .map((name) => join(directory, name))
       .filter(isFolder);
   } catch (error) {
-    notices.push(`${directory} was not read: ${error instanceof Error ? error.message : String(error)}`);
+    notices.push(`${directory} was not read: ${messageOf(error)}`);
     return [];
   }
 }
@@ -95,13 +97,11 @@ function read(folder: string, place: SkillPlace, notices: string[]): Candidate |
   if (!existsSync(file)) return undefined;
   const listing = listFolder(folder);
   if (listing.kind === "refused") return pass(listing.why);
-  if ((listing.files.find(({ path }) => path === SKILL_FILE)?.bytes ?? 0) > MOST_TEXT)
-    return pass(`${SKILL_FILE} has more than ${MOST_TEXT} bytes`);
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readTextFile(file, MOST_TEXT);
   } catch (error) {
-    return pass(error instanceof Error ? error.message : String(error));
+    return pass(`${SKILL_FILE}: ${messageOf(error)}`);
   }
   const { skill, problems } = parseSkill(text, basename(folder));
   return skill === undefined ? pass(problems.join("; ")) : { skill, folder, place };
@@ -118,7 +118,7 @@ async function trustedOf(found: readonly Candidate[], trust: SkillTrust, notices
   );
   let answer: boolean | undefined;
   if (open.length > 0 && trust.ask !== undefined) {
-    const skills = open.map(({ skill, folder }) => ({ skill, folder, files: filesIn(folder) }));
+    const skills = open.map(({ skill, folder }) => ({ skill, folder, files: fileCount(folder) }));
     answer = await trust.ask({ repository: open[0]!.place.repository ?? "", skills });
     if (answer !== undefined) for (const { folder, hash } of open) trust.remember(folder, hash ?? "", answer);
   }
@@ -137,7 +137,7 @@ async function trustedOf(found: readonly Candidate[], trust: SkillTrust, notices
   return usable;
 }
 
-function filesIn(folder: string): number {
+function fileCount(folder: string): number {
   const listing = listFolder(folder);
   return listing.kind === "files" ? listing.files.length : 0;
 }

@@ -1,11 +1,12 @@
 /** The operator's hooks: which of them an event starts, how one runs, and what its answer means. */
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { HookSettings } from "../config/schema.ts";
-import { clip, printable } from "../lib/text.ts";
+import { clip, printable, collapseSpaces } from "../lib/text.ts";
 import { fileError } from "../lib/files.ts";
 import { formatDuration } from "../lib/durations.ts";
 import { startChild } from "../lib/start-child.ts";
 import { within } from "../lib/waiting.ts";
+import { expandTilde } from "../lib/user-directories.ts";
 
 /** What a hook gets on its stdin; see docs/extending.md. */
 export interface HookEvent {
@@ -128,7 +129,7 @@ function failureOf(outcome: HookOutcome): string | undefined {
 }
 
 function wordsOf(said: string): string {
-  const line = printable(said.replace(/\s+/g, " ")).trim();
+  const line = printable(collapseSpaces(said));
   return line === "" ? "" : `: ${clip(line, MOST_WORDS)}`;
 }
 
@@ -190,7 +191,7 @@ async function runHook(hook: HookProgram, event: unknown, signal?: AbortSignal):
 
 function programOf({ command, home }: HookProgram): readonly string[] {
   const [program = "", ...args] = command;
-  return [home !== undefined && program.startsWith("~/") ? join(home, program.slice(2)) : program, ...args];
+  return [expandTilde(program, home), ...args];
 }
 
 function endGroup(pid: number): void {

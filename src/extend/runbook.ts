@@ -105,10 +105,10 @@ export function namedTarget({ runbook }: SkillText, values: RunbookValues): stri
 export function runbookPrompt({ name, body, runbook }: SkillText, values: RunbookValues): string {
   const given = [...values].filter(([, value]) => value !== "").map(([key, value]) => `${key}=${value}`);
   const head = [
-    `Carry out the runbook "${name}". Its text below is instructions of the operator.`,
+    `Carry out the runbook "${name}". The text below is the operator's instructions.`,
     ...(given.length === 0 ? [] : [`Parameters: ${given.join(", ")}`]),
     ...(runbook?.readOnly === true
-      ? ["This runbook is read-only: change nothing. Put changes that you advise into your answer, as commands."]
+      ? ["This runbook is read-only: change nothing. Put changes you recommend in your answer, as commands."]
       : []),
   ];
   return `${head.join("\n")}\n\n${body.replaceAll(PLACEHOLDER, (_, key: string) => values.get(key) ?? "")}`;

@@ -1,18 +1,9 @@
 /** The files of a skill's folder: listed, read and hashed without ever leaving it. */
-import {
-  closeSync,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  realpathSync,
-  existsSync,
-  statSync,
-} from "node:fs";
+import { lstatSync, readdirSync, readFileSync, realpathSync, existsSync, statSync } from "node:fs";
 import { join, relative, sep, basename, resolve } from "node:path";
 import { parseSkill } from "./skill.ts";
+import { messageOf } from "../lib/errors.ts";
+import { readTextFile } from "../lib/files.ts";
 
 export const SKILL_FILE = "SKILL.md";
 
@@ -59,7 +50,7 @@ export function listFolder(folder: string): Listing {
     const why = walk(root, 0);
     return why === undefined ? { kind: "files", files } : { kind: "refused", why };
   } catch (error) {
-    return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
+    return { kind: "refused", why: messageOf(error) };
   }
 }
 
@@ -93,15 +84,10 @@ export function readInFolder(folder: string, path: string): FileRead {
   const wanted = path.replace(/^(?:\.\/)+/, "");
   if (!listing.files.some((file) => file.path === wanted))
     return { kind: "refused", why: `it has no file "${path.slice(0, 200)}"` };
-  const file = openSync(join(folder, wanted), "r");
   try {
-    const bytes = Buffer.alloc(Math.min(fstatSync(file).size, MOST_TEXT + 1));
-    const length = readSync(file, bytes, 0, bytes.length, 0);
-    if (length > MOST_TEXT) return { kind: "refused", why: `${wanted} has more than ${MOST_TEXT} bytes` };
-    const text = bytes.subarray(0, length).toString("utf8");
-    return text.includes("\0") ? { kind: "refused", why: `${wanted} is not a text file` } : { kind: "text", text };
-  } finally {
-    closeSync(file);
+    return { kind: "text", text: readTextFile(join(folder, wanted), MOST_TEXT) };
+  } catch (error) {
+    return { kind: "refused", why: `${wanted}: ${messageOf(error)}` };
   }
 }
 

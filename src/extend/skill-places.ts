@@ -4,18 +4,14 @@ import { dirname, join, resolve } from "node:path";
 
 /** Those that exist, the strongest first. */
 export function skillPlaces(config: string | undefined, home: string | undefined, cwd: string): SkillPlace[] {
-  const own = [
-    ...(config === undefined ? [] : [join(config, "skills")]),
-    ...(home === undefined ? [] : [join(home, ".agents/skills")]),
-  ];
+  const places: SkillPlace[] = [];
+  if (config !== undefined) places.push({ directory: join(config, "skills") });
+  if (home !== undefined) places.push({ directory: join(home, ".agents/skills") });
   const chain = upToRoot(cwd);
   const repository = chain.at(-1) ?? cwd;
-  const places = [
-    ...own.map((directory): SkillPlace => ({ directory })),
-    ...chain.flatMap((directory) =>
-      [".buddy/skills", ".agents/skills"].map((name): SkillPlace => ({ directory: join(directory, name), repository })),
-    ),
-  ];
+  for (const directory of chain)
+    for (const name of [".buddy/skills", ".agents/skills"])
+      places.push({ directory: join(directory, name), repository });
   // In a home that is a repository, or holds the working directory, the operator's own stay the operator's.
   return places.filter(
     ({ directory }, at) => existsSync(directory) && places.findIndex((other) => other.directory === directory) === at,

@@ -20,7 +20,7 @@ export function skillInstructions(skills: readonly Skill[]): string {
     }
     lines.push(line);
   }
-  return `Skills: instructions of the operator for certain work. Where one fits, load it with the skill tool first.\n\n${lines.join("\n")}`;
+  return `Skills: the operator's instructions for certain tasks. If one fits, load it with the skill tool first.\n\n${lines.join("\n")}`;
 }
 
 /** `label` names the target where that is another machine: there the files of a skill are missing. */

@@ -1,5 +1,5 @@
 /** A skill as its SKILL.md describes it: the open Agent Skills format, and what makes one a runbook. */
-import { words } from "../lib/text.ts";
+import { words, collapseSpaces } from "../lib/text.ts";
 import { isRecord } from "../lib/values.ts";
 
 export interface SkillText {
@@ -49,7 +49,7 @@ export function parseSkill(text: string, folder: string): ParsedSkill {
     reader.problems.push(`name "${shown(name)}" must be lower-case letters, digits and single hyphens`);
   else if (name !== "" && name !== folder)
     reader.problems.push(`name "${name}" must equal the name of its folder, "${shown(folder)}"`);
-  const description = reader.text("description", MOST_DESCRIPTION, true).replaceAll(/\s+/g, " ").trim();
+  const description = collapseSpaces(reader.text("description", MOST_DESCRIPTION, true));
   reader.text("license", MOST_DESCRIPTION, false);
   reader.text("compatibility", MOST_COMPATIBILITY, false);
   const runbook = reader.runbook();
@@ -115,7 +115,7 @@ class Reader {
     if (unknown.length > 0)
       this.warnings.push(`unknown keys are ignored: ${unknown.map(shown).slice(0, 10).join(", ")}`);
     if (this.#data["allowed-tools"] !== undefined)
-      this.warnings.push("allowed-tools has no effect: every call is judged and asked about as always");
+      this.warnings.push("allowed-tools has no effect: calls are checked and need approval as usual");
   }
 
   /** A map from name to description or details, or a list of details. */
@@ -160,7 +160,7 @@ class Reader {
       this.problems.push(`parameter ${name}: the default is not one of its choices`);
     return {
       name,
-      description: description.replaceAll(/\s+/g, " ").trim(),
+      description: collapseSpaces(description),
       required: (required as boolean | undefined) ?? fallback === undefined,
       ...(fallback === undefined ? {} : { fallback: String(fallback) }),
       choices: values,

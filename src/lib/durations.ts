@@ -1,4 +1,4 @@
-/** Durations as people write them, and --approve, which takes one. */
+/** Times and durations as people write them, and --approve, which takes one. */
 
 /** "90s", "10m", "1h30m", "500ms"; a bare number is seconds. */
 export function parseDuration(text: string): number | undefined {
@@ -28,6 +28,11 @@ export function formatDuration(ms: number): string {
     seconds -= amount * size;
   }
   return text;
+}
+
+/** "2026-11-17 09:05:03", in the time zone of this machine. */
+export function localTime(time: Date): string {
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19).replace("T", " ");
 }
 
 /** What a duration looks like, for messages. */

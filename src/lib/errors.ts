@@ -62,3 +62,8 @@ const EXIT_OF: Record<ErrorCode, ExitCode> = {
 export function exitCodeOf(error: unknown): ExitCode {
   return error instanceof BuddyError ? EXIT_OF[error.code] : EXIT.failure;
 }
+
+/** What a caught value says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

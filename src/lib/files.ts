@@ -3,12 +3,16 @@ import {
   lstatSync,
   chmodSync,
   closeSync,
+  constants,
   copyFileSync,
+  fchmodSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readdirSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -18,12 +22,14 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "./processes.ts";
+import { messageOf } from "./errors.ts";
+import { wholeCharacters } from "./text.ts";
 
 // Why a file operation failed, in words that end a sentence.
 
 export function fileError(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? "";
-  return WORDS[code] ?? (error instanceof Error ? error.message : String(error));
+  return WORDS[code] ?? messageOf(error);
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -41,8 +47,8 @@ const WORDS: Readonly<Record<string, string>> = {
   ENFILE: "too many files are open",
   EIO: "the device reports an error",
   ENOMEM: "there is not enough memory",
-  SQLITE_CANTOPEN: "the lock beside it cannot be made",
-  SQLITE_READONLY: "the lock beside it cannot be written",
+  SQLITE_CANTOPEN: "its lock file cannot be created",
+  SQLITE_READONLY: "its lock file cannot be written",
   SQLITE_FULL: "the disk is full",
 };
 
@@ -51,11 +57,99 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Throws unless each path is a regular file or nothing. */
 export function requirePlainFiles(...paths: readonly string[]): void {
   for (const path of paths) {
-    const stat = lstatSync(path, { throwIfNoEntry: false });
-    if (stat === undefined || stat.isFile()) continue;
-    throw new Error(`${path} is ${stat.isSymbolicLink() ? "a link" : "not a regular file"}`);
+    const what = otherThanFile(path);
+    if (what !== undefined) throw new Error(`${path} is ${what}`);
   }
 }
+
+function otherThanFile(path: string): string | undefined {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined || stat.isFile()) return undefined;
+  return stat.isSymbolicLink() ? "a link" : "not a regular file";
+}
+
+/** The text of a regular file of at most so many bytes; otherwise throws why not, in words that end a sentence. */
+export function readTextFile(path: string, mostBytes: number): string {
+  const { text, bytes } = readTextStart(path, mostBytes);
+  if (bytes > mostBytes) throw new Error(`it has more than ${mostBytes} bytes`);
+  return text;
+}
+
+/** The same for a file that may be longer: its beginning, and how many bytes it has. */
+export function readTextStart(path: string, mostBytes: number): { readonly text: string; readonly bytes: number } {
+  let file: number | undefined;
+  try {
+    // A pipe of that name must not make the caller wait for a writer.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stat = fstatSync(file);
+    if (!stat.isFile()) throw new Error(stat.isDirectory() ? WORDS["EISDIR"] : "it is not a regular file");
+    const bytes = Buffer.alloc(Math.min(stat.size, mostBytes));
+    const end = wholeCharacters(bytes, readSync(file, bytes, 0, bytes.length, 0));
+    const text = bytes.toString("utf8", 0, end);
+    if (text.includes("\0")) throw new Error("it is not a text file");
+    return { text, bytes: stat.size };
+  } catch (error) {
+    throw new Error(fileError(error), { cause: error });
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+export interface Line {
+  readonly text: string;
+  /** From 1. */
+  readonly number: number;
+  /** False for a last one without its newline. */
+  readonly whole: boolean;
+}
+
+export function* linesIn(path: string): Generator<Line> {
+  for (const { bytes, number, whole } of lineBytesIn(path)) yield { text: bytes.toString(), number, whole };
+}
+
+/**
+ * Line by line: a file of any size takes the memory of its longest line. A link is refused. Bytes are valid until the
+ * next line is asked for.
+ */
+export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { readonly bytes: Buffer }> {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const chunk = Buffer.allocUnsafe(1 << 20);
+    let rest: Buffer[] = [];
+    let number = 0;
+    for (let count = 0; (count = readSync(file, chunk)) > 0;) {
+      let from = 0;
+      for (let at = 0; (at = chunk.subarray(0, count).indexOf(NEWLINE, from)) >= 0; from = at + 1) {
+        const end = chunk.subarray(from, at);
+        const line = rest.length === 0 ? end : Buffer.concat([...rest, end]);
+        rest = [];
+        yield { bytes: line, number: ++number, whole: true };
+      }
+      if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
+    }
+    if (rest.length > 0) yield { bytes: Buffer.concat(rest), number: ++number, whole: false };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A file of lines to append to, for its owner alone. A link could lead the lines anywhere, a pipe swallows them. */
+export function openForLines(path: string): number {
+  const what = otherThanFile(path);
+  if (what !== undefined) throw new Error(`it is ${what}`);
+  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  if ((fstatSync(file).mode & 0o077) !== 0) fchmodSync(file, 0o600);
+  return file;
+}
+
+/** A crash may have torn the last line: the next one must not be glued to it. */
+export function endsInsideLine(file: number): boolean {
+  const { size } = fstatSync(file);
+  const last = new Uint8Array(1);
+  return size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
+}
+
+const NEWLINE = 10;
 
 // Replaces a file as a whole: a reader sees the old text or the new one, and a failure leaves nothing behind.
 
@@ -63,7 +157,7 @@ export function requirePlainFiles(...paths: readonly string[]): void {
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 0o600): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const there = statSync(path, { throwIfNoEntry: false });
-  // A rename would put a plain file in the place of /dev/null.
+  // A rename would replace /dev/null with a plain file.
   if (there !== undefined && !there.isFile() && !there.isDirectory()) return writeFileSync(path, data);
   const target = there === undefined ? path : realpathSync(path);
   const random = Math.random().toString(36).slice(2, 10);

@@ -1,5 +1,5 @@
 /**
- * The one engine that finds secrets that have no name yet: well-known shapes, places in which secrets stand, files of
+ * The one engine that finds secrets that have no name yet: well-known shapes, places where secrets are found, files of
  * secrets.
  */
 import {
@@ -29,7 +29,7 @@ export function findSecrets(text: string): SecretSpan[] {
   return merged(spans);
 }
 
-/** Puts something else in the place of each span. */
+/** Replaces each span with something else. */
 export function replaceSpans<S extends { readonly start: number; readonly end: number }>(
   text: string,
   spans: readonly S[],
@@ -59,8 +59,8 @@ export function merged<S extends { readonly start: number; readonly end: number 
 }
 
 function findShapes(text: string, spans: SecretSpan[]): void {
-  const hint = shapeHint();
-  hint.lastIndex = 0;
+  const hint = shapeHint().for(text);
+  if (hint === undefined) return;
   for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
     const shape = shapes();
     let start = match.index;
@@ -76,8 +76,8 @@ function findShapes(text: string, spans: SecretSpan[]): void {
 
 /** Looked for only around the words that such a place has. */
 function findInPlaces(text: string, spans: SecretSpan[]): void {
-  const hint = placeHint();
-  hint.lastIndex = 0;
+  const hint = placeHint().for(text);
+  if (hint === undefined) return;
   for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
     const place = inPlace();
     for (const from of starts(text, match.index)) {
@@ -125,7 +125,7 @@ function isWord(code: number): boolean {
 }
 
 /**
- * What only a whole file tells: .netrc over several lines, .pgpass, Secrets of Kubernetes. An expression is made where
+ * What only a whole file shows: .netrc over several lines, .pgpass, Secrets of Kubernetes. An expression is made where
  * a word that it needs is there.
  */
 function findInDocuments(text: string, spans: SecretSpan[]): void {
@@ -202,7 +202,9 @@ function kubernetesYaml(text: string, spans: SecretSpan[]): void {
   }
 }
 
-/** The `kind` beside a `data` block: the nearest at the same depth, before or after it, in the same document. */
+/**
+ * The `kind` that belongs to a `data` block: the nearest at the same depth, before or after it, in the same document.
+ */
 function belongsToSecret(lines: readonly { text: string }[], block: number, depth: number): boolean {
   for (const step of [1, -1]) {
     for (let at = block + step; at >= 0 && at < lines.length; at += step) {

@@ -45,7 +45,7 @@ export class StandingLock {
     const { database, inode } = (this.#open ??= await openStanding(this.#path));
     if (!begin(database)) return (await locksWork(this.#path)) ? undefined : tryLockFile(this.#path);
     if (inode === inodeOf(this.#path)) return { release: () => database.run("ROLLBACK") };
-    // The file was removed: a lock on what is left of it keeps no one out.
+    // The file was removed: a lock on the removed file keeps no one out.
     this.close();
     return undefined;
   }

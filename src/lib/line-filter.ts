@@ -1,6 +1,4 @@
-/**
- * Which lines match a regular expression, in bounded time: one that could take long is tried on its own thread.
- */
+/** Which lines match a regular expression, in bounded time: one that could take long is tried on its own thread. */
 
 /** Longer lines are searched up to here: a pattern with one star takes time with the square of the length. */
 export const LONGEST_SEARCHED = 64 * 1024;
@@ -37,7 +35,7 @@ export class LineFilter implements Disposable {
     worker.addEventListener("error", fail);
     const started = performance.now();
     const timer = setTimeout(resolve, this.#leftMs);
-    // Shared: what was found before a line that takes for ever counts.
+    // Shared: results from before a line that takes forever count.
     const results = new Uint8Array(new SharedArrayBuffer(lines.length));
     worker.postMessage({ pattern: this.#pattern.source, lines, results });
     try {
@@ -58,7 +56,7 @@ export class LineFilter implements Disposable {
     return { matches, gaveUp };
   }
 
-  /** A line that is just being tested is tested to its end, beside everything else. */
+  /** A line that is being tested is tested to its end, in the background. */
   [Symbol.dispose](): void {
     this.#worker?.terminate();
     this.#worker = undefined;

@@ -5,7 +5,6 @@
  */
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { pieces } from "./text.ts";
 
 export class LineSigner {
   readonly #key: Uint8Array;
@@ -16,16 +15,23 @@ export class LineSigner {
 
   /** `json` is one object; the MAC becomes its last field. */
   sign(json: string): string {
-    return this.signed(json).join("");
+    return `${json.slice(0, -1)}${this.#end(this.#hasher().update(json))}`;
   }
 
-  /** The same in two pieces: joined, a line of megabytes would be in memory twice. */
-  signed(json: string): [object: string, mac: string] {
-    return [json.slice(0, -1), `${FIELD}${this.#mac(json)}"}`];
+  /** The same for an object in pieces. */
+  *signed(json: Iterable<string>): Generator<string> {
+    const hasher = this.#hasher();
+    let last = "";
+    for (const piece of json) {
+      hasher.update(piece);
+      if (last !== "") yield last;
+      last = piece;
+    }
+    yield `${last.slice(0, -1)}${this.#end(hasher)}`;
   }
 
   verify({ json, mac }: SignedLine): boolean {
-    return mac !== undefined && mac === this.#mac(json);
+    return mac !== undefined && mac === macOf(this.#hasher().update(json));
   }
 
   /** With its own key for another kind of log: a line of one is not valid in the other. */
@@ -33,11 +39,25 @@ export class LineSigner {
     return new LineSigner(new Bun.CryptoHasher("sha256", this.#key).update(purpose).digest());
   }
 
-  #mac(json: string): string {
-    const hasher = new Bun.CryptoHasher("sha256", this.#key);
-    for (const piece of pieces(json)) hasher.update(piece);
-    return hasher.digest("hex").slice(0, MAC_LENGTH);
+  /** Of a line as it is stored, which may be one of megabytes. */
+  isSigned(line: Uint8Array): boolean {
+    const at = line.length - FIELD.length - MAC_LENGTH - 2;
+    if (at < 1) return false;
+    const tail = new TextDecoder().decode(line.subarray(at));
+    return tail === this.#end(this.#hasher().update(line.subarray(0, at)).update("}"));
   }
+
+  #end(hasher: Bun.CryptoHasher): string {
+    return `${FIELD}${macOf(hasher)}"}`;
+  }
+
+  #hasher(): Bun.CryptoHasher {
+    return new Bun.CryptoHasher("sha256", this.#key);
+  }
+}
+
+function macOf(hasher: Bun.CryptoHasher): string {
+  return hasher.digest("hex").slice(0, MAC_LENGTH);
 }
 
 /** The signer of this user; undefined where no key can be kept, and then nothing is signed and every log is foreign. */
@@ -51,7 +71,7 @@ export function lineSigner(
     const key = readKey(path) ?? (create ? createKey(path) : undefined);
     return key === undefined ? undefined : new LineSigner(key);
   } catch {
-    // The log itself reports a disk that takes nothing; an unsigned log is asked about before it is continued.
+    // The log itself reports a full disk; buddy asks before it continues an unsigned log.
     return undefined;
   }
 }

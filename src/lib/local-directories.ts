@@ -23,8 +23,8 @@ export function homeDirectory(env: Readonly<Record<string, string | undefined>> 
 export function temporaryDirectory(places: readonly string[] = [os.tmpdir(), "/tmp", "/var/tmp", "/dev/shm"]): string {
   const found = places.find(isWritable);
   if (found !== undefined) return found;
-  throw new BuddyError("target", "no directory for temporary files can be written on this machine", {
-    hint: "Set TMPDIR to a directory that can be written.",
+  throw new BuddyError("target", "no directory for temporary files is writable on this machine", {
+    hint: "Set TMPDIR to a writable directory.",
   });
 }
 

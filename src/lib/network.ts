@@ -3,6 +3,11 @@ import { BuddyError } from "./errors.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** A base URL, to which a path is added. */
+export function trimSlash(url: string): string {
+  return url.endsWith("/") ? trimSlash(url.slice(0, -1)) : url;
+}
+
 type ProxyChoice =
   | { readonly kind: "none" }
   | { readonly kind: "proxy"; readonly proxy: URL }

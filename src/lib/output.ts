@@ -27,6 +27,8 @@ export class Output {
   #cut = false;
   #failure: BuddyError | undefined;
   #onBroken: (() => void) | undefined;
+  /** For long texts: a buffer for each piece would be garbage of their size. */
+  #buffer: Uint8Array | undefined;
 
   constructor(fd: number) {
     this.fd = fd;
@@ -96,12 +98,19 @@ export class Output {
   }
 
   async #putPiece(text: string): Promise<void> {
-    if (this.#isFile === true) writeWhole(this.fd, Buffer.from(text));
+    if (this.#isFile === true) writeWhole(this.fd, this.#bytes(text));
     else if ((this.#written += text.length) <= ROOM_IN_ANY_PIPE) await Bun.write(Bun.file(this.fd), text);
-    else await this.#putSlowly(Buffer.from(text));
+    else await this.#putSlowly(this.#bytes(text));
   }
 
-  async #putSlowly(bytes: Buffer): Promise<void> {
+  /** Valid until the next piece. */
+  #bytes(text: string): Uint8Array {
+    if (text.length < PIECE / 16) return Buffer.from(text);
+    this.#buffer ??= new Uint8Array(3 * PIECE);
+    return this.#buffer.subarray(0, new TextEncoder().encodeInto(text, this.#buffer).written);
+  }
+
+  async #putSlowly(bytes: Uint8Array): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#abandon = () => {
       this.#cut = true;
@@ -129,7 +138,7 @@ export async function print(pieces: Iterable<string>): Promise<void> {
   if (out.failure !== undefined) throw out.failure;
 }
 
-function writeWhole(fd: number, bytes: Buffer): void {
+function writeWhole(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
 }
 

@@ -26,12 +26,6 @@ export function secretHider(secrets: readonly string[]): (text: string) => strin
   return (text) => replaceSpans(text, known.find(text), () => REDACTED);
 }
 
-/** Only the given secrets, with as many bytes in their place: for stored text that is read by offset. */
-export function secretMask(secrets: readonly string[]): (text: string) => string {
-  const known = knownSecrets(secrets);
-  return (text) => replaceSpans(text, known.find(text), (_, value) => "*".repeat(Buffer.byteLength(value)));
-}
-
 /** The same for an answer that arrives in pieces: holds back only what a secret may begin with. */
 export class HiddenSecrets {
   readonly #forms: readonly string[];
@@ -57,33 +51,36 @@ export class HiddenSecrets {
   }
 }
 
-/**
- * The same as `redactor` for text that arrives in pieces: holds back what could still become a secret, up to a bound.
- */
-export class RedactedStream {
-  readonly #redact: (text: string) => string;
-  readonly #spaced: readonly string[];
+/** The same as `redactor` for text that arrives in pieces. `redact` replaces it where that is made already. */
+export function redactedStream(secrets: readonly string[], redact = redactor(secrets)): HeldText {
+  const spaced = secrets.filter((secret) => secret.length >= SHORTEST && /\s/.test(secret));
+  return new HeldText(redact, (text) => safeCut(text, spaced));
+}
+
+/** Text that arrives in pieces: what could still become a secret is held back, up to a bound. */
+export class HeldText {
+  readonly #release: (text: string) => string;
+  readonly #cutAt: (text: string) => number;
   #pending = "";
 
-  /** `redact`: what is done with text that cannot change any more, when it is not to be redacted. */
-  constructor(secrets: readonly string[], redact: (text: string) => string = redactor(secrets)) {
-    this.#redact = redact;
-    this.#spaced = secrets.filter((secret) => secret.length >= SHORTEST && /\s/.test(secret));
+  /** `cutAt`: what comes before it can no longer change. */
+  constructor(release: (text: string) => string, cutAt: (text: string) => number) {
+    this.#release = release;
+    this.#cutAt = cutAt;
   }
 
   push(delta: string): string {
-    this.#pending += delta;
-    let cut = safeCut(this.#pending, this.#spaced);
-    if (this.#pending.length - cut > MAX_HELD) cut = this.#pending.length - MAX_HELD / 2;
-    const ready = this.#pending.slice(0, cut);
-    this.#pending = this.#pending.slice(cut);
-    return ready === "" ? "" : this.#redact(ready);
+    const text = this.#pending + delta;
+    let cut = this.#cutAt(text);
+    if (text.length - cut > MAX_HELD) cut = text.length - MAX_HELD / 2;
+    this.#pending = text.slice(cut);
+    return cut === 0 ? "" : this.#release(text.slice(0, cut));
   }
 
   end(): string {
     const rest = this.#pending;
     this.#pending = "";
-    return rest === "" ? "" : this.#redact(rest);
+    return rest === "" ? "" : this.#release(rest);
   }
 }
 
@@ -192,8 +189,8 @@ function startOfPrefix(text: string, secret: string): number {
 }
 
 /**
- * * Passes streamed text through a filter that may hold back its end, and lets go of it before anything that must
- * come after.
+ * Passes streamed text through a filter that may hold back its end, and lets go of it before anything that must come
+ * after.
  */
 export interface TextFilter {
   push(delta: string): string;

@@ -174,7 +174,7 @@ function whyNotFound(file: string): string | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ELOOP") return undefined;
   }
-  return `it is a link to ${readlinkSync(file)}, which leads nowhere`;
+  return `it is a broken link to ${readlinkSync(file)}`;
 }
 
 /** A script names its interpreter in the first line, another program its loader. */

@@ -85,7 +85,7 @@ export function stderrLine(text: string): void {
 
 const pause = once(() => new Int32Array(new SharedArrayBuffer(4)));
 
-/** The terminal belongs to one at a time: whoever draws on it stops while another program asks something there. */
+/** Only one program uses the terminal at a time: buddy stops drawing while another program asks something there. */
 interface TerminalPainter {
   /** Takes off the screen what still changes, and leaves the keys to others. */
   pause(): void | Promise<void>;

@@ -3,8 +3,8 @@
 /**
  * `mixed`: mostly UTF-8 with bytes that belong to no character; shown with replacements, never written from its text.
  */
-export type TextEncodingName = "utf-8" | "latin1" | "windows-1252" | "mixed";
-export type LineEnds = "none" | "lf" | "crlf" | "mixed";
+export type TextEncodingName = "utf-8" | "utf-16le" | "utf-16be" | "latin1" | "windows-1252" | "mixed";
+export type LineEnds = "none" | "lf" | "crlf" | "cr" | "mixed";
 
 export interface DecodedText {
   /** Begins with U+FEFF where the bytes do. */
@@ -21,6 +21,8 @@ export function decodeText(bytes: Uint8Array): DecodedText {
 /** The bytes of `text`; undefined where it has a character that the encoding lacks. */
 export function encodeText(text: string, encoding: TextEncodingName): Buffer | undefined {
   if (encoding === "utf-8") return Buffer.from(text);
+  if (encoding === "utf-16le") return Buffer.from(text, "utf16le");
+  if (encoding === "utf-16be") return Buffer.from(text, "utf16le").swap16();
   if (encoding === "mixed") return undefined;
   const codes = encoding === "latin1" ? undefined : windows1252();
   const bytes = Buffer.allocUnsafe(text.length);
@@ -35,9 +37,27 @@ export function encodeText(text: string, encoding: TextEncodingName): Buffer | u
 
 export const BOM = "\ufeff";
 
+/** What UTF-16 text with a byte order mark says; undefined for all other bytes. */
+export function decodeUtf16(bytes: Uint8Array): DecodedText | undefined {
+  const encoding =
+    bytes[0] === 0xff && bytes[1] === 0xfe
+      ? "utf-16le"
+      : bytes[0] === 0xfe && bytes[1] === 0xff
+        ? "utf-16be"
+        : undefined;
+  if (encoding === undefined) return undefined;
+  try {
+    const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes);
+    // UTF-32 begins like UTF-16.
+    return text.includes("\0") ? undefined : { text, encoding, lineEnds: lineEndsOf(text) };
+  } catch {
+    return undefined;
+  }
+}
+
 export function lineEndsOf(text: string): LineEnds {
   const feeds = count(text, "\n");
-  if (feeds === 0) return "none";
+  if (feeds === 0) return text.includes("\r") ? "cr" : "none";
   const pairs = count(text, "\r\n");
   return pairs === 0 ? "lf" : pairs === feeds ? "crlf" : "mixed";
 }

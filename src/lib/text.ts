@@ -27,10 +27,6 @@ export function clusterWidth(cluster: string): number {
   return Math.min(2, Bun.stringWidth(cluster));
 }
 
-export function textWidth(text: string): number {
-  return Bun.stringWidth(text);
-}
-
 /** Cuts text to `columns`, ending in … when something was left out. Keeps SGR and OSC 8 sequences balanced. */
 export function clip(text: string, columns: number): string {
   if (columns <= 0) return "";
@@ -60,8 +56,7 @@ export function wholeCharacters(bytes: Uint8Array, end = bytes.length): number {
   return end;
 }
 
-// Text from files and other programs in buddy's own messages: what could move the cursor or mislead the eye is
-// shown.
+// Text from files and other programs in buddy's own messages: what could move the cursor or mislead the eye is shown.
 
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (char) => {
@@ -114,17 +109,34 @@ export function wholeAt(text: string, at: number): number {
 const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
 const isLow = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff;
 
+/** With one space for every run of white space, and none at the ends. */
+export function collapseSpaces(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
 /** Its first `most` characters, and … where there are more. */
 export function shorten(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, wholeAt(text, most))}…` : text;
 }
 
 /** A text of megabytes in parts that are cheap to encode; no character is cut in two. */
-export function* pieces(text: string, length = 1 << 20): Generator<string> {
-  if (text.length <= length) return yield text;
+export function pieces(text: string, length = 1 << 20): readonly string[] {
+  if (text.length <= length) return [text];
+  const parts: string[] = [];
   for (let at = 0; at < text.length;) {
     const end = Math.min(text.length, wholeAt(text, at + length));
-    yield text.slice(at, end);
+    parts.push(text.slice(at, end));
     at = end;
   }
+  return parts;
+}
+
+/** Replaces {{names}} with values; an unknown name leaves nothing. */
+export function filledIn(template: string, values: Readonly<Record<string, string>>): string {
+  const [start = "", ...rest] = template.split("{{");
+  const parts = rest.map((part) => {
+    const end = part.indexOf("}}");
+    return `${values[part.slice(0, end)] ?? ""}${part.slice(end + 2)}`;
+  });
+  return start + parts.join("");
 }

@@ -19,6 +19,11 @@ export function stateDirectory(env: Environment = process.env): string | undefin
   }
 }
 
+/** `~` and `~/…`, as a shell reads them. */
+export function expandTilde(path: string, home: string | undefined): string {
+  return home === undefined ? path : path.replace(/^~(?=\/|$)/, () => home);
+}
+
 /** The XDG rules say that a relative path is to be ignored. */
 function xdg(env: Environment, variable: string, below: string): string {
   const set = env[variable];

@@ -13,6 +13,10 @@ export function once<T extends object>(make: () => T): () => T {
   return () => (made ??= make());
 }
 
+export function sha256(data: string | Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(data).digest("hex");
+}
+
 // The same value with every text in it changed, however deep it lies.
 
 export function mapTexts(value: unknown, map: (text: string) => string): unknown {
@@ -21,3 +25,18 @@ export function mapTexts(value: unknown, map: (text: string) => string): unknown
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, map)]));
 }
+
+// About how many characters of JSON it takes, or `most` if that many or more.
+
+export function textIn(value: unknown, most = Infinity): number {
+  if (typeof value === "string") return Math.min(value.length, most);
+  if (typeof value !== "object" || value === null) return LITERAL;
+  let chars = 0;
+  for (const key in value) {
+    chars += LITERAL + textIn((value as Record<string, unknown>)[key], most - chars);
+    if (chars >= most) return most;
+  }
+  return chars;
+}
+
+const LITERAL = 8;

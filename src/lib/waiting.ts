@@ -27,6 +27,13 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
+/** A signal that fires after `ms`; its timer goes with the block that uses it. */
+export function deadline(ms: number, why = "out of time"): Disposable & { readonly signal: AbortSignal } {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new DOMException(why, "TimeoutError")), ms);
+  return { signal: late.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
 /** Whether a signal was aborted, or a wait ended, because the time was up. */
 export function isTimeout(reason: unknown): boolean {
   return reason instanceof Error && reason.name === "TimeoutError";
@@ -35,12 +42,13 @@ export function isTimeout(reason: unknown): boolean {
 /** For work that others may be waiting for too: a caller that no longer wants it leaves, the work continues. */
 export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work;
-  signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
   try {
-    return await Promise.race([work, aborted.promise]);
+    // An abort comes first, even when the work is done or has failed.
+    return await Promise.race([aborted.promise, work]);
   } finally {
     signal.removeEventListener("abort", abort);
   }

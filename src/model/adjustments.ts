@@ -5,7 +5,7 @@ import type { Json } from "./protocols/protocol.ts";
 
 /**
  * Parameters are left out one at a time, and only those that were sent; the answer is poorer, not wrong. Shapes of the
- * history are learnt when the address and the model did not tell whose rules hold.
+ * history are learnt when the address and the model did not show whose rules hold.
  */
 export type Adjustment =
   | Parameter
@@ -56,9 +56,10 @@ export type Shape =
 export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, body: Json): Adjustment | undefined {
   if (!REFUSALS.has(error.reason)) return undefined;
   if (error.status !== undefined && ![400, 403, 404, 415, 422, 500, 501].includes(error.status)) return undefined;
-  const text = error.providerText ?? "";
-  const named = namedBy(error.providerParam, body);
-  if (named !== undefined && !made.has(named) && !shapes().some(([, pattern]) => pattern.test(text))) return named;
+  // What a server lists as known is not what it refuses.
+  const text = [...error.providerParams, error.providerText].join(" \n").replace(/, expected (one of )?[`'"].*/g, "");
+  const named = error.providerParams.map((param) => namedBy(param, body)).find((name) => name && !made.has(name));
+  if (named !== undefined && !shapes().some(([, pattern]) => pattern.test(text))) return named;
   for (const [adjustment, pattern] of shapes()) {
     if (adjustment === "bare_schemas" && !hasLimits(body)) continue;
     if (!made.has(adjustment) && pattern.test(text)) return adjustment;
@@ -76,10 +77,9 @@ function hasLimits({ tools }: Json): boolean {
 
 const REFUSALS: ReadonlySet<ModelError["reason"]> = new Set(["refused", "parameter", "unknown-model", "not-found"]);
 
-/** The parameter that the server names in its own field, if it was sent. */
-function namedBy(param: string | undefined, body: Json): Parameter | undefined {
-  const name = param?.replace(/^body\./, "").replace(/\[.*$/, "") ?? "";
-  const parameter = NAMES[name];
+/** The parameter of that name, if it was sent. */
+function namedBy(param: string, body: Json): Parameter | undefined {
+  const parameter = NAMES[param.replace(/^body\./, "").replace(/\[.*$/, "")];
   return parameter !== undefined && isSent(parameter, body) ? parameter : undefined;
 }
 
@@ -133,11 +133,11 @@ function isSent(parameter: Parameter, body: Json): boolean {
 }
 
 const REFUSED =
-  "(unsupported|unavailable|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|do(es)?(n't| not) support|only (.* )?(supported|allowed)|only supports?|must be verified|cannot (both )?be|(may|can) only be|too large|(must|should) be)";
+  "(unsupported|unavailable|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields?)|out of range|invalid|do(es)?(n't| not) support|only (.* )?(supported|allowed)|only supports?|must be verified|cannot (both )?(be|specify|use)|(may|can) only be|too large|(must|should) be)";
 
 /** What may be refused, in the words of many servers. */
 export const PARAMETERS =
-  "temperature|top_p|reasoning[_.]?effort|output_config|(enable_)?thinking|parallel_tool_calls|stream_options|prompt_cache_key|response_format|max_(completion_|output_)?tokens";
+  "temperature|top_p|(reasoning[_.]?)?effort|output_config|(enable_)?thinking|parallel_tool_calls|stream_options|prompt_cache_key|response[_ ]format|max_(completion_|output_)?tokens";
 
 /** Both orders of "Unsupported parameter: 'x'" and "x is not supported", in one sentence: the next may list others. */
 export function refusing(name: string): RegExp {
@@ -150,26 +150,26 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
     "echo_reasoning",
     /reasoning_content.{0,80}(must be|missing|required|passed back)|(missing|must).{0,40}reasoning_content/is,
   ],
-  ["short_ids", /tool call id.{0,80}(length of 9|a-z)|length of 9/i],
+  ["short_ids", /(\b|_)id'?: string too long|tool call id.{0,80}(length of 9|a-z)|length of 9/i],
   ["assistant_after_tool", /(unexpected role|role) '?user'? after (role )?'?tool/i],
   ["alternate_roles", /roles must alternate|alternat\w+ (between )?(user|roles)|after the .{0,30}system message/i],
   [
     "no_system_role",
-    /not support (the )?'?(system|developer)\b|(system|developer) (instruction|role|message)s? (is |are )?not (enabled|supported|allowed)/i,
+    /not support (the )?'?(system|developer)\b|(system|developer) (instruction|role|message)s? (is |are )?not (enabled|supported|allowed)|roles are supported, (but )?got '?system/i,
   ],
   ["thought_signatures", /missing a `?thought_?signature|thought_?signature.{0,40}(missing|required)/i],
   [
     "reasoning_items",
-    /invalid_encrypted_content|encrypted content .{0,60}(could not be|cannot be) (verified|decrypted)|item (with id )?'?rs_\S+ (not found|of type)|without its required ('reasoning'|following|preceding)|(invalid|missing).{0,20}`?signature`? in `?thinking|thinking.{0,40}signature|thinking` or `?redacted_thinking/i,
+    /invalid_encrypted_content|encrypted[_ ]content\b(?!.{0,20}supported).{0,60}\b(not|cannot|invalid)\b|item (with id )?'?rs_\S+ (not found|of type)|without its required ('reasoning'|following|preceding)|(invalid|missing).{0,20}`?signature`? in `?thinking|thinking.{0,40}signature|thinking` or `?redacted_thinking/i,
   ],
   ["max_completion_tokens", /use ['`"]?max_completion_tokens/i],
   [
     "bare_schemas",
-    /\bschema for (the )?(tool|function)|tool_?schema|\b(tools?|function)\b.{0,60}\bschema\b|invalid_function_parameters|(unknown name|invalid|unsupported).{0,80}\btools\[|\btools?\b\S*\.(parameters|input_schema)/i,
+    /json schema not supported|(?<!response_format[^]*)(in|not a )valid json ?schema|(error|fail\w*|invalid).{0,20} grammar|\bschema for (the )?(tool|function)|tool_?schema|\b(tools?|function)\b.{0,60}\bschema\b|invalid_function_parameters|(unknown name|invalid|unsupported).{0,80}\btools\[|\btools?\b\S*\.(parameters|input_schema)/i,
   ],
   [
     "message_extra",
-    /^(?!.*cache_control).*?(?:messages[.[]\S*.{0,200}(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected)|(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected).{0,80}messages[.[]|\breasoning_(content|details)\b|field: 'messages)/is,
+    /^(?!.*(cache_control|image_url)).*?(?:messages[.[]\S*.{0,200}(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected)|(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected).{0,80}messages[.[]|\breasoning_(content|details)\b|field: 'messages)/is,
   ],
   [
     "broken_arguments",
@@ -187,16 +187,19 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["stream_options", refusing("stream_options")],
   ["max_tokens", /max_tokens: \d+ > \d+/i],
   ["max_tokens", refusing("(max_tokens|max_completion_tokens|max_output_tokens|maximum tokens)")],
-  ["response_format", refusing("(response_format|text\\.format|json_schema|structured output)")],
+  ["response_format", refusing("(response[_ ]format|text\\.format|json_schema|structured output)")],
   ["reasoning_summary", refusing("reasoning(\\.summary| summar(y|ies))")],
   ["top_p", refusing("top_p")],
   ["temperature", refusing("temperature")],
   ["thinking", refusing("thinking(\\.type)?")],
   [
     "reasoning_effort",
-    refusing("(output_config|effort parameter|reasoning(\\.|_)?(effort)?|thinking( (budget|level))?|budget 0)"),
+    refusing("(output_config|effort( parameter)?|reasoning(\\.|_)?(effort)?|thinking( (budget|level))?|budget 0)"),
   ],
   ["images", refusing("(image|image_url|vision|multimodal)( input|s)?")],
-  ["images", /support images?\b|image inputs?|mmproj|not a multimodal|image\(s\) may be/i],
+  [
+    "images",
+    /support images?\b|variant `image|content\.type\b|image inputs?|mmproj|not a multimodal|image\(s\) may be/i,
+  ],
   ["stream", refusing("stream(ing)?")],
 ]);

@@ -1,9 +1,8 @@
 /**
- * What is known of a model by its name: rules in order, the user's first, then the embedded catalog, then a careful
+ * What is known about a model by its name: rules in order, the user's first, then the embedded catalog, then a careful
  * default.
  */
-import catalogText from "../../templates/models.toml" with { type: "text" };
-import { once } from "../lib/values.ts";
+import { rulesFrom } from "./catalog-text.ts";
 import type { ModelInfo } from "./types.ts";
 
 /** For a model of no known family: small enough to fit nearly everywhere. */
@@ -33,7 +32,7 @@ export function infoFor(
     readonly images?: boolean | undefined;
   } = {},
 ): ModelInfo {
-  const mine = findRule(model, own.rules ?? []);
+  const mine = own.rules === undefined || own.rules.length === 0 ? undefined : findRule(model, own.rules);
   const known = embeddedRule(model);
   const rule = (key: "context_limit" | "max_output" | "price_in" | "price_out" | "price_cached") =>
     mine?.[key] ?? known?.[key];
@@ -43,7 +42,7 @@ export function infoFor(
     priceOut: rule("price_out"),
     // The user's own price says nothing about the provider's discount.
     priceCached: mine?.price_cached ?? (mine?.price_in === undefined ? known?.price_cached : undefined),
-    images: own.images ?? mine?.images ?? known?.images,
+    images: own.images ?? mine?.images ?? (known === undefined ? seesByFamily(model) : known.images),
     reasoning: mine?.reasoning ?? known?.reasoning,
   };
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
@@ -76,35 +75,50 @@ function namesOf(model: string): string[] {
 /** What a model of this family holds at least, whoever serves it and whatever its version is. */
 function familyLimit(model: string): number {
   const name = model.trim().toLowerCase();
-  return families().find(([pattern]) => pattern.test(name))?.[1] ?? UNKNOWN_CONTEXT_LIMIT;
+  for (const [words, limit, pattern] of families())
+    if (words.split(" ").some((word) => name.includes(word)) && pattern?.test(name) !== false) return limit;
+  return UNKNOWN_CONTEXT_LIMIT;
 }
 
-/** The first that fits counts; older generations before newer ones. */
-const families = (): readonly (readonly [RegExp, number])[] => [
-  [/gpt-3\.5/, 16_385],
-  [/gpt-4(?![.o])/, 128_000],
-  [/gpt-oss/, 131_072],
-  [/gpt-|chatgpt|codex|(^|\/)o[1-9](-|$)/, 200_000],
-  [/claude/, 200_000],
-  [/gemini/, 1_000_000],
-  [/gemma-?2/, 8_192],
-  [/gemma/, 32_768],
-  [/grok/, 131_072],
-  [/deepseek/, 65_536],
-  [/kimi|moonshot/, 131_072],
-  [/glm/, 128_000],
-  [/minimax/, 196_608],
-  [/qwen-?2(?!\.5)|qwen-?1/, 32_768],
-  [/qwen|qwq/, 32_768],
-  [/llama-?2/, 4_096],
-  [/llama-?3(?![.\d])/, 8_192],
-  [/llama/, 131_072],
-  [/(mis|mix|pix|code|dev|mini|magis)s?tral/, 32_768],
-  [/phi-?3/, 128_000],
-  [/phi/, 16_384],
-  [/command|cohere|aya/, 128_000],
-  [/granite|nemotron|olmo|ernie|hunyuan|seed|step-|nova|jamba|sonar/, 32_768],
+/** Names that have one of the words, and fit the pattern if there is one; older generations before newer ones. */
+const families = (): readonly (readonly [words: string, limit: number, pattern?: RegExp])[] => [
+  ["gpt-3.5", 16_385],
+  ["gpt-4", 128_000, /gpt-4(?![.o])/],
+  ["gpt-oss", 131_072],
+  ["gpt- chatgpt codex", 200_000],
+  ["o", 200_000, /(^|\/)o[1-9](-|$)/],
+  ["claude", 200_000],
+  ["gemini", 1_000_000],
+  ["gemma2 gemma-2", 8_192],
+  ["gemma", 32_768],
+  ["grok", 131_072],
+  ["deepseek", 65_536],
+  ["kimi moonshot", 131_072],
+  ["glm", 128_000],
+  ["minimax", 196_608],
+  ["qwen qwq", 32_768],
+  ["codellama code-llama", 16_384],
+  ["llama2 llama-2", 4_096],
+  ["llama3 llama-3", 8_192, /llama-?3(?![.\d])/],
+  ["llama", 131_072],
+  ["tral", 32_768, /(mis|mix|pix|code|dev|mini|magis)s?tral/],
+  ["phi3 phi-3", 128_000],
+  ["phi", 16_384],
+  ["command cohere aya", 128_000],
+  ["granite nemotron olmo ernie hunyuan seed step- nova jamba sonar", 32_768],
+  ["mimo longcat exaone cogito trinity solar lfm", 32_768],
+  ["yi- ling- ring-", 32_768, /(^|\/)(yi|ling|ring)-/],
 ];
+
+/** Families and names that say so; undefined: not known. */
+function seesByFamily(model: string): true | undefined {
+  const name = model.trim().toLowerCase();
+  return (
+    /claude|gemini|gemma-?[3-9]|gpt-(4o|4\.1|[5-9])|llama-?4|pixtral|llava|moondream|minicpm-v|vision|[-\d]vl\b|omni/.test(
+      name,
+    ) || undefined
+  );
+}
 
 function freeName(model: string): string | undefined {
   const whole = model.trim().toLowerCase();
@@ -117,11 +131,11 @@ function freeName(model: string): string | undefined {
  */
 function embeddedRule(model: string): CatalogRule | undefined {
   // As it is written there: the usual case, and some names differ only in their capitals.
-  const written = exactRule(catalogText, model);
+  const written = exactRule(model);
   if (written !== undefined) return written;
   for (const name of namesOf(model)) {
     const rule =
-      exactRule(inLowerCase(), name) ??
+      exactRule(name, true) ??
       firstRule("prefix", (word) => name.startsWith(word)) ??
       firstRule("contains", (word) => name.includes(word));
     if (rule) return name === freeName(model) ? { ...rule, price_in: 0, price_out: 0 } : rule;
@@ -129,24 +143,25 @@ function embeddedRule(model: string): CatalogRule | undefined {
   return undefined;
 }
 
-const inLowerCase = once(() => catalogText.toLowerCase());
-
-function exactRule(text: string, name: string): CatalogRule | undefined {
-  const at = text.indexOf(`\n  { exact = ${JSON.stringify(name)}, `);
-  return at < 0 ? undefined : ruleAt(at);
+function exactRule(name: string, anyCase = false): CatalogRule | undefined {
+  const text = rulesFrom(name.slice(0, 1).toLowerCase());
+  const at = (anyCase ? text.toLowerCase() : text).indexOf(`\n  { exact = ${JSON.stringify(name)}, `);
+  return at < 0 ? undefined : ruleAt(text, at);
 }
 
 function firstRule(kind: "prefix" | "contains", fits: (word: string) => boolean): CatalogRule | undefined {
+  const text = rulesFrom("");
   const start = `\n  { ${kind} = "`;
-  for (let at = catalogText.indexOf(start); at >= 0; at = catalogText.indexOf(start, at + 1)) {
+  for (let at = text.indexOf(start); at >= 0; at = text.indexOf(start, at + 1)) {
     const from = at + start.length;
-    if (fits(catalogText.slice(from, catalogText.indexOf('"', from)).toLowerCase())) return ruleAt(at);
+    if (fits(text.slice(from, text.indexOf('"', from)).toLowerCase())) return ruleAt(text, at);
   }
   return undefined;
 }
 
 /** `at` is the line break before it. */
-function ruleAt(at: number): CatalogRule {
-  const line = catalogText.slice(at + 1, catalogText.indexOf("\n", at + 1));
-  return JSON.parse(line.slice(2, line.lastIndexOf("}") + 1).replace(/(^\{ |, )([a-z_]+) = /g, '$1"$2":'));
+function ruleAt(text: string, at: number): CatalogRule {
+  const line = text.slice(at + 1, text.indexOf("\n", at + 1));
+  const rule = line.slice(line.indexOf("{ ") + 2, line.lastIndexOf(" }"));
+  return JSON.parse(`{"${rule.replaceAll(", ", ',"').replaceAll(" = ", '":')}}`);
 }

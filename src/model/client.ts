@@ -9,8 +9,8 @@ import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./http/exchange.ts";
 import type { Protocol, Reply } from "./protocols/protocol.ts";
 import type { Environment } from "../lib/network.ts";
-import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./http/retry.ts";
-import { shapeHistory } from "./shape-history.ts";
+import { RequestText } from "./request-text.ts";
+import { HistoryShaper } from "./shape-history.ts";
 import type { Api, ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
 import { usageOf } from "./usage.ts";
 
@@ -93,6 +93,8 @@ class HttpModelClient implements ModelClient {
   readonly #limits: ExchangeLimits;
   /** What this server has refused once is not sent again. */
   readonly #adjusted = new Set<Adjustment>();
+  readonly #shaper = new HistoryShaper();
+  readonly #text = new RequestText();
   #bareTools: ((tools: ModelRequest["tools"]) => ModelRequest["tools"]) | undefined;
   #info: ModelInfo | undefined;
   /** The server was asked for its window. */
@@ -125,7 +127,7 @@ class HttpModelClient implements ModelClient {
   }
 
   /**
-   * What a server of one's own tells of the window it runs with beats any catalog. Asked beside a request that takes
+   * What a local server reports about its window beats any catalog. Asked during a request that takes
    * its time, never waited for; the large providers run their models as the catalog says.
    */
   #learnWindow(signal: AbortSignal): void {
@@ -137,7 +139,7 @@ class HttpModelClient implements ModelClient {
       const mine = models.find(({ id }) => id === this.#options.model) ?? (models.length === 1 ? models[0] : undefined);
       if (mine?.contextLimit !== undefined) this.#info = { ...this.info, contextLimit: mine.contextLimit, known: true };
     };
-    // Most servers do not tell, and the answer is not needed; a turn that ended first leaves it to the next.
+    // Most servers do not report it, and the answer is not needed; a turn that ended first leaves it to the next.
     work().catch(() => (this.#asked = !signal.aborted));
   }
 
@@ -155,11 +157,7 @@ class HttpModelClient implements ModelClient {
   }
 
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
-    const {
-      retries = DEFAULTS.retries,
-      backoffMs: first = FIRST_WAIT_MS,
-      maxRetryMs = MAX_TOTAL_WAIT_MS,
-    } = this.#options;
+    const { retries = DEFAULTS.retries, backoffMs, maxRetryMs } = this.#options;
     using _ = this.#watchWindow(signal);
     let waited = 0;
     let refreshed = false;
@@ -195,6 +193,7 @@ class HttpModelClient implements ModelClient {
       const adjustment = (await import("./adjustments.ts")).adjustmentFor(error, this.#adjusted, ask.sent);
       refused = error.status === 401 && this.#endpoint.renews && !refreshed ? ask.token : undefined;
       if (adjustment) this.#adjusted.add(adjustment);
+      if (adjustment) this.#text.forget();
       if (adjustment === "bare_schemas") this.#bareTools = (await import("./bare-schemas.ts")).bareTools;
       if (refused !== undefined) refreshed = true;
       if (adjustment || refused !== undefined) {
@@ -210,8 +209,9 @@ class HttpModelClient implements ModelClient {
         continue;
       }
       if (!error.retryable || attempt > (error.retryOnce ? Math.min(1, retries) : retries)) throw error;
-      const wait = waitBefore(attempt, error.retryAfterMs, first);
-      if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
+      const { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } = await import("./http/retry.ts");
+      const wait = waitBefore(attempt, error.retryAfterMs, backoffMs ?? FIRST_WAIT_MS);
+      if (wait > MAX_WAIT_MS || waited + wait > (maxRetryMs ?? MAX_TOTAL_WAIT_MS)) throw tooLong(error, wait);
       if (shown) yield { type: "discard" };
       yield { type: "retry", attempt, of: retries, host: this.#endpoint.host, reason: error.brief, waitMs: wait };
       await pause(wait, signal).catch(() => {
@@ -262,7 +262,7 @@ class HttpModelClient implements ModelClient {
     return {
       url: this.#endpoint.url(protocol.path),
       headers: { "content-type": "application/json", accept: "text/event-stream, application/json", ...headers },
-      body: wellFormed(JSON.stringify(sent)),
+      body: this.#text.of(sent) ?? new (await import("./http/streamed-body.ts")).StreamedBody(sent),
       sent,
       token,
       protocol,
@@ -278,7 +278,7 @@ class HttpModelClient implements ModelClient {
     const login = this.#endpoint.usesLogin;
     const adjusted = this.#adjusted;
     const place = this.profile.api === "completions" ? "behind-results" : "in-results";
-    const messages = shapeHistory(request.messages, {
+    const messages = this.#shaper.shape(request.messages, {
       to: this.#origin,
       dialect: this.#endpoint.dialect,
       adjusted,
@@ -298,6 +298,7 @@ class HttpModelClient implements ModelClient {
         maxOutput: this.info.maxOutput,
         dialect: this.#endpoint.dialect,
         adjusted,
+        once: this.#text.once,
       },
     ) as Record<string, unknown>;
     return extraBody === undefined ? body : withExtra(body, extraBody);
@@ -330,9 +331,4 @@ function tooLong(error: ModelError, waitMs: number): ModelError {
     providerCode: error.providerCode,
     retryAfterMs: error.retryAfterMs,
   });
-}
-
-/** Half of a surrogate pair, left by a cut inside a character, is an escape here, and an error for many servers. */
-function wellFormed(json: string): string {
-  return json.includes("\\ud") ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd") : json;
 }

@@ -108,6 +108,7 @@ const RULES: Readonly<Record<Provider, Rules>> = {
 
 /** Families whose own servers check these, wherever the weights run. */
 function shapesOf(model: string): readonly Shape[] {
-  if (/(mis|mix|pix|code|dev|mini|magis)s?tral/.test(model)) return ["short_ids", "assistant_after_tool"];
-  return /gemini-[3-9]/.test(model) ? ["thought_signatures"] : [];
+  if (model.includes("tral") && /(mis|mix|pix|code|dev|mini|magis)s?tral/.test(model))
+    return ["short_ids", "assistant_after_tool"];
+  return model.includes("gemini") && /gemini-[3-9]/.test(model) ? ["thought_signatures"] : [];
 }

@@ -1,6 +1,6 @@
 /** The endpoint of a profile: its addresses, and the headers and credentials every request to it carries. */
 import { BuddyError } from "../lib/errors.ts";
-import { proxyFor } from "../lib/network.ts";
+import { proxyFor, trimSlash } from "../lib/network.ts";
 import { echoRedactor } from "../lib/redact.ts";
 import type { ModelOptions } from "./client.ts";
 import { dialectOf, type Dialect } from "./dialect.ts";
@@ -25,7 +25,7 @@ export class Endpoint {
     this.#options = options;
     this.#base = base;
     this.host = base.host;
-    this.baseUrl = `${base.origin}${base.pathname}`.replace(/\/+$/, "");
+    this.baseUrl = trimSlash(`${base.origin}${base.pathname}`);
     this.dialect = dialectOf({ ...options, host: base.hostname });
   }
 
@@ -49,7 +49,7 @@ export class Endpoint {
   /** The base URL keeps its own query; a path never lands behind it. */
   url(path: string, query: Readonly<Record<string, string>> = {}): string {
     const url = new URL(this.#base);
-    url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`;
+    url.pathname = `${trimSlash(url.pathname)}${path}`;
     for (const [name, value] of Object.entries({ ...this.#options.query, ...query })) url.searchParams.set(name, value);
     return url.href;
   }
@@ -135,7 +135,7 @@ const PROTOCOL_HEADERS: Readonly<Record<Api, Readonly<Record<string, string>>>> 
 
 function baseOf({ baseUrl, name }: ModelOptions): string {
   const url = URL.parse(baseUrl);
-  if (!url || !/^https?:$/.test(url.protocol)) {
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     throw new BuddyError("config", `api_base_url of profile "${name}" is not an http(s) URL`, {
       hint: 'Expected something like "https://api.openai.com/v1".',
     });

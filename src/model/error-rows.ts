@@ -44,42 +44,26 @@ export const errorRows = once((): readonly ErrorRow[] => [
   },
   {
     reason: "context-limit",
-    except: [429],
+    except: [401, 402, 429],
     words: any(
-      "context[ _-]?(length|window|size|limit)",
+      "context[ _-]?(length|window|size|limit|overflow|exhausted)",
       "(maximum|max|available|outof) ?context",
-      "(prompt|input|messages?|conversation|history|context)['`]? (is |are )?too (long|large|big)",
-      "(?<!(output|maximum|completion) )\\btokens?\\b.{0,40}(exceeds?|more than|larger than|greater than)\\b.{0,30}(model|limit|maximum|tokens|context|window)",
-      "(prompt|input|request|message|content)s? (length|size).{0,40}(exceed|(longer|greater|larger) than|too long)",
-      "length of (the )?(prompt|input|content|messages?)\\w*.{0,30}(exceed|must be less|longer|too long)",
-      "prompt (token count|exceeds|contains \\d+ tokens)",
-      "(maximum|max) prompt (length|tokens)",
-      "max_prompt_tokens",
-      "input (prompt )?\\(?(length|\\d+ tokens)\\)?.{0,60}(exceed|longer|too long)",
-      "input tokens? (count|length).{0,80}(exceed|too long|supports up to|only supports)",
-      "exceeded model token limit",
-      "(longer|greater|larger) than the (maximum )?(model|context)",
-      "range of input length",
-      "`?inputs`? (tokens \\+|must have less)",
+      `${SENT}${SAME}{0,60}?(${MORE}|overflow|too (long|large|big|many)|>=? ?(\\d{3}|n_ctx))`,
+      `(${MORE})${SAME}{0,60}?\\b(n_ctx|window|(prompt|input) (length|size)|tokens?\\b(?! rate)|token (limit|capacity))`,
+      "(prompt|input|tokens?)[ _](limit[ _]|tokens?[ _])?(exceeded|overflow|too[ _]long|limit[ _]reached)",
+      "\\d (input |prompt )?tokens\\b.{0,60}\\b(max(imum)?|only supports?|limit|window|up to|configured)\\b",
+      "(maximum|max)( supported| allowed)? (prompt|sequence|input|message) (length|tokens|size)|max_(prompt_tokens|model_len|seq_len|sequence_len)",
       "too many (input |prompt )?tokens(?!.{0,40}(wait|per (day|minute)))",
-      "tokens_limit_reached",
-      "token limit reached",
-      "exceeds? (the )?(model'?s? )?(maximum|max|limit)[^.]{0,40}tokens",
-      "(number of tokens in the prompt|token count) (cannot exceed|exceeds)",
-      "size limit exceeded by \\d+ tokens",
-      "reduce the length of (the|your)",
-      "string_above_max_length",
-      "string too long\\. expected a string with maximum length",
-      "(payload|request) size exceeds",
-      "request_too_large",
-      "request exceeds the maximum size",
-      "max message tokens",
-      "(maximum|max)( supported)? (sequence|input) length|input tokens.{0,20}cannot exceed|max tokens of \\d+ exceeded",
-      "max_(model|seq|sequence)_len",
-      "token limit\\.?\\s*$",
-      "tokens to keep from the initial prompt",
-      "when context the overflows|context shift is disabled",
-      "超长|(输入|内容)过长|超[过出].{0,10}(上下文|最大长度)|(token|字)数量?.{0,8}(超[过出]|太多|过多)",
+      "length of (the )?(prompt|input|content|messages?)\\w*.{0,30}(must be less|longer)",
+      `(?<!(output|maximum|completion) )\\btokens?\\b.{0,40}(${MORE}).{0,30}(model|limit|maximum|context|window)`,
+      "input token.{0,80}(cannot exceed|supports up to)|size limit exceeded by \\d+ tokens|max tokens of \\d+ exceeded",
+      "range of input length|`?inputs`? (tokens \\+|must have less)|reduce the length of (the|your)",
+      "(content|input|instructions|prompt|text|output|arguments)\\S{0,9}: string too long",
+      "(payload|request) size exceeds|request_too_large|entity too large|request exceeds the maximum size",
+      "(not|n't) fit.{0,30}(context|window)|context is full|too much (input|text|context)|more tokens than",
+      "\\d+k? tokens\\b.{0,40}(over the|at most)|token count.{0,20}(above|over)\\b",
+      "token limit\\.?\\s*$|tokens to keep|when context the overflows|context shift is disabled",
+      "超长|(输入|对话|会话|文本|上下文|提示词?|消息|内容|长度|字数|token ?数).{0,12}(超[过出限]|[过太]长|[过太]多|上限)|超[过出].{0,10}(上下文|最大长度)",
     ),
   },
   {
@@ -107,8 +91,8 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "violat\\w+.{0,60}(policy|policies|guideline|terms)",
       "data_inspection_failed|inappropriate content",
       "content exists risk|considered high risk",
-      "sensitive ?content|_sensitive\\b|unsafe or sensitive",
-      "prohibited_content",
+      "sensitive ?(content|info|words?)|_sensitive\\b|unsafe or sensitive|censor",
+      "unsafe (request|content)|moderation|harmful|due to safety|安全审核|prohibited[ _]content|content (was |is |has been )?filtered",
       "guardrail(?! restrictions)",
       "blocked (by|due to|for) .{0,30}(safety|policy|filter|moderation)|for safety reasons",
       "(prompt|input|output|response|content) (was |is |has been )?blocked|blocked (prompt|input|output)",
@@ -116,18 +100,26 @@ export const errorRows = once((): readonly ErrorRow[] => [
     ),
   },
   {
+    // Some gateways give this the code of an empty account.
+    reason: "overloaded",
+    retry: true,
+    words: any("负载|饱和"),
+  },
+  {
     // Of a plan: nothing to wait for within a turn, and nothing to pay at once.
     reason: "quota",
+    soon: false,
     words: any(
-      "usage_limit_(reached|exceeded)|usage_not_included",
-      "usage limits? (has been |have been )?(reached|exceeded)|(reached|hit|exceeded) (your|the) .{0,30}usage limit",
+      "usage_limit_(reached|exceeded)|usagelimiterror|usage_not_included|free usage (limit|exceeded)",
+      "usage limits? (has been |have been )?(reached|exceeded)|(reached|hit|exceeded) (your|the) .{0,30}usage (limit|quota)",
       "free-models-per-day",
       "daily free allocation|reached your daily",
       "api calls / month|call volume quota",
       "limit will reset at",
       "(plan|subscription) (does )?not .{0,20}(include|support)",
       "(requires?|needs?|only .{0,20}(to|for|with)) (an? )?(paid|pro|active|higher)? ?(subscription|plan|users|accounts)\\b",
-      "quota for today|limit .{0,30}for the current plan|inference limit|当日|今日",
+      "quota (is |has been )?(used up|exhausted)|quota for today|limit .{0,30}for the current plan|inference limit|当日|今日",
+      "(?<!(分钟|秒|频率|并发|速率).*)(使用|用量|限额|套餐|配额|次数).{0,16}(上限|超[限出过]|用[尽完]|耗尽|重置)|公平使用|fair use",
     ),
   },
   {
@@ -135,7 +127,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
     reason: "rate-limit",
     retry: true,
     wait: true,
-    status: [NO_STATUS, 400, 403, 429],
+    status: [NO_STATUS, 400, 402, 403, 429],
     words: any("limit", "quota", "exhaust", "too many", "throttl", "concurren", "no deployments available"),
   },
   {
@@ -169,19 +161,18 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "billing_(not_active|hard_limit|disabled)|billing details|plans & billing",
       "requires billing|enable billing|credit card",
       "credit balance|credit limit|creditserror|out of credits?",
-      "(insufficient|not enough|not_enough|no|low|negative|need)[ _]?(account )?(balance|credit|fund|quota|有)",
-      "balance (is )?(too low|insufficient|not enough|negative)|balance >|(no|zero) (remaining|more) (credit|balance)",
-      "credits? (\\w+ ){0,2}(depleted|exhausted|expired|used up)|used all available credits|have any credits",
-      "(purchase|add|buy|more) (more )?credits|can only afford|monthly included credits",
+      `(insufficient|not[ _]enough|no|low|zero|negative|need|out of|purchase|add|buy|more)[ _]?(\\w+ ){0,2}(${FUNDS}|quota)`,
+      `${FUNDS} (\\w+ ){0,2}(too low|insufficient|not enough|negative|zero|empty|depleted|exhausted|expired|used up)|balance >|top up`,
+      "(used all|ran out of|have any) .{0,20}credits|(balance|credit|fund)s? (has |have )?run out|arrears|can only afford|monthly included credits",
       "payment (is )?required|payment[ _](method|instrument)|insufficient_funds",
-      "arrearage|overdue|in good standing|recharge|余额不足|欠费|额度(不足|已?用[尽完])|insufficient_user_quota",
-      "余量|资源包|resourceexhaust|未开通|servicenotactivated",
+      "arrearage|overdue|in good standing|recharge|余额|充值|欠费|额度(不足|已?用[尽完])|insufficient_user_quota",
+      "余量|资源包|packexhaust|未开通|servicenotactivated",
       "account.{0,60}(suspended|not active)",
-      "spend(ing)? (limit|cap|alert)|budget.{0,20}exceeded|budget[_ ](exceeded|limit)|over budget|key limit exceeded",
+      "(billing|spend(ing)?) (hard )?(limit|cap|alert)|budget.{0,20}exceeded|budget[_ ](exceeded|limit)|over budget|key limit exceeded",
       "out of .{0,10}usage|unpaid|(inactive|no active) (subscription|plan)|exceeded a service quota|not ?purchased",
       "monthlylimiterror|freetieronly|free tier .{0,30}exhausted|free allocated quota",
       "specified api usage limits|(exhausted|used up) (their|your|its|the) .{0,20}(balance|credit)|credits?_exhausted",
-      "package has expired|subscription (has |is |was )?(expired|inactive|not active|required|cancell?ed)|trial (has )?(ended|expired)",
+      "(package|plan|licen[sc]e) (has |is )?expired|subscription (has |is |was )?(expired|inactive|not active|required|cancell?ed)|trial (has )?(ended|expired)",
     ),
   },
   {
@@ -189,9 +180,9 @@ export const errorRows = once((): readonly ErrorRow[] => [
     words: any(
       "(account|organi[sz]ation).{0,20}(has been|is) (locked|disabled|deactivated|banned)|account_deactivated",
       "(credential|key|token)s? (is|are) only (authori[sz]ed|valid) for",
-      "无效的.{0,8}(key|令牌|密钥)|密钥(错误|无效)|signature (we calculated|expired)|authfailure",
+      "无效的.{0,8}(key|令牌|密钥)|(key|密钥|令牌).{0,4}(错误|无效|过期|失效|不正确)|signature (we calculated|expired|(check|verification) failed)|authfailure",
       "token tenant|tenant .{0,40}not match",
-      "authenticationerror|(invalid|incorrect)[_ ](x-)?api[_ -]?key",
+      "authenticationerror|(invalid|incorrect)[_ ](x-)?(api[_ -]?)?key\\b",
     ),
   },
   {
@@ -199,10 +190,10 @@ export const errorRows = once((): readonly ErrorRow[] => [
     except: [404, 405, 413, 429, 500, ...LATE],
     words: any(
       "(invalid|incorrect|wrong)[_ -](x-)?api[_ -]?key",
-      "(api|access|secret|subscription)[ _-]?(key|token)s?\\b.{0,60}(not valid|invalid|incorrect|expired|revoked|not found|missing|wrong|disabled|blocked|leaked|malformed|required|not set|not provided)",
-      "(invalid|incorrect|wrong|missing|bad|no|expired|malformed|provide an|pass a valid).{0,24}((api|access|secret|auth\\w*|bearer|subscription|security|server)[ _-]?(key|token)|credentials?|authorization)",
+      "(api|access|secret|subscription)[ _-]?(key|token)s?\\b.{0,60}(not (valid|found|set|provided|active|authori[sz]ed|recogni[sz]ed)|invalid|incorrect|expired|revoked|missing|wrong|disabled|blocked|leaked|malformed|required)",
+      "(invalid|incorrect|wrong|missing|bad|no|expired|malformed|(provide|pass|supply|use) an?).{0,24}((api|access|secret|auth\\w*|bearer|subscription|security|server)[ _-]?(key|token)|credentials?|authorization)",
       "authenticat|unauthori[sz]ed|unauthenticated|autherror|authorized_error",
-      "(token|key) (has |is )?(been )?(expired|invalid|revoked|disabled|blocked|inactive)|expired or incorrect|token_expired",
+      "(token|key) (has |is |was )?(been )?(expired|invalid|revoked|disabled|blocked|inactive|not found)|expired or incorrect|token_expired",
       "(invalid|expired|bad|unknown) token\\b|not authori[sz]ed to",
       "(security|bearer|oauth|access) token.{0,60}(invalid|expired|malformed)",
       "user not found|login fail|invalid username or password|not licensed",
@@ -218,10 +209,9 @@ export const errorRows = once((): readonly ErrorRow[] => [
   {
     reason: "tools-unsupported",
     words: any(
-      "(not|n't) support.{0,24}\\b(tools?|functions?)\\b([ _-]?(use|call\\w*))?",
-      "(?<!parallel_)\\btool[ _-]?(use|call(s|ing)?)['`]? (with function calling )?(is |are )?(not (supported|enabled|available|implemented)|unsupported)",
-      "function[ _-]?call(s|ing)?['`]? (is |are )?(not (supported|enabled|available|implemented)|unsupported)",
-      "\\btools?['`]? (is|are) not supported",
+      `(not|n't) support.{0,24}\\b${TOOLS}`,
+      `${TOOLS}.? ?(with function calling )?(is |are )?(not (supported|enabled|available|allowed|implemented)|unsupported|unavailable|disabled)`,
+      `no ${TOOLS} support|cannot (call|use) ${TOOLS}|requires a model with tools`,
       "endpoints found that support tool use",
       "enable-auto-tool-choice|tool-call-parser|tools param requires",
       "not supported for .{0,20}function calling",
@@ -231,8 +221,8 @@ export const errorRows = once((): readonly ErrorRow[] => [
     reason: "parameter",
     except: [401, 403, 429, 500, ...LATE],
     words: any(
-      "unsupported_(parameter|value)|unknown_parameter|unsupportedparams",
-      "extra_forbidden|extra (inputs|fields)|additional properties",
+      "unsupported[_ ](parameter|value|argument|field)|unknown_parameter|unsupportedparams",
+      "extra_forbidden|extra (inputs|fields?)|additional properties|string too long",
       "unrecogni[sz]ed (request )?(argument|parameter|field|key)",
       "unknown (parameter|field|argument|name)",
       "propert(y|ies) .{0,80}(is |are )?unsupported",
@@ -277,9 +267,9 @@ export const errorRows = once((): readonly ErrorRow[] => [
     except: [429, ...LATE],
     words: any(
       "model[_ ](code[_ ])?not[_ ](found|exist\\w*|supported|available|accessible|open)|modelnotopen|modelerror",
-      "(unknown|invalid|no such|unavailable)[_ ]model|model.{0,60} is not loaded|resource_does_not_exist",
-      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed|enabled)|been (decommissioned|deprecated|removed|retired)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
-      "(is )?not a valid model|model (identifier|id|name).{0,20}invalid|invalid model name",
+      "(unknown|invalid|no such|unavailable|unsupported)[_ ]model|invalid value for .?model|model.{0,60} is not loaded|resource_does_not_exist",
+      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed|enabled)|could not be found|(been|is) (decommissioned|deprecated|removed|retired|discontinued|unavailable)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|not supported\\b)",
+      "not a (valid|supported|known) model|model (identifier|id|name).{0,20}invalid|invalid model name",
       "deploymentnotfound|deployment.{0,60}(does not exist|not found|not be found)|endpoint_not_found",
       "no endpoints (found|available)|no allowed providers|no (available )?(provider|channel|endpoint)s?\\b.{0,20} for model|model.{0,60} not allowed",
       "unable to access (non-serverless )?model|not found the model",
@@ -291,7 +281,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "not allowed (for|to (use|sample from)) .{0,30}model|model.{0,40} (is |has been )?(blocked|disabled)\\b|model.{0,60} was removed",
       "(handler|provider)s? for model|no provider supported|repository not found|'modelid' failed|use case details",
       "model.{0,60} not support (the )?\\w+ api\\b",
-      "模型不存在",
+      "模型.{0,16}(不存在|不支持|下线|未开放)|不支持的模型|未开[通放].{0,20}权限",
     ),
   },
   {
@@ -309,6 +299,11 @@ export const errorRows = once((): readonly ErrorRow[] => [
     ),
   },
   {
+    reason: "unknown-model",
+    status: [404],
+    words: any("\\bmodels?\\b|模型"),
+  },
+  {
     reason: "auth",
     status: [403],
     words: any(
@@ -324,7 +319,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "too busy|(server|model|system) (is )?busy|high (demand|traffic|load)|queue is full",
       "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (was |has been |has )?(unloaded|crashed)",
       "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error",
-      "degraded function|channel error|服务端错误|负载|繁忙",
+      "degraded function|channel error|服务端错误|繁忙",
     ),
   },
   {
@@ -342,13 +337,13 @@ export const errorRows = once((): readonly ErrorRow[] => [
     status: [400, 422],
     words: any(
       "not supported (with|for|by|on) this|(is|are) not permitted|is mandatory|cannot be disabled|only enabled when",
-      "invalid (value|argument|\\w+ value)|invalid_(value|argument)|must be one of",
+      "invalid (value|argument|\\w+ value)|invalid_(value|argument)|must be one of|input tag\\b",
     ),
   },
   {
     reason: "parameter",
     status: [NO_STATUS],
-    words: any("invalid|unsupported|not supported|not allowed|not permitted|bad_request"),
+    words: any("invalid|unsupported|not supported|not allowed|not permitted|bad_request|can ?not be empty"),
   },
   { reason: "not-found", status: [NO_STATUS], words: any("not_found|not found") },
 ]);
@@ -362,13 +357,28 @@ export interface ErrorRow {
   readonly retry?: boolean | "once";
   readonly status?: readonly number[];
   readonly except?: readonly number[];
+  /** The server names a wait, or none. */
   readonly wait?: boolean;
+  /** Not for a wait that a turn can take. */
+  readonly soon?: false;
   readonly words: RegExp;
 }
 
 const LATE = [408, 409, 502, 503, 504, 529];
 
-const PERIOD = "\\b(hourly|daily|weekly|monthly|(per|this|the current|each) (week|month|billing \\w+))\\b";
+/** What a request is made of, and what goes beyond a limit in the same sentence. */
+const SENT =
+  "\\b(prompt|inputs?|text|chat|messages?|conversation|history|context|sequence|content|n_prompt_tokens|request (body|tokens))\\b";
+const MORE = "exceed\\w*|(longer|greater|larger|bigger|more) than(?! 0\\b)";
+const SAME =
+  "(?:(?!image|file|string|rate|quota|usage|limit|budget|deadline|should|must|daily|weekly|monthly|\\bper |\\. ).)";
+
+const FUNDS = "(balance|credit|fund)s?(?![a-z])";
+
+const TOOLS = "(?<!parallel_)\\b(tools?|functions?|(tool|function)[ _-]?(use|tools?|call(s|ing)?))\\b";
+
+const PERIOD =
+  "\\b(hourly|daily|weekly|monthly|\\d+[ -]?(hour|day)|(per|this|the current|each) (week|month|billing \\w+))\\b";
 
 /** Inside a stream, or in an answer with status 200 that is an error. */
 export const NO_STATUS = 0;

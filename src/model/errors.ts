@@ -12,12 +12,14 @@ export class ModelError extends BuddyError {
   readonly status: number | undefined;
   /** The provider's own name for it, e.g. "context_length_exceeded". */
   readonly providerCode: string | undefined;
-  /** The parameter it names. */
-  readonly providerParam: string | undefined;
+  /** The parameters it names. */
+  readonly providerParams: readonly string[];
   /** The provider's own words, for deciding which parameter it refuses. */
   readonly providerText: string | undefined;
   /** How long the server asked to be left alone. */
   readonly retryAfterMs: number | undefined;
+  /** The text of an answer that was interrupted. */
+  readonly partial: string;
 
   constructor(reason: ModelFailure, message: string, details: ModelErrorDetails = {}) {
     super(
@@ -35,14 +37,15 @@ export class ModelError extends BuddyError {
     this.retryOnce = details.retryOnce ?? false;
     this.status = details.status;
     this.providerCode = details.providerCode;
-    this.providerParam = details.providerParam;
+    this.providerParams = details.providerParams ?? [];
     this.providerText = details.providerText;
     this.retryAfterMs = details.retryAfterMs;
+    this.partial = details.partial ?? "";
   }
 }
 
-export function cancelled(signal: AbortSignal): ModelError {
-  return new ModelError("cancelled", "interrupted", { cause: signal.reason });
+export function cancelled(signal: AbortSignal, partial = ""): ModelError {
+  return new ModelError("cancelled", "interrupted", { cause: signal.reason, partial });
 }
 
 export type ModelFailure =
@@ -71,8 +74,9 @@ export interface ModelErrorDetails {
   readonly retryOnce?: boolean;
   readonly status?: number | undefined;
   readonly providerCode?: string | undefined;
-  readonly providerParam?: string | undefined;
+  readonly providerParams?: readonly string[];
   readonly providerText?: string | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly errorCode?: ErrorCode;
+  readonly partial?: string;
 }

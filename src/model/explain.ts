@@ -3,7 +3,7 @@ import { ProviderError, Malformed } from "./provider-error.ts";
 import { formatDuration } from "../lib/durations.ts";
 import { ModelError, type ModelFailure } from "./errors.ts";
 import { explainNetworkError, PROXY_HINT } from "./http/network-errors.ts";
-import { waitInWords } from "./http/retry.ts";
+import { MAX_WAIT_MS, waitInWords } from "./http/retry.ts";
 import type { Api } from "./types.ts";
 import { PARAMETERS } from "./adjustments.ts";
 import { errorRows, NO_STATUS } from "./error-rows.ts";
@@ -46,8 +46,10 @@ export function explainProviderError(
   at: Situation,
 ): ModelError {
   const waitMs = headerWaitMs ?? error.retryAfterMs ?? waitInWords(error.text);
-  const { reason, retry } = classify(error, status, waitMs !== undefined);
-  const culprit = error.param !== undefined && !error.message.includes(error.param) ? ` (${error.param})` : "";
+  const meant = meantStatus(error, status);
+  const { reason, retry } = classify(error, meant, waitMs);
+  const [param] = error.params;
+  const culprit = param !== undefined && !error.message.includes(param) ? ` (${param})` : "";
   const words = error.message === "" ? "" : `: ${error.message}${culprit}`;
   const code = status === undefined ? "" : `${status}${STATUS[status] ? ` ${STATUS[status]}` : ""}`;
   const about = code === "" ? "" : ` (${code})`;
@@ -56,12 +58,12 @@ export function explainProviderError(
     brief: at.redact(`${code === "" ? "error" : code}${words}`),
     retryable: retry !== false,
     retryOnce: retry === "once",
-    status,
+    status: meant,
     retryAfterMs: waitMs,
     providerCode: error.code,
-    providerParam: error.param,
+    providerParams: error.params,
     providerText: at.redact(error.text),
-    hint: redactMaybe(hintFor(reason, error, status, at), at),
+    hint: redactMaybe(hintFor(reason, error, meant, at), at),
   });
 }
 
@@ -167,6 +169,12 @@ function redactMaybe(text: string | undefined, at: Situation): string | undefine
   return text === undefined ? undefined : at.redact(text);
 }
 
+/** A gateway often answers with a status of its own and says in the body what the server behind it answered. */
+function meantStatus(error: ProviderError, status: number | undefined): number | undefined {
+  if (status === undefined || ![400, 500, 502, 503].includes(status)) return status;
+  return error.status ?? (/\binvalid_request_error\b/.test(error.text) ? 400 : status);
+}
+
 /** What kind of failure a provider's error is: one table of words, then the HTTP status. */
 interface Failure {
   readonly reason: ModelFailure;
@@ -174,16 +182,18 @@ interface Failure {
   readonly retry: boolean | "once";
 }
 
-/** `wait`: the server asked for one, in a header, in the body or in its words. */
-function classify(error: ProviderError, status: number | undefined, wait: boolean): Failure {
+/** `waitMs`: what the server asked for, in a header, in the body or in its words. */
+function classify(error: ProviderError, status: number | undefined, waitMs: number | undefined): Failure {
   const code = status ?? NO_STATUS;
+  const soon = waitMs !== undefined && waitMs <= MAX_WAIT_MS;
   for (const row of errorRows()) {
     if (row.status !== undefined && !row.status.includes(code)) continue;
     if (row.except?.includes(code)) continue;
-    if (row.wait !== undefined && row.wait !== wait) continue;
+    if (row.wait !== undefined && row.wait !== (waitMs !== undefined)) continue;
+    if (row.soon === false && soon) continue;
     if (row.words.test(error.text)) return { reason: row.reason, retry: row.retry ?? false };
   }
-  return byCulprit(error.param, code) ?? byStatus(code);
+  return byCulprit(error.params[0], code) ?? byStatus(code);
 }
 
 /** No words that are known, but the field that the server objects to. */

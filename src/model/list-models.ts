@@ -1,4 +1,4 @@
-/** Asks an endpoint what models it offers, with their windows and prices where it tells them. */
+/** Asks an endpoint what models it offers, with their windows and prices where it reports them. */
 import { boundedText } from "../lib/network.ts";
 import { isRecord } from "../lib/values.ts";
 import type { ModelOptions } from "./client.ts";
@@ -7,6 +7,7 @@ import { cancelled, ModelError } from "./errors.ts";
 import { explain, explainProviderError } from "./explain.ts";
 import { jsonOr, pageWords } from "./http/answer.ts";
 import { Malformed, ProviderError } from "./provider-error.ts";
+import { deadline } from "../lib/waiting.ts";
 
 export interface OfferedModel {
   readonly id: string;
@@ -20,7 +21,7 @@ export interface OfferedModel {
 /** A list of a thousand models with their descriptions is about 1 MB. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** How the request is sent: plainly beside an answer, by the client of the SDK elsewhere (openai-client.ts). */
+/** How the request is sent: plainly during an answer, otherwise by the client of the SDK (openai-client.ts). */
 export type Send = (url: string, init: BunFetchRequestInit) => Promise<Response>;
 
 /** Throws a ModelError with a hint where something is wrong. */
@@ -32,8 +33,7 @@ export async function listModels(
 ): Promise<readonly OfferedModel[]> {
   const endpoint = new Endpoint(options);
   const { headers, situation } = await endpoint.request({}, signal);
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), timeoutMs);
+  using late = deadline(timeoutMs);
   try {
     const response = await send(endpoint.url("/models", queryOf(options, endpoint.usesLogin)), {
       headers: { accept: "application/json", ...headers },
@@ -60,8 +60,6 @@ export async function listModels(
       });
     }
     throw explain(error, situation);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { boundedText } from "../lib/network.ts";
 import { chatModels, modelsIn } from "./list-models.ts";
+import { deadline } from "../lib/waiting.ts";
 
 export interface LocalServer {
   readonly name: string;
@@ -23,7 +24,7 @@ const USUAL: readonly Candidate[] = [
   { name: "llama.cpp", baseUrl: "http://127.0.0.1:8080/v1" },
 ];
 
-/** For all of them together: whoever asks is waiting. */
+/** For all of them together: the user is waiting. */
 const BUDGET_MS = 150;
 /** A list of models is short; port 8080 may belong to anything. */
 const MAX_BYTES = 1024 * 1024;
@@ -33,17 +34,9 @@ export async function findLocalServers(
   candidates: readonly Candidate[] = USUAL,
   budgetMs = BUDGET_MS,
 ): Promise<LocalServer[]> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), budgetMs);
-  try {
-    const found = await Promise.all(
-      candidates.map((candidate) => probe(candidate, late.signal).catch(() => undefined)),
-    );
-    return found.filter((server) => server !== undefined);
-  } finally {
-    clearTimeout(timer);
-    late.abort();
-  }
+  using late = deadline(budgetMs);
+  const found = await Promise.all(candidates.map((candidate) => probe(candidate, late.signal).catch(() => undefined)));
+  return found.filter((server) => server !== undefined);
 }
 
 async function probe(candidate: Candidate, signal: AbortSignal): Promise<LocalServer | undefined> {

@@ -5,8 +5,8 @@ import { shorten } from "../lib/text.ts";
 export class ProviderError extends Error {
   /** The provider's name for it: "context_length_exceeded", "1113", "RESOURCE_EXHAUSTED". */
   readonly code: string | undefined;
-  /** The parameter the provider names as the culprit. */
-  readonly param: string | undefined;
+  /** The parameters the provider names as culprits. */
+  readonly params: readonly string[];
   /** A status it put into the body of a 200 answer or into a stream event. */
   readonly status: number | undefined;
   /** Everything that names the error: codes, types, reasons and the message. */
@@ -19,12 +19,12 @@ export class ProviderError extends Error {
     const facts = collect(raw);
     this.name = "ProviderError";
     this.code = facts.code;
-    this.param = facts.param;
+    this.params = [...facts.params].slice(0, MAX_PARTS).map((param) => excerpt(param).slice(0, MAX_PARAM));
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
     // No sentence twice: words of one would be read together with words of the other.
-    const words = [...new Set([...facts.words, this.message])];
-    this.text = [[...facts.names].join(" "), ...words].join(" \n").replaceAll("’", "'");
+    const words = [...new Set([...facts.words.slice(0, MAX_PARTS), this.message])];
+    this.text = [[...facts.names].slice(0, MAX_PARTS).join(" "), ...words].join(" \n").replaceAll("’", "'");
   }
 }
 
@@ -43,7 +43,7 @@ export class Malformed extends Error {
 /**
  * An error inside an answer with status 200, or undefined: `{error}`, `{errors: [..]}` (Cloudflare), `{base_resp}`
  * (MiniMax), `{Response: {Error}}` and `{ErrorMsg}` (Hunyuan), `{error_code}` (Qianfan), `{type: "error"}`,
- * `{code, message}` and `{object: "error"}` in the place of an answer.
+ * `{code, message}` and `{object: "error"}` instead of an answer.
  */
 export function errorIn(answer: Readonly<Record<string, unknown>>): ProviderError | undefined {
   const { error, errors, base_resp: base, Response: wrapped } = answer;
@@ -65,6 +65,9 @@ export function errorIn(answer: Readonly<Record<string, unknown>>): ProviderErro
 
 /** The longest excerpt of a server's words that is shown. */
 const MAX_WORDS = 600;
+/** What is searched for words: a hostile body must not take long. */
+const MAX_PARTS = 10;
+const MAX_PARAM = 200;
 
 function wordsOf(raw: unknown): string {
   return excerpt(findWords(raw, 0) ?? (isEmpty(raw) ? "" : JSON.stringify(raw)));
@@ -137,12 +140,12 @@ function documentIn(text: string): unknown {
 
 interface Facts {
   code: string | undefined;
-  param: string | undefined;
+  readonly params: Set<string>;
   status: number | undefined;
   retryAfterMs: number | undefined;
   /** Codes, types, reasons. */
   readonly names: Set<string>;
-  /** Sentences beside the one that is shown. */
+  /** Sentences in addition to the one that is shown. */
   readonly words: string[];
 }
 
@@ -164,7 +167,7 @@ const STATUS_KEYS = ["status", "status_code", "statusCode", "http_code", "code"]
 function collect(raw: unknown): Facts {
   const facts: Facts = {
     code: undefined,
-    param: undefined,
+    params: new Set(),
     status: undefined,
     retryAfterMs: undefined,
     names: new Set(),
@@ -189,12 +192,12 @@ function visit(
   const code = node["code"] ?? node["Code"] ?? node["type"];
   if (typeof code === "string" && code !== "" && code !== "error") facts.code ??= code;
   else if (typeof code === "number") facts.code ??= String(code);
-  if (typeof node["param"] === "string") facts.param ??= node["param"];
-  facts.param ??= locationOf(node);
+  for (const param of [node["param"], locationOf(node)]) if (typeof param === "string") facts.params.add(param);
   for (const key of STATUS_KEYS) facts.status ??= statusOf(node[key]);
   for (const [key, value] of Object.entries(node).slice(0, 50)) {
     facts.retryAfterMs ??= waitOf(key, value);
-    if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number")) facts.names.add(String(value));
+    if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number"))
+      facts.names.add(excerpt(String(value)).slice(0, MAX_PARAM));
     else if (typeof value === "string" && /^(raw|error)$|message|msg|detail|title|description/i.test(key)) {
       facts.words.push(excerpt(value));
       queueJson(value, queue, depth);
@@ -221,9 +224,10 @@ function statusOf(value: unknown): number | undefined {
 /** `retry_after`, `retryAfterMs`, `RetryInfo`'s `retryDelay`, `resets_in_seconds`, `X-RateLimit-Reset` and the like. */
 function waitOf(key: string, value: unknown): number | undefined {
   const name = key.toLowerCase().replace(/[^a-z]/g, "");
-  if (/^(retryafter|retrydelay|resets?in|resets?after)(s|secs?|seconds)?$|^estimatedtime$/.test(name))
+  if (/^(retry|resets?|cooldown|wait|backoff)(after|in|delay)?(ms|millis(econds)?)$/.test(name))
+    return Number(value) >= 0 ? Number(value) : undefined;
+  if (/^(retry|resets?|cooldown|wait|backoff)(after|in|delay|seconds?|secs?)+s?$|^estimatedtime$/.test(name))
     return secondsOf(isRecord(value) ? value["seconds"] : value);
-  if (/^retryafter(ms|millis(econds)?)$/.test(name)) return Number(value) >= 0 ? Number(value) : undefined;
   return /^(xratelimit)?resets?(at|time|date|timestamp)?$/.test(name) ? untilMoment(value) : undefined;
 }
 

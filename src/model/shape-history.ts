@@ -18,8 +18,36 @@ export interface ShapeOptions {
   readonly images: "in-results" | "behind-results" | false;
 }
 
-/** Deterministic: the same history gives the same bytes, so that a prefix stays a prefix. */
-export function shapeHistory(messages: readonly Message[], options: ShapeOptions): readonly Message[] {
+/** A conversation grows at its end: the part that was right as it is, in the request before, is not looked at again. */
+export class HistoryShaper {
+  #right: readonly Message[] = [];
+  #options = "";
+
+  shape(messages: readonly Message[], options: ShapeOptions): readonly Message[] {
+    const { to, adjusted, dialect, images } = options;
+    const joins = JOINS.some((shape) => adjusted.has(shape) || (dialect.shapes as ReadonlySet<Adjustment>).has(shape));
+    const key = `${to} ${adjusted.size} ${images}`;
+    const isKnown = !joins && key === this.#options && this.#right.every((message, at) => message === messages[at]);
+    const known = isKnown ? this.#right.length : 0;
+    const rest = messages.slice(known);
+    const shaped = shapeHistory(rest, options);
+    if (!joins && shaped.length === rest.length && shaped.every((message, at) => message === rest[at])) {
+      this.#right = messages;
+      this.#options = key;
+      return messages;
+    }
+    return known === 0 ? shaped : shapeHistory(messages, options);
+  }
+}
+
+/** What makes a message depend on the one before it. */
+const JOINS: readonly Adjustment[] = ["assistant_after_tool", "no_system_role", "alternate_roles"];
+
+/**
+ * Deterministic: the same history gives the same bytes, so that a prefix stays a prefix. A message that is right as it
+ * is stays the same object.
+ */
+function shapeHistory(messages: readonly Message[], options: ShapeOptions): readonly Message[] {
   const has = (shape: Adjustment) =>
     options.adjusted.has(shape) || (options.dialect.shapes as ReadonlySet<Adjustment>).has(shape);
   const ids = new Map<string, string>();
@@ -38,8 +66,10 @@ export function shapeHistory(messages: readonly Message[], options: ShapeOptions
         if (!message.content && message.toolCalls.length === 0) break;
         shaped.push(assistant(message, options, has, ids));
         break;
-      case "tool":
-        shaped.push({ ...message, callId: ids.get(message.callId) ?? message.callId });
+      case "tool": {
+        const id = ids.get(message.callId);
+        shaped.push(id === undefined ? message : { ...message, callId: id });
+      }
     }
   }
   if (has("no_system_role")) shaped = systemAsUser(shaped);
@@ -50,9 +80,7 @@ export function shapeHistory(messages: readonly Message[], options: ShapeOptions
 const FILLER: AssistantMessage = { role: "assistant", content: "(interrupted)", toolCalls: [] };
 const NO_RESULT = "no result: the call was interrupted";
 
-/**
- * Every call is followed by its result, and no result is alone: servers refuse the whole conversation otherwise.
- */
+/** Every call is followed by its result, and no result is alone: servers refuse the whole conversation otherwise. */
 function answered(messages: readonly Message[]): readonly Message[] {
   if (isAnswered(messages)) return messages;
   const whole: Message[] = [];
@@ -69,17 +97,18 @@ function answered(messages: readonly Message[]): readonly Message[] {
   return whole;
 }
 
+/** The results of each message follow it, in the order of its calls. */
 function isAnswered(messages: readonly Message[]): boolean {
-  const open = new Set<string>();
-  for (const message of messages) {
-    if (message.role === "tool") {
-      if (!open.delete(message.callId)) return false;
-    } else {
-      if (open.size > 0) return false;
-      if (message.role === "assistant") for (const { id } of message.toolCalls) open.add(id);
+  for (let at = 0; at < messages.length;) {
+    const message = messages[at++]!;
+    if (message.role === "tool") return false;
+    if (message.role !== "assistant") continue;
+    for (const { id } of message.toolCalls) {
+      const result = messages[at++];
+      if (result?.role !== "tool" || result.callId !== id) return false;
     }
   }
-  return open.size === 0;
+  return true;
 }
 
 function assistant(
@@ -92,11 +121,17 @@ function assistant(
   const plain = !own || dialect.strict || adjusted.has("message_extra");
   const toolCalls = message.toolCalls.map((call) => {
     const id = has("short_ids") ? nineCharacters(call.id) : own ? call.id : acceptableId(call.id);
-    ids.set(call.id, id);
-    const extra = own ? call.extra : undefined;
-    return withExtra({ id, name: call.name, arguments: call.arguments }, plain ? signatureOf(extra) : extra);
+    if (id === call.id) ids.delete(id);
+    else ids.set(call.id, id);
+    const given = own ? call.extra : undefined;
+    const extra = plain ? signatureOf(given) : given;
+    if (id === call.id && extra === call.extra) return call;
+    return withExtra({ id, name: call.name, arguments: call.arguments }, extra);
   });
   const extra = plain ? undefined : message.extra;
+  const isSame = own && extra === message.extra && toolCalls.every((call, at) => call === message.toolCalls[at]);
+  if (isSame && !(message.items && has("short_ids")) && !has("thought_signatures") && !has("echo_reasoning"))
+    return message;
   const { reasoning, items } = message;
   return {
     role: "assistant",

@@ -1,4 +1,4 @@
-/** What a trace says of one request: what is new in it, when the answer came, what it was. */
+/** What a trace says about one request: what is new in it, when the answer came, what it was. */
 import { trace } from "../lib/trace.ts";
 import { mapTexts } from "../lib/values.ts";
 import type { ModelError } from "./errors.ts";
@@ -33,7 +33,7 @@ export function traceExchange(ask: Exchange & { readonly sent: Record<string, un
     model: ask.situation.model,
     proxy: ask.situation.proxy !== undefined,
     headers: Object.fromEntries(Object.entries(ask.headers).map(([name, value]) => [name, shownHeader(name, value)])),
-    bytes: Buffer.byteLength(ask.body),
+    bytes: typeof ask.body === "string" ? Buffer.byteLength(ask.body) : ask.body.bytes,
     body: mapTexts(newIn(ask.sent), redact),
   }));
   return {

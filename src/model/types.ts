@@ -1,4 +1,4 @@
-/** What the rest of the program knows of a model: messages in, events out, whatever protocol is on the wire. */
+/** What the rest of the program knows about a model: messages in, events out, whatever protocol is on the wire. */
 import type { Image } from "../lib/images.ts";
 
 export interface ModelClient {

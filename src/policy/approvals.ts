@@ -1,5 +1,5 @@
 /**
- * The one broker of approvals: knows the mode, asks whoever can answer, one question at a time, and remembers what was
+ * The one broker of approvals: knows the mode, asks the operator, one question at a time, and remembers what was
  * allowed for the session.
  */
 import { words } from "../lib/text.ts";
@@ -219,7 +219,7 @@ export type ApprovalAnswer =
   | { readonly kind: "no"; readonly reason?: string; readonly stop?: boolean }
   | { readonly kind: "always" }
   | { readonly kind: "edit"; readonly command: string }
-  /** The question was taken back (signal), or the terminal went away. */
+  /** The question was withdrawn (signal), or the terminal went away. */
   | { readonly kind: "cancelled" }
   | { readonly kind: "nobody" };
 

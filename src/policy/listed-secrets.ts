@@ -74,8 +74,13 @@ function line(text: string, at: number, kind: Listed, spans: SecretSpan[]): void
     if (inner !== "" && !harmlessValue(inner)) spans.push({ start, end: start + inner.length, kind: what });
   };
   const bare = text.trim();
+  // A program can make any value look like a comment, a message or a number.
+  if (kind === "opaque") {
+    const start = at + text.indexOf(bare);
+    if (bare !== "") spans.push({ start, end: start + bare.length, kind: "value" });
+    return;
+  }
   if (bare === "" || /^[+-]?(?:#|;|\/\/|@@ |\\ No newline)/.test(bare) || isMessage(bare)) return;
-  if (kind === "opaque") return put(text.slice(0, text.length - text.trimStart().length), bare, "value");
   const variable =
     /^([+-]?\s*(?:export |declare -\S+ |typeset -\S+ |set -\S+ |- )?([A-Za-z_][A-Za-z0-9_.-]*)=)(.*?)\s*$/.exec(text);
   if (variable !== null) {

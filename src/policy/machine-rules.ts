@@ -16,9 +16,7 @@ export interface MachineRule {
   readonly notes?: string | undefined;
 }
 
-/**
- * `guarded`: what is high risk needs the name of the machine typed. `read-only`: nothing approves a change there.
- */
+/** `guarded`: what is high risk needs the name of the machine typed. `read-only`: nothing approves a change there. */
 export type MachineMode = "normal" | "guarded" | "read-only";
 export type AutoApprove = "none" | "read-only" | "operator" | "developer";
 
@@ -108,7 +106,8 @@ function spellings(name: string): string[] {
 
 export function matchesName(pattern: string, name: string): boolean {
   const wanted = pattern.trim().toLowerCase().replace(/\.$/, "");
-  const known = name.toLowerCase();
+  // The user of an address counts only where the pattern has one: ro* does not mean root@web1.
+  const known = name.toLowerCase().replace(wanted.includes("@") ? "" : /^[^@\s]*@/, "");
   if (matchesGlob(wanted, known)) return true;
   const [one, other] = [addressOf(wanted), addressOf(known)];
   if (one !== undefined && one === other) return true;

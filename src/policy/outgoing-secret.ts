@@ -57,7 +57,7 @@ function decodings(text: string): string[] {
   const out: string[] = [percentDecoded(text), text.replaceAll("+", " ")];
   const url = URL.parse(text);
   if (url !== null) {
-    // Cut into parameters, path segments or labels of the host, and joined again by whoever receives it.
+    // Cut into parameters, path segments or labels of the host, and joined again by the receiver.
     out.push(
       [...url.searchParams.values()].join(""),
       url.pathname.split("/").join(""),

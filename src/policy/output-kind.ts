@@ -4,11 +4,11 @@
  */
 import { words } from "../lib/text.ts";
 import { once } from "../lib/values.ts";
+import { tellsOfSecret } from "./listed-secrets.ts";
 
 /**
  * `screen`: a terminal on which a listing of variables may still be, among other things. `opaque`: secrets that a
- * program
- * has changed (`rev .env`): its lines cannot be distinguished.
+ * program has changed (`rev .env`): its lines cannot be distinguished.
  */
 export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
 
@@ -17,7 +17,7 @@ export function isListing(kind: OutputKind | undefined): boolean {
   return kind === "variables" || kind === "secrets" || kind === "opaque";
 }
 
-/** Values that nothing but their place tells from other text. */
+/** Values that only their place distinguishes from other text. */
 export function isSecret(kind: OutputKind | undefined): boolean {
   return kind === "secrets" || kind === "opaque";
 }
@@ -33,16 +33,20 @@ export function outputKind(commands: readonly (readonly string[])[], extra: read
     const name = nameOf(program);
     if (listsVariables(name, rest)) raise("variables");
     if (INTERPRETERS.test(name) && rest.some((word) => READS_VARIABLES.test(word))) raise("variables");
-    if ([...PRINTS_SECRETS, ...extra].some((entry) => matches(entry, name, rest))) raise("secrets");
-    if (PRINTS_SETTINGS.some((entry) => matches(entry, name, rest))) raise("settings");
+    if (isListed(printsSecrets(), name, rest) || isListed(byProgram(extra), name, rest)) raise("secrets");
+    if (isListed(printsSettings(), name, rest)) raise("settings");
     // The files that find finds are read by another command, or by its own -exec.
     const only =
       name === "find" ? commands.length === 1 && !rest.some((word) => /^-(exec|ok)/.test(word)) : namesOnly().has(name);
     if (!only)
       for (const word of INTERPRETERS.test(name) ? rest.flatMap(pathsIn) : rest.filter(isPath)) raise(fileKind(word));
   }
-  const changed = commands.some(([program = "", ...rest]) => changesText(nameOf(program), rest));
-  return changed && (kind === "variables" || kind === "secrets") ? "opaque" : kind;
+  return changesAnyText(commands) && (kind === "variables" || kind === "secrets") ? "opaque" : kind;
+}
+
+/** A program among them may print what it reads in another form. */
+export function changesAnyText(commands: readonly (readonly string[])[]): boolean {
+  return commands.some(([program = "", ...rest]) => changesText(nameOf(program), rest));
 }
 
 function nameOf(program: string): string {
@@ -53,7 +57,7 @@ function nameOf(program: string): string {
 const INTERPRETERS = /^(?:python[\d.]*|perl|ruby|node|bun|deno|php|lua|[gmn]?awk|sed|jq|yq|bash|sh|zsh)$/;
 
 /** `env.X` and `$ENV` of jq, `env(X)` of yq, ENVIRON, %ENV, os.environ, process.env. */
-const READS_VARIABLES = /(?:^|[^\w/.-])env(?:$|[^\w/-])|strenv|\bENV\b|environ\b|getenv|process\.env/i;
+const READS_VARIABLES = /(?:^|[^\w/.-])env(?:$|[^\w/-])|strenv|envsubst|\bENV\b|environ\b|getenv|process\.env/i;
 
 function pathsIn(word: string): readonly string[] {
   return word.match(/[\w.~/*?-]+/g) ?? [];
@@ -66,6 +70,10 @@ function isPath(word: string): boolean {
 
 /** What comes out need not look like what went in. */
 function changesText(name: string, rest: readonly string[]): boolean {
+  if (/^(?:[ef]?grep|rg)$/.test(name))
+    return rest.some((word) => /^-[a-zA-Z]*[or]|^--(?:only|label|replace)/.test(word));
+  if (name === "head" || name === "tail") return rest.some((word) => /^-[a-z]*c|^--bytes/.test(word));
+  if (name === "tac") return rest.some((word) => word.startsWith("-"));
   return changes().has(name) && !(name === "cut" && rest.some((word) => /^(?:-f1|--fields=1)$/.test(word)));
 }
 
@@ -73,7 +81,7 @@ const changes = once(
   () =>
     new Set(
       words(`rev base64 base32 basenc xxd od hexdump hd tr cut fold sed awk gawk mawk perl python python3 ruby node php lua openssl
-    gpg gzip bzip2 xz zstd uuencode paste column fmt expand split dd jq yq iconv`),
+    gpg gzip bzip2 xz zstd uuencode paste column fmt expand split dd jq yq iconv comm join nl pr diff gdiff sdiff numfmt strings`),
     ),
 );
 
@@ -129,6 +137,14 @@ const namesOnly = once(
 /** Files of keys, and nothing else a model needs as it is. */
 const SECRET_FILE =
   /(?:^|\/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_[a-z0-9]+_key|\.pgpass|\.netrc|_netrc|\.git-credentials|\.vault-token|\.htpasswd|g?shadow-?|credentials\.csv)$|(?:^|\/)\.aws\/credentials$|\.(?:pem|key|p8|ppk|keytab|jks|pfx|p12|kdbx)$/;
+
+/** It lists variables whose names tell of a secret, or all of them. */
+export function listsSecrets([program = "", ...rest]: readonly string[]): boolean {
+  const name = nameOf(program);
+  const named = rest.filter((word) => /^[A-Za-z_]\w*$/.test(word));
+  const asked = /^(?:printenv|declare|typeset)$/.test(name) && named.length > 0;
+  return listsVariables(name, rest) && (!asked || named.some(tellsOfSecret));
+}
 
 /** `env`, `printenv`, `set`, `export -p` and the like; `env A=b program`, `export A=b` and `set -e` list nothing. */
 function listsVariables(name: string, rest: readonly string[]): boolean {
@@ -248,9 +264,22 @@ const PRINTS_SETTINGS: readonly string[] = [
   "redis-cli config",
 ];
 
-function matches(entry: string, name: string, rest: readonly string[]): boolean {
-  const [program = "", ...wanted] = entry.trim().split(/\s+/);
-  if (program === "" || program !== name) return false;
+const printsSecrets = once(() => byProgram(PRINTS_SECRETS));
+const printsSettings = once(() => byProgram(PRINTS_SETTINGS));
+
+/** The words that must follow a program, in this order, for each entry about it. */
+function byProgram(entries: readonly string[]): Map<string, string[][]> {
+  const split = entries.map((entry) => entry.trim().split(/\s+/)).filter(([program]) => program !== "");
+  return new Map(
+    [...Map.groupBy(split, ([program = ""]) => program)].map(([name, all]) => [name, all.map(([, ...rest]) => rest)]),
+  );
+}
+
+function isListed(entries: ReadonlyMap<string, readonly string[][]>, name: string, rest: readonly string[]): boolean {
+  return entries.get(name)?.some((wanted) => matches(wanted, rest)) === true;
+}
+
+function matches(wanted: readonly string[], rest: readonly string[]): boolean {
   let at = 0;
   for (const word of wanted) {
     const found = rest.findIndex((have, index) => index >= at && same(word, have));

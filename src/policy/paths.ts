@@ -131,7 +131,7 @@ class Place {
       .filter((home) => home.startsWith("/") && home !== "/");
   }
 
-  /** File systems without case do not tell composed from decomposed letters either. */
+  /** File systems that ignore case do not distinguish composed from decomposed letters either. */
   fold(path: string): string {
     return this.#caseInsensitive ? path.normalize("NFC").toLowerCase().normalize("NFC") : path;
   }
@@ -212,7 +212,7 @@ function deny(why: string, instead?: string): Verdict {
   return { kind: "deny", why, ...(instead === undefined ? {} : { instead }) };
 }
 
-/** True for the root itself and for what lies below it; `/srv/app` does not cover `/srv/app2`. */
+/** True for the root itself and for what is below it; `/srv/app` does not cover `/srv/app2`. */
 function within(path: string, root: string): boolean {
   return root === "/" || path === root || path.startsWith(`${root}/`);
 }

@@ -4,7 +4,7 @@
  */
 import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.ts";
 import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
-import { safeCut } from "../lib/redact.ts";
+import { HeldText, safeCut } from "../lib/redact.ts";
 import { placeHint, unfinished } from "../lib/secret-shapes.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
 import { outgoingSecret } from "./outgoing-secret.ts";
@@ -52,6 +52,8 @@ export class Privacy {
   /** What the command prints that begins now: for its stored output. */
   #storing: OutputKind = "ordinary";
   #screen: OutputKind = "ordinary";
+  /** Whether a text shows a secret in another form; set with the first command, as a start does without it. */
+  dumpsSecret?: (text: string) => boolean;
   #own: { readonly keys: readonly string[]; readonly known: KnownSecrets<undefined> } | undefined;
 
   constructor(options: PrivacyOptions) {
@@ -113,7 +115,8 @@ export class Privacy {
     if (!this.enabled) return this.hideOwn(text);
     // Most prompts are a sentence: they need none of what follows.
     const whole = context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
-    if (whole && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text)) return this.hideOwn(text);
+    if (whole && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text) && this.dumpsSecret?.(text) !== true)
+      return this.hideOwn(text);
     const clean = this.hideOwn(text);
     const spans = this.#spans(clean, context);
     return replaceSpans(clean, spans, (span, value) => this.#replacement(span, value, context.from));
@@ -126,7 +129,7 @@ export class Privacy {
   }
 
   /**
-   * For the output that begins now: as many bytes, with stars in the place of secrets, as it is read by offset. What
+   * For the output that begins now: as many bytes, with stars instead of secrets, as it is read by offset. What
    * no call waits for may still be looked at on the screen: the secrets of a listing get their names here.
    */
   stars(output: OutputKind = this.#storing): (text: string) => string {
@@ -147,8 +150,9 @@ export class Privacy {
   }
 
   /** For output that arrives in pieces: what could still become a secret is held back, up to a bound. */
-  stream(context: MaskContext): MaskedStream {
-    return new MaskedStream((text) => this.mask(text, context), context.output ?? "ordinary");
+  stream(context: MaskContext): HeldText {
+    const cutAt = isListing(context.output ?? "ordinary") ? afterLastLine : afterLastWord;
+    return new HeldText((text) => this.mask(text, context), cutAt);
   }
 
   /** The names a text of the model uses; `unknown` are those without a value. */
@@ -163,7 +167,7 @@ export class Privacy {
     return { names: [...names], unknown: [...unknown] };
   }
 
-  /** The text with values in the place of names, for the target and nothing else. */
+  /** The text with values instead of names, for the target and nothing else. */
   reveal(text: string): string {
     return text.replaceAll(new RegExp(NAME, "g"), (written, number: string) => this.#take(Number(number)) ?? written);
   }
@@ -201,6 +205,7 @@ export class Privacy {
     );
     for (const span of this.#knownSecrets().find(text)) found.push(span);
     for (const span of this.#atEdges(text, context)) found.push(span);
+    if (this.dumpsSecret?.(text) === true) found.push({ start: 0, end: text.length, edge: true });
     for (const [value, kind] of this.#watched)
       for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length))
         found.push({ start: at, end: at + value.length, kind });
@@ -265,7 +270,7 @@ export class Privacy {
     return known;
   }
 
-  /** Where a text was cut, half a secret may remain that no shape can tell. */
+  /** Where a text was cut, half a secret may remain that no shape recognises. */
   #atEdges(text: string, { cutStart, cutEnd }: MaskContext): Span[] {
     const spans: Span[] = [];
     if (cutEnd === true) {
@@ -285,35 +290,6 @@ export class Privacy {
   }
 }
 
-/** Lines or words that are complete go through; the rest waits. */
-export class MaskedStream {
-  readonly #mask: (text: string) => string;
-  readonly #wholeLines: boolean;
-  #pending = "";
-
-  constructor(mask: (text: string) => string, output: OutputKind) {
-    this.#mask = mask;
-    this.#wholeLines = isListing(output);
-  }
-
-  push(delta: string): string {
-    this.#pending += delta;
-    const text = this.#pending;
-    let cut = this.#wholeLines ? text.lastIndexOf("\n") + 1 : safeCut(text);
-    // What is plainly no beginning of a secret (`[y/N]`) need not wait.
-    if (!this.#wholeLines && cut < text.length && text.length - cut < 80 && harmlessEnd(text, cut)) cut = text.length;
-    if (text.length - cut > MAX_HELD) cut = text.length - MAX_HELD / 2;
-    this.#pending = text.slice(cut);
-    return cut === 0 ? "" : this.#mask(text.slice(0, cut));
-  }
-
-  end(): string {
-    const rest = this.#pending;
-    this.#pending = "";
-    return rest === "" ? "" : this.#mask(rest);
-  }
-}
-
 type Span = SecretSpan | KnownSpan<number> | { readonly start: number; readonly end: number; readonly edge: true };
 
 export function nameOf({ number, kind }: Pick<NamedSecret, "number" | "kind">): string {
@@ -322,12 +298,11 @@ export function nameOf({ number, kind }: Pick<NamedSecret, "number" | "kind">): 
 
 /** A name as the model may write it; its number decides. */
 const NAME = "‹secret-(\\d{1,6})(?:: [^›\\n]{0,80})?›";
-/** Also the forms that stand for no value (`‹secret-3, encoded›`). */
+/** Also the forms that have no value (`‹secret-3, encoded›`). */
 const ANY_NAME = "‹secret-(\\d{1,6})[^›\\n]{0,100}›";
 
 const MOST_SECRETS = 2_000;
 const LONGEST_FROM = 120;
-const MAX_HELD = 65_536;
 
 /** Every text with a secret in it has one of these; ordinary sentences have none. */
 const MAY_HOLD_SECRETS =
@@ -399,8 +374,18 @@ function stars(value: string): string {
   return "*".repeat(Buffer.byteLength(value));
 }
 
+function afterLastLine(text: string): number {
+  return text.lastIndexOf("\n") + 1;
+}
+
+function afterLastWord(text: string): number {
+  const cut = safeCut(text);
+  // An end that cannot be the beginning of a secret (`[y/N]`) need not wait.
+  return cut < text.length && text.length - cut < 80 && harmlessEnd(text, cut) ? text.length : cut;
+}
+
 function harmlessEnd(text: string, cut: number): boolean {
   const end = text.slice(cut);
-  if (/[0-9\s]|[A-Za-z_-]$/.test(end) || end.search(placeHint()) >= 0) return false;
+  if (/[0-9\s]|[A-Za-z_-]$/.test(end) || placeHint().for(end)?.test(end) === true) return false;
   return !unfinished().test(text.slice(Math.max(0, cut - 200)));
 }

@@ -7,6 +7,7 @@ import { VERSION } from "../lib/version.ts";
 import { parseAddress } from "./addresses.ts";
 import { chooseProxy } from "../lib/network.ts";
 import { type Resolve, type UrlRules, type UrlVerdict, judgeUrl } from "./urls.ts";
+import { unlessAborted } from "../lib/waiting.ts";
 
 export interface SafeFetchOptions {
   readonly rules: UrlRules;
@@ -89,7 +90,7 @@ async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): 
   let unresolved = false;
   const verdict = await judgeUrl(at, options.rules, async (host) => {
     try {
-      return await abortable(resolve(host), signal);
+      return await unlessAborted(signal, resolve(host));
     } catch (error) {
       signal.throwIfAborted();
       unresolved = true;
@@ -175,7 +176,7 @@ async function readUpTo(
   try {
     for (let room = maxBytes; ;) {
       // measured: fetch decompresses as it is read, so that a bomb costs no more than the bytes taken here
-      const { done, value } = await abortable(reader.read(), signal);
+      const { done, value } = await unlessAborted(signal, reader.read());
       if (done) return { bytes: Buffer.concat(chunks), cut: false };
       chunks.push(value.subarray(0, room));
       if (value.length > room) return { bytes: Buffer.concat(chunks), cut: true };
@@ -195,15 +196,6 @@ const MAX_BYTES = 5 * 1024 * 1024;
 async function systemResolve(host: string): Promise<readonly string[]> {
   const found = await lookup(host, { all: true, verbatim: true, hints: ADDRCONFIG });
   return found.map(({ address }) => address);
-}
-
-/** Neither a look-up nor every read ends by itself when the signal is aborted. */
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", abort));
 }
 
 function reasonOf(error: unknown): string {

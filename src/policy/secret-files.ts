@@ -1,12 +1,9 @@
-/**
- * Files of keys, and buddy's own: to read one is to hand it to the model, so it is asked about although nothing
- * changes.
- */
+/** Files of keys, and buddy's own: reading one hands it to the model, so buddy asks although nothing changes. */
 import { HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./shell/syntax/field.ts";
 import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
 import { keys, own, type Secret } from "./secret-names.ts";
 
-/** Whether the file at this path holds keys. A path of a shell word may contain the characters that stand for globs. */
+/** Whether the file at this path holds keys. A path of a shell word may contain the characters that represent globs. */
 export const holdsSecrets = remembered((path, directory) => {
   const place = placeOf(path, directory);
   if (keys().some((secret) => isAt(place, secret))) return true;
@@ -98,7 +95,9 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
   for (let start = absolute ? 0 : parts.length - fixed.length; start >= 0; start--) {
     if (absolute && (start > 0 || from !== "/")) return false;
     const enough = below ? parts.length > start + fixed.length : parts.length === start + fixed.length;
-    if (enough && fixed.every((name, index) => mayMatch(parts[start + index] as string, name))) return true;
+    if (enough && fixed.every((name, index) => mayMatch(parts[start + index] as string, name)))
+      // Any name at all may be one of these: that counts only where some of it is known.
+      return absolute || fixed.some((_, index) => saysSomething(parts[start + index] as string));
     // Any name at all, in a directory that has such a file.
     if (enough && absolute && !below && last === UNKNOWN)
       return fixed.slice(0, -1).every((name, index) => mayMatch(parts[index] as string, name));
@@ -188,13 +187,16 @@ function ends({ from, parts }: Path, names: readonly string[], absolute: boolean
   });
 }
 
-/** Every file that the last part may stand for has this public name, or lies in a directory of it. */
+/** Every file that the last part may stand for has this public name, or is in a directory of that name. */
 function isOnly(parts: readonly string[], name: string): boolean {
   const last = parts.at(-1) as string;
   if (name.startsWith("*")) return last.endsWith(name.slice(1)) && last.length >= name.length;
   if (name.endsWith("*")) return last.startsWith(name.slice(0, -1));
   return last === name || parts.at(-2) === name;
 }
+
+/** Hidden, or a pattern with letters of the name in it. */
+const saysSomething = (part: string) => hasLetters(part) || part.startsWith(".");
 
 /** A pattern of few letters may stand for any file: that alone does not make it one of keys. */
 function hasLetters(part: string): boolean {
@@ -212,6 +214,7 @@ function overlaps(part: string, name: string): boolean {
 /** Whether a part of a path, with globs and unknown text in it, can be a name of the table. */
 function mayMatch(part: string, name: string): boolean {
   if (name === part || name === "*") return true;
+  if (name === "#") return !isFixed(part) || /^\d+$|self$/.test(part);
   if (isFixed(part)) {
     const star = name.indexOf("*");
     if (star < 0 && !name.includes("#")) return false;
@@ -223,6 +226,9 @@ function mayMatch(part: string, name: string): boolean {
   // Text that is not known matches a name only where something of the name is known.
   if (part === UNKNOWN || part === NUMBER || (part.includes(UNKNOWN) && !overlaps(part, name))) return false;
   if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
+  // `*release` and `vault_pass*` have nothing in common but that both leave something open.
+  const [, end] = /^\uFDD0([^\uFDD0-\uFDD5]+)$/.exec(part) ?? [];
+  if (end !== undefined && /^[^*#]+\*$/.test(name) && !name.includes(end.slice(0, 2))) return false;
   // Columns are positions in the name that can be reached.
   let reached = new Set<number>([0]);
   const skipStars = (positions: Set<number>) => {

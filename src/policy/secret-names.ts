@@ -2,7 +2,10 @@
 import { once } from "../lib/values.ts";
 
 export interface Secret {
-  /** Names from a directory down; `*` stands for any characters, `**` at the end for anything below. */
+  /**
+   * Names from a directory down; `*` stands for any characters, `**` at the end for anything below, `#` for digits,
+   * alone also for `self` and the like.
+   */
   readonly parts: readonly string[];
   readonly absolute: boolean;
   /** Names that are public all the same. */
@@ -12,7 +15,8 @@ export interface Secret {
 }
 
 /**
- * `a/b` lies in any directory, `/a/b` in the root; `!` and what follows are public; `=a.json` is not meant by `*.json`.
+ * `a/b` may be in any directory, `/a/b` is in the root; `!` and what follows are public; `=a.json` is not meant by
+ * `*.json`.
  */
 function table(text: string): readonly Secret[] {
   return text
@@ -42,6 +46,12 @@ export const keys = once(() =>
   id_ed25519
   id_*_sk
   ssh_host_*_key
+  /etc/ssh/ssh_host_*_key
+  *_rsa
+  *_ed25519
+  *_ecdsa
+  deploy_key
+  *private*.pem
   .gnupg/** !*.pub !pubring* !gpg.conf !gpg-agent.conf !trustdb.gpg
   private-keys-v1.d/**
   .aws/credentials
@@ -109,6 +119,9 @@ export const keys = once(() =>
   .mozilla/firefox/*/logins.json
   .mozilla/firefox/*/key4.db
   login*data
+  .mozilla/firefox/*/cookies.sqlite
+  google-chrome/*/cookies
+  chromium/*/cookies
   .subversion/auth/**
   .env
   .env.* !.env.example !.env.sample !.env.template !.env.dist
@@ -152,6 +165,7 @@ export const keys = once(() =>
   .gradle/gradle.properties
   .composer/auth.json
   /etc/postfix/sasl_passwd
+  /etc/exim4/passwd.client
   /etc/mysql/debian.cnf
   /var/lib/rancher/k3s/server/token
   /etc/shadow
@@ -174,6 +188,7 @@ export const keys = once(() =>
   /etc/pki/tls/private/**
   /etc/letsencrypt/keys/**
   /etc/wireguard/**
+  =wg#.conf
   /etc/ipsec.secrets
   /etc/ppp/*-secrets
   /etc/openvpn/** !*.conf !*.crt
@@ -186,14 +201,14 @@ export const keys = once(() =>
   /var/lib/kubelet/pki/**
   /run/secrets/**
   /var/run/secrets/**
-  /proc/*/environ
-  /proc/*/task/*/environ
-  /proc/*/root/**
-  /proc/*/cwd/**
-  /proc/*/mem
-  /proc/*/fd/**
-  /proc/*/task/*/fd/**
-  /proc/*/map_files/**
+  /proc/#/environ
+  /proc/#/task/#/environ
+  /proc/#/root/**
+  /proc/#/cwd/**
+  /proc/#/mem
+  /proc/#/fd/**
+  /proc/#/task/#/fd/**
+  /proc/#/map_files/**
   /proc/kcore
 `),
 );

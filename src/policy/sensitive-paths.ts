@@ -44,6 +44,7 @@ export const PRIVATE_NAMES: readonly (readonly [name: string, what: string])[] =
   [".buddyx", "among buddy's stored sessions"],
   [".agentx", "among buddy's stored sessions"],
   ["buddy.toml", "a configuration file of buddy"],
+  ["agent.toml", "a configuration file of buddy"],
 ];
 
 export const HOME_PARENTS = [
@@ -80,7 +81,7 @@ export const SENSITIVE_IN_HOME: readonly (readonly [what: string, names: readonl
       .vscode .vscode-server .config/VSCodium .config/sublime-text .config/zed .config/JetBrains .idea .atom .tmux.conf
       .tmux .config/tmux .screenrc .config/alacritty .config/kitty .config/wezterm .wezterm.lua .config/ghostty
       .lesskey .lessfilter .config/lesskey .mailcap .muttrc .config/mutt .mutt .gdbinit .config/gdb .lldbinit .pdbrc
-      .pythonrc .pythonrc.py .config/pip .pip .config/pycodestyle .config/ipython .ipython .jupyter .Rprofile .irbrc
+      .bunfig.toml .condarc .sbtrc .ideavimrc .config/mpv .pythonrc .pythonrc.py .config/pip .pip .config/pycodestyle .config/ipython .ipython .jupyter .Rprofile .irbrc
       .pryrc .gemrc .guile .ghci .psqlrc .sqliterc .mongorc.js .mongoshrc.js .node_repl_history .perldb .octaverc
       .wgetrc .curlrc .config/curlrc .digrc .ackrc .ripgreprc .config/ripgrep .config/bat .config/fd .config/htop
       .hgrc .config/hg .subversion .bazaar .config/jj .gitmodules .githooks .git-templates .config/yazi .config/ranger

@@ -32,7 +32,7 @@ function literal(value: string, place: Place, shell: "posix" | "fish"): string {
   return place === "double" ? `"'${inner}'"` : `'${inner}'`;
 }
 
-/** Reads a command once from left to right and tells in which quotes a place lies. */
+/** Reads a command once from left to right and says which quotes a place is in. */
 class QuoteScanner {
   readonly #text: string;
   readonly #fish: boolean;

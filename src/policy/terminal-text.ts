@@ -1,4 +1,4 @@
-/** The one door through which text of a model, a tool or a page reaches the operator's screen. */
+/** The only way text from a model, a tool or a page reaches the operator's screen. */
 import { once } from "../lib/values.ts";
 import { ColorState } from "./color-state.ts";
 import { combining, escaped, joins, plainCommand, plainOutput, varies } from "./invisible.ts";

@@ -1,4 +1,4 @@
-/** What the policy says of an action, and what it takes to say it. Knows no tool, model, target or configuration. */
+/** What the policy says about an action, and what it needs to know. Knows no tool, model, target or configuration. */
 import type { Lockout } from "./shell/dangers/lockout.ts";
 
 export type Verdict =

@@ -90,7 +90,7 @@ interface Output {
   readonly from: number | undefined;
 }
 
-/** The log keeps the beginning and the end of a long output; the whole one is stored beside it, for a while. */
+/** The log keeps the beginning and the end of a long output; the full text is stored next to it, for a while. */
 function outputOf(tool: ToolEntry, { output }: CastOptions): Output {
   if (tool.outputId === undefined || !tool.output.includes(`output ${tool.outputId}`))
     return { text: tool.output, from: 0 };

@@ -10,9 +10,9 @@ export function* exportScript(transcript: Transcript): Generator<string> {
     `started ${started}, model ${model}, target ${target}`,
     ...(damaged > 0 ? [`damaged lines skipped: ${damaged}`] : []),
     "",
-    "For review: read it before you run any of it. Commands stand as they ran, each below its machine,",
+    "For review: read it before you run any of it. Commands are listed as they ran, each below its machine,",
     "directory and exit code. What was refused, failed to start or was stopped is a comment.",
-    "Names such as ‹secret-1: password› stand for secrets that buddy does not write down.",
+    "Names such as ‹secret-1: password› represent secrets that buddy does not write down.",
   ];
   yield `#!/usr/bin/env bash\n${comment(head.join("\n"))}\n`;
   const place = { machine: "", cwd: "" };

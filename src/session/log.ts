@@ -1,21 +1,10 @@
-/** The append-only log of one session: one event a line, one write a line, nothing valid ever rewritten. */
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  statSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
+/** The append-only log of one session: one event per line, one write per line, nothing valid ever rewritten. */
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, readSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
-import { fileError } from "../lib/files.ts";
-import { pieces } from "../lib/text.ts";
+import { fileError, openForLines, endsInsideLine } from "../lib/files.ts";
+import { gathered, jsonPieces } from "../lib/json-pieces.ts";
+import { textIn } from "../lib/values.ts";
 import type { SessionLock } from "./session-lock.ts";
 import { prepare, rememberDirectory } from "./session-directory.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
@@ -32,8 +21,8 @@ export class SessionLog {
   #hold: Promise<SessionLock | undefined> | undefined;
   #file: number | undefined;
   /** Lines that could not be written (full disk); they go first once it works again. */
-  #waiting: LogLine[] = [];
-  #waitingBytes = 0;
+  #waiting: { readonly line: object; readonly chars: number }[] = [];
+  #waitingChars = 0;
   #reported = false;
 
   constructor(options: SessionLogOptions) {
@@ -56,17 +45,13 @@ export class SessionLog {
     // This order lets a reader find the start of a line that was glued to a torn one.
     // The answer is in the log already, as a message.
     const { v, ts, session, target, type, ...rest } = event.type === "done" ? { ...event, text: "" } : event;
-    // What a text of megabytes left behind on its way goes first, and its copies before the next event.
-    const isLarge = event.type === "message" && (event.message.content?.length ?? 0) > LARGE;
-    if (isLarge) Bun.gc(true);
-    const json = this.#redact(JSON.stringify({ v, ts, session, target, type, ...rest }));
-    if (this.#signer === "unknown") this.#signer = lineSigner(this.#stateDirectory);
-    this.#waiting.push({ parts: [...(this.#signer?.signed(json) ?? [json]), "\n"], bytes: json.length });
-    this.#waitingBytes += json.length;
-    while (this.#waitingBytes > WAITING_LIMIT && this.#waiting.length > 1)
-      this.#waitingBytes -= this.#waiting.shift()?.bytes ?? 0;
+    const line = { v, ts, session, target, type, ...rest };
+    const chars = textIn(line);
+    this.#waiting.push({ line, chars });
+    this.#waitingChars += chars;
+    while (this.#waitingChars > WAITING_LIMIT && this.#waiting.length > 1)
+      this.#waitingChars -= this.#waiting.shift()?.chars ?? 0;
     this.#flush(event.type === "done");
-    if (isLarge || json.length > LARGE) Bun.gc(true);
   }
 
   /** From now on others are kept out, and the end of a turn waits for the disk. */
@@ -87,10 +72,10 @@ export class SessionLog {
     const durable = ended && this.#live;
     try {
       while (this.#waiting.length > 0) {
-        const line = this.#waiting[0] as LogLine;
-        writeWhole((this.#file ??= this.#open()), line);
+        const [{ line, chars } = { line: {}, chars: 0 }] = this.#waiting;
+        writeWhole((this.#file ??= this.#open()), this.#pieces(line, chars));
         this.#waiting.shift();
-        this.#waitingBytes -= line.bytes;
+        this.#waitingChars -= chars;
       }
       if (durable && this.#file !== undefined) {
         fsyncSync(this.#file);
@@ -104,14 +89,20 @@ export class SessionLog {
     }
   }
 
+  #pieces(line: object, chars: number): Iterable<string> {
+    if (this.#signer === "unknown") this.#signer = lineSigner(this.#stateDirectory);
+    if (chars < LARGE) {
+      const json = this.#redact(JSON.stringify(line));
+      return [`${this.#signer?.sign(json) ?? json}\n`];
+    }
+    const json = jsonPieces(line, this.#redact);
+    return gathered(this.#signer?.signed(json) ?? json, ["\n"]);
+  }
+
   #open(): number {
     prepare(this.directory);
-    const file = openSync(this.path, APPEND, 0o600);
-    const { size, mode } = fstatSync(file);
-    if ((mode & 0o077) !== 0) fchmodSync(file, 0o600);
-    const last = new Uint8Array(1);
-    // A crash may have torn the last line: the next one must not be glued to it.
-    if (size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE) writeSync(file, "\n");
+    const file = openForLines(this.path);
+    if (endsInsideLine(file)) writeSync(file, "\n");
     if (this.#live) this.#take();
     // So that `buddy sessions --all` finds it.
     rememberDirectory(this.#stateDirectory, this.directory);
@@ -180,30 +171,23 @@ const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
   "error",
   "done",
 ] as const);
-/** A link could lead the log anywhere. */
-const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-const NEWLINE = 10;
 /** Not Buffer: the runtime makes that one, in a millisecond, when it is first named. */
 const ENCODER = new TextEncoder();
-const LARGE = 4 << 20;
 const WAITING_LIMIT = 32 << 20;
+const LARGE = 1 << 20;
 
-/** Joined, a line of megabytes would be in memory twice. */
-interface LogLine {
-  readonly parts: readonly string[];
-  readonly bytes: number;
-}
-
-/** All or nothing: what a full disk left of a line is taken back. One write a line, unless it is one of megabytes. */
-function writeWhole(file: number, { parts, bytes: length }: LogLine): void {
-  const { size } = fstatSync(file);
+/** All or nothing: what a full disk left of a line is removed. One write per line, unless it has megabytes. */
+function writeWhole(file: number, line: Iterable<string>): void {
+  let written = 0;
   try {
-    for (const piece of length > LARGE ? parts.flatMap((part) => [...pieces(part)]) : [parts.join("")]) {
+    for (const piece of line) {
       const bytes = ENCODER.encode(piece);
-      if (writeSync(file, bytes) !== bytes.length) throw new Error("no space left on the device");
+      const count = writeSync(file, bytes);
+      written += count;
+      if (count !== bytes.length) throw new Error("no space left on the device");
     }
   } catch (error) {
-    ftruncateSync(file, size);
+    if (written > 0) ftruncateSync(file, fstatSync(file).size - written);
     throw error;
   }
 }

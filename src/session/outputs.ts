@@ -1,6 +1,6 @@
 /**
- * What a session keeps beside its log: full outputs of commands, and files as they were before a change; in the state
- * directory, for their owner alone.
+ * What a session keeps in addition to its log: full outputs of commands, and files as they were before a change; in the
+ * state directory, for their owner alone.
  */
 import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync, copyFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import { isSessionId } from "./ids.ts";
 /** Outputs of a session that was not used for so long are removed, and the contents of files that it changed. */
 const KEPT_MS = 14 * 24 * 3600 * 1000;
 
-/** Not beside the log: the working directory is what commands search, pack and copy. */
+/** Not next to the log: the working directory is what commands search, pack and copy. */
 export function outputsDirectory(stateDirectory: string, session: string): string {
   return join(stateDirectory, "outputs", session);
 }

@@ -1,9 +1,10 @@
 /** Reads the events of a session log, passing over what is damaged and counting it. */
-import { closeSync, constants, openSync, readSync } from "node:fs";
 import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { type LineSigner, splitLine } from "../lib/line-signer.ts";
+import { collectAfter } from "../lib/garbage.ts";
+import type { LineSigner } from "../lib/line-signer.ts";
 import { isRecord } from "../lib/values.ts";
+import { lineBytesIn } from "../lib/files.ts";
 
 export interface ReadReport {
   readonly events: number;
@@ -22,13 +23,14 @@ export function readEvents(
   let events = 0;
   let damaged = 0;
   let foreign = 0;
-  const take = (line: string): boolean => {
-    if (line === "") return true;
-    const whole = parseEvent(line);
-    const found = whole === undefined ? salvage(line) : [whole];
+  const take = (line: Buffer): boolean => {
+    if (line.length === 0) return true;
+    const whole = parseEvent(line.toString());
+    const found = whole === undefined ? salvage(line.toString()) : [{ event: whole, bytes: line }];
     if (whole === undefined) damaged += 1;
-    return found.every(({ event, text }) => {
-      if (signer?.verify(splitLine(text)) !== true) foreign += 1;
+    collectAfter(line.length);
+    return found.every(({ event, bytes }) => {
+      if (signer?.isSigned(bytes) !== true) foreign += 1;
       if (event.v > EVENT_VERSION)
         throw new BuddyError("session", `${path} was written by a newer buddy (format ${event.v})`, {
           hint: "Update buddy to continue this session; the file was left as it is.",
@@ -38,28 +40,11 @@ export function readEvents(
     });
   };
 
-  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    const chunk = Buffer.allocUnsafe(1 << 20);
-    let rest: Buffer[] = [];
-    for (let count = 0; (count = readSync(file, chunk)) > 0;) {
-      let from = 0;
-      for (let at = 0; (at = chunk.subarray(0, count).indexOf(10, from)) >= 0; from = at + 1) {
-        const piece = chunk.subarray(from, at);
-        const line = rest.length === 0 ? piece : Buffer.concat([...rest, piece]);
-        rest = [];
-        if (!take(line.toString())) return { events, damaged, foreign };
-      }
-      if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
-    }
-    if (rest.length > 0) take(Buffer.concat(rest).toString());
-  } finally {
-    closeSync(file);
-  }
+  for (const { bytes } of lineBytesIn(path)) if (!take(bytes)) break;
   return { events, damaged, foreign };
 }
 
-/** Whole events may follow the torn start of another, behind a block of NULs, or side by side. */
+/** Whole events may follow the torn start of another, behind a block of NULs, or next to each other. */
 function salvage(line: string): FoundEvent[] {
   const starts: number[] = [];
   for (let at = line.indexOf(START); at >= 0 && starts.length < MOST_GLUED; at = line.indexOf(START, at + 1))
@@ -69,9 +54,10 @@ function salvage(line: string): FoundEvent[] {
   for (let first = 0; first < starts.length;) {
     let next = first + 1;
     for (let last = ends.length - 1; last > first; last -= 1) {
-      const event = parseEvent(line.slice(starts[first], ends[last]));
+      const text = line.slice(starts[first], ends[last]);
+      const event = parseEvent(text);
       if (event === undefined) continue;
-      found.push(event);
+      found.push({ event, bytes: Buffer.from(text) });
       next = last;
       break;
     }
@@ -85,14 +71,14 @@ const MOST_GLUED = 32;
 
 interface FoundEvent {
   readonly event: AgentEvent;
-  /** As it stands in the log. */
-  readonly text: string;
+  /** As it is in the log. */
+  readonly bytes: Buffer;
 }
 
-function parseEvent(text: string): FoundEvent | undefined {
+function parseEvent(text: string): AgentEvent | undefined {
   try {
-    const value: unknown = JSON.parse(splitLine(text).json);
-    return isEvent(value) ? { event: value, text } : undefined;
+    const { mac: _, ...value } = JSON.parse(text) as Record<string, unknown>;
+    return isEvent(value) ? value : undefined;
   } catch {
     return undefined;
   }

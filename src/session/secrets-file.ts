@@ -1,5 +1,5 @@
 /**
- * The values behind the names of a session's secrets: in the state directory, for their owner alone, never beside the
+ * The values behind the names of a session's secrets: in the state directory, for their owner alone, never next to the
  * log.
  */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
@@ -33,11 +33,11 @@ export function writeSecrets(
     writeFileAtomic(path, `${JSON.stringify({ v: 1, secrets })}\n`);
     return undefined;
   } catch (error) {
-    return `the secrets of this session cannot be kept in ${path}: ${fileError(error)}; after a resume their names stand for nothing`;
+    return `the secrets of this session cannot be kept in ${path}: ${fileError(error)}; after a resume their names have no value`;
   }
 }
 
-/** A file that is missing, damaged or open to others gives none: then the names of the session stand for nothing. */
+/** A file that is missing, damaged or open to others gives none: then the names of the session have no value. */
 export function readSecrets(stateDirectory: string, session: string): StoredSecret[] {
   try {
     const path = pathOf(stateDirectory, session);

@@ -1,4 +1,4 @@
-/** Keeps a session to one process: the second one learns who has it. */
+/** Keeps a session to one process: a second one is informed who has it. */
 import { closeSync, constants, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";

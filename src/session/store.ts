@@ -1,7 +1,7 @@
 /** The stored sessions a buddy can see: start one, find one by id or prefix, continue or copy it, remove it. */
 import { constants, copyFileSync, rmSync, lstatSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
-import { closestMatch, plural } from "../lib/text.ts";
+import { closestMatch, plural, collapseSpaces } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError, filesIn } from "../lib/files.ts";
 import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
@@ -129,7 +129,7 @@ export class SessionStore {
       copyFileSync(original.path, log.path, constants.COPYFILE_EXCL);
     } catch (error) {
       throw new BuddyError("session", `session ${original.id} cannot be copied to ${log.path}: ${fileError(error)}`, {
-        hint: "Make room or the directory writable, or start a new session.",
+        hint: "Free some space, make the directory writable, or start a new session.",
         cause: error,
       });
     }
@@ -289,8 +289,7 @@ function describe(path: string, { id, stat, signer }: Found): StoredSession {
         session.profile = event.profile;
         session.model = event.model;
       }
-      if (event.type === "turn")
-        session.title = (event.shown ?? event.prompt).replace(/\s+/g, " ").trim().slice(0, 200);
+      if (event.type === "turn") session.title = collapseSpaces(event.shown ?? event.prompt).slice(0, 200);
       return event.type !== "turn";
     };
     ({ foreign } = readEvents(path, visit, signer));

@@ -67,7 +67,7 @@ export function readTranscript(path: string, id: string): Transcript {
   const entries: TranscriptEntry[] = [];
   const tools = new Map<string, ToolEntry>();
   const about = { started: "", model: "", target: "", who: "" };
-  /** A command of the operator's own: what it was stands in the turn behind it. */
+  /** The operator's own command: what it was is in the turn behind it. */
   let own: ToolEntry | undefined;
 
   const add = (event: AgentEvent): void => {
@@ -122,7 +122,7 @@ export function readTranscript(path: string, id: string): Transcript {
         tool.ok = event.ok && (event.exit_code ?? 0) === 0;
         if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
         tool.exitCode = event.exit_code;
-        // What the operator answered stands beside the call already.
+        // What the operator answered is already shown with the call.
         tool.output = tool.approval.startsWith("denied by the operator")
           ? ""
           : (event.display ?? payload(event.result));

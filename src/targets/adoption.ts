@@ -66,7 +66,7 @@ export function adoptable(outer: Target, pane: AdoptingPane, { tell, without = o
     async adopt() {
       const around = inner.at(-1);
       if (around?.shell.isReady === true) {
-        throw new BuddyError("usage", `buddy works in the shell of ${who(around.target.identity)} already`, {
+        throw new BuddyError("usage", `buddy already works in the shell of ${who(around.target.identity)}`, {
           hint: "exit in the pane leaves it.",
         });
       }

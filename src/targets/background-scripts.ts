@@ -1,11 +1,11 @@
 /**
- * The sh scripts behind BackgroundShells: one private directory a shell on the target, which outlives the connection.
+ * The sh scripts behind BackgroundShells: one private directory per shell on the target, which outlives the connection.
  */
 import { quote } from "../lib/quote.ts";
 
 /**
- * Takes the first argument, what is known of it or "", and sets base: private to the user, below HOME where that can be
- * written. A directory that another user made, or a link in its place, is refused: it would hand them our commands.
+ * Takes the first argument, what is known about it or "", and sets base: private to the user, below HOME where that can
+ * be written. A directory that another user made, or a link in its place, is refused: it would hand them our commands.
  */
 const BASE = `
 mine() {
@@ -129,9 +129,9 @@ verdict "$1"; finish "$1" "$c"
 `;
 
 /**
- * Runs beside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell, and
- * the process to leave. Its number is the one that is reported, so a signal to it ends everything that belongs to the
- * shell. A shell answers a signal at once only while it waits for something in the background; so another one, the
+ * Runs alongside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell,
+ * and the process to leave. Its number is the one that is reported, so a signal to it ends everything that belongs to
+ * the shell. A shell answers a signal at once only while it waits for something in the background; so another one, the
  * recorder, runs the command and outlives a kill -9.
  */
 const RUNNER = `
@@ -202,9 +202,9 @@ const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
  * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported
- * variables or "", 1 for what runs unasked. The command on stdin. Prints the directory and the pid. The same
- * id again finds the shell that was started before. The scripts are files: as arguments everyone would see them in
- * `ps`.
+ * variables or "", 1 for what runs unasked, what is listed instead of the command or "". The command on stdin. Prints
+ * the directory and the pid. The same id again finds the shell that was started before. The scripts are files:
+ * as arguments everyone would see them in `ps`.
  */
 export const START = `
 ${BASE}
@@ -216,6 +216,7 @@ if (umask 077; mkdir "$d") 2>/dev/null; then
     printf '%s' ${quote(RUNNER)} >"$d/runner.sh" && printf '%s' ${quote(LATE)} >"$d/late.sh") || { rm -rf "$d"; exit 1; }
   if [ -n "\${6-}" ] && [ -s "$6" ] && [ -O "$6" ] && [ ! -L "$6" ]; then (umask 077; cat "$6" >"$d/environment") 2>/dev/null; fi
   if [ -n "\${7-}" ]; then (umask 077; : >"$d/clean"); fi
+  if [ -n "\${8-}" ]; then (umask 077; printf '%s' "$8" >"$d/shown"); fi
   cd "$3" || { rm -rf "$d"; exit 7; }
   sh=$(command -v bash || command -v sh)
   BUDDY_SHELL=$2; export BUDDY_SHELL
@@ -242,7 +243,8 @@ const TELL = `
 tell() {
   state "$1"
   read -r started <"$1/started"
-  printf '%s\\0' "$1" "$pid" "$status" "$code" "$started" "$(if [ -f "$1/command" ]; then dd if="$1/command" bs=65536 count=1 2>/dev/null; fi)"
+  c=$1/command; if [ -f "$1/shown" ]; then c=$1/shown; fi
+  printf '%s\\0' "$1" "$pid" "$status" "$code" "$started" "$(if [ -f "$c" ]; then dd if="$c" bs=65536 count=1 2>/dev/null; fi)"
 }
 `;
 

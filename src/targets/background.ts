@@ -1,8 +1,9 @@
 /**
- * Commands that continue without buddy: started detached on the target, kept in a private directory, found again later.
+ * Commands that continue without buddy: started detached on the target, recorded in a private directory, found again
+ * later.
  */
 import { randomBytes } from "node:crypto";
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../lib/line-filter.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import { wholeCharacters } from "../lib/text.ts";
@@ -65,7 +66,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   };
 
   return {
-    async start(command, { signal, unasked } = {}) {
+    async start(command, { signal, unasked, shown = "" } = {}) {
       if (command.trim() === "") throw new BuddyError("target", "the command is empty");
       if (command.includes("\0")) throw new BuddyError("target", "a command cannot contain a NUL byte");
       const id = `sh-${randomBytes(4).toString("hex")}`;
@@ -82,11 +83,12 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
           String(startedAt),
           options.environment?.() ?? "",
           unasked === true ? "1" : "",
+          shown,
         ],
         input: command.endsWith("\n") ? command : `${command}\n`,
       });
       const result = await unlessAborted(signal, starting).catch((error: unknown) => {
-        // Its caller will not hear of it, so it must not continue.
+        // Its caller will never know its id, so it must not continue.
         if (signal?.aborted) starting.then(() => ask(KILL, id, [], true)).catch(noop);
         throw error;
       });
@@ -197,7 +199,7 @@ function lineFilter(filter: string): LineFilter {
   try {
     return new LineFilter(filter);
   } catch (cause) {
-    throw new BuddyError("target", `the filter is not a regular expression: ${(cause as Error).message}`, {
+    throw new BuddyError("target", `the filter is not a regular expression: ${messageOf(cause)}`, {
       hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
       cause,
     });

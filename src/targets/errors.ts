@@ -4,7 +4,7 @@ import { BuddyError } from "../lib/errors.ts";
 /** Another attempt cannot succeed: the machine was reached and refused, or what was asked for does not exist. */
 export class PermanentRefusal extends BuddyError {}
 
-/** The same name leads to another machine or container than before: nothing is run there. */
+/** The same name leads to a different machine or container than before: nothing is run there. */
 export class MachineChanged extends PermanentRefusal {}
 
 /** The target was closed by buddy itself while work on it was under way. */

@@ -134,7 +134,7 @@ is_at() {
   [ "$(uname -s)" = Darwin ] && [ "$(printf %s "$1" | tr A-Z a-z)" = "$(printf %s "$PWD" | tr A-Z a-z)" ]
 }
 enter() {
-  d=$1 q=
+  d=$1 q= made=0
   while [ ! -d "$d" ]; do q=\${d##*/}\${q:+/$q} d=\${d%/*}; d=\${d:-/}; done
   cd -P "$d" || deny "$d"
   is_at "$d" || exit 3
@@ -145,6 +145,7 @@ enter() {
     if [ ! -d "./$c" ]; then
       if [ -e "./$c" ]; then exit 20; fi
       mkdir "./$c" || { if [ ! -w . ]; then deny .; fi; exit 1; }
+      made=$((made + 1))
     fi
     cd -P "./$c" || deny "./$c"
     d=\${d%/}/$c
@@ -161,7 +162,7 @@ rename() {
  * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or
  * "". Data on stdin. Prints 1 when the file is new, where it went, the program that checked it and how, its words, and
  * 1 when the file could not be given its owner. To put an old file back, unchecked: mode in four octal digits and
- * user:group by number; and 1 when a link that stands at the path is replaced, not followed.
+ * user:group by number; and 1 when a link at the path is replaced, not followed.
  *
  * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the
  * same owner, mode, ACL and attributes. Where another user can exchange names in the directory, that is done from a
@@ -202,8 +203,16 @@ given() {
   if [ "$o" = "$owner_given" ] || chown "$owner_given" "$1" 2>/dev/null; then chmod "$mode_given" "$1"
   else foreign=1; chmod "\${mode_given#?}" "$1"; fi
 }
+# Opened for writing, the file itself says whether its rights or its file system forbid that.
+refuse() { command : >>"$1"; deny "$1"; }
 tmp=./$4 name=$4 old= kept= box= how=rename
-trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"} \${kept:+"$kept"}; rm -rf \${box:+"$box"}; if [ -n "$nest" ]; then cd ..; rmdir "$nest"; fi' EXIT
+tidy() {
+  rm -f \${tmp:+"$tmp"} \${old:+"$old"} \${kept:+"$kept"}
+  rm -rf \${box:+"$box"}
+  if [ -n "$nest" ]; then cd .. && rmdir "$nest"; fi
+  while [ $made -gt 0 ]; do n=\${PWD##*/} made=$((made - 1)); cd .. && rmdir "./$n"; done
+}
+trap tidy EXIT
 trap 'exit 1' HUP INT TERM PIPE
 create() { set -C; command : >"$1"; c=$?; set +C; return $c; }
 if [ -n "$shared" ] && mkdir -m 700 "./$4.d" 2>/dev/null; then
@@ -219,7 +228,7 @@ if [ $k = file ]; then
   if [ "$links" -gt 1 ]; then how=place; fi
   umask 077
   if ! create "$tmp" 2>/dev/null; then
-    if [ ! -w "$r" ]; then deny "$r"; fi
+    if [ ! -w "$r" ]; then refuse "$r"; fi
     tmp=\${TMPDIR:-/tmp}/$4 how=place
     create "$tmp" || exit 1
   fi
@@ -249,7 +258,7 @@ if [ -n "$by" ]; then
     kind=same ;;
   esac
 fi
-done_with() { printf '%s\\0' "$1" "$full" "$by" "$kind" "$said" $foreign; exit 0; }
+done_with() { made=0; printf '%s\\0' "$1" "$full" "$by" "$kind" "$said" $foreign; exit 0; }
 if [ $k = missing ]; then
   given "$tmp" || exit 1
   rename "$tmp" "$r" || exit 1
@@ -320,7 +329,7 @@ if [ $how = place ]; then
   cut() { dd if=/dev/null of="$r" bs=1 seek="$1" count=0; }
   put() { dd if="$1" of="$r" bs=65536 conv=notrunc && cut "$2" && [ $(($(wc -c <"$r"))) -eq "$2" ]; }
   # Opens it for writing and changes nothing; an append-only file passes every other test.
-  if [ ! -w "$r" ] || ! cut "$size" 2>/dev/null; then deny "$at"; fi
+  if [ ! -w "$r" ] || ! cut "$size" 2>/dev/null; then refuse "$at"; fi
   if [ ! -r "$r" ]; then deny "$at"; fi
   trap '' HUP INT TERM PIPE
   lost() { case $old in ./*) old=\${full%/*}/\${old#./} ;; esac; printf '%s\\0' "$old"; old=; exit 8; }

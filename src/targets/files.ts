@@ -1,7 +1,7 @@
 /** Files on any target: resolved, read and written by small scripts on the script runner. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
-import { decodeText } from "../lib/text-encoding.ts";
+import { decodeText, decodeUtf16, encodeText } from "../lib/text-encoding.ts";
 import { wholeCharacters } from "../lib/text.ts";
 import { PermissionDenied } from "./errors.ts";
 import { type RunAsRoot, runAsRoot } from "./as-root.ts";
@@ -168,8 +168,10 @@ function slice(answer: Buffer, first: number, limit: number | undefined, most: n
   const nul = field();
   const feeds = field();
   const open = field() === "1";
-  const content = answer.subarray(at);
+  const raw = answer.subarray(at);
   const whole = nul === "whole";
+  const wide = whole ? decodeUtf16(raw) : undefined;
+  const content = wide === undefined ? raw : Buffer.from(wide.text);
   if ((!whole && nul !== "0") || content.includes(0)) {
     return { ...decodeText(NOTHING), bytes: NOTHING, binary: true, sizeBytes, access, lines: 0 };
   }
@@ -182,12 +184,14 @@ function slice(answer: Buffer, first: number, limit: number | undefined, most: n
     bytes = bytes.subarray(0, cutLine ? wholeCharacters(bytes, most) : end);
   }
   const lines = countLines(bytes);
+  const decoded = decodeText(bytes);
   return {
-    ...decodeText(bytes),
+    ...decoded,
     bytes,
+    ...(wide === undefined ? {} : { encoding: wide.encoding, bytes: encodeText(decoded.text, wide.encoding) ?? bytes }),
     binary: false,
     access,
-    sizeBytes: whole ? content.length : sizeBytes,
+    sizeBytes: whole ? raw.length : sizeBytes,
     lines,
     ...(cutLine ? { cutLine } : {}),
     ...(total === undefined ? {} : { linesLeft: Math.max(0, total - (first - 1) - lines) }),

@@ -2,7 +2,6 @@
  * From options to a target: the machine is reached, its shell and files are there, and it is known who and where that
  * is.
  */
-import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { adoptable, refusingTarget } from "./adoption.ts";
 import { backgroundShells } from "./background.ts";
@@ -19,16 +18,13 @@ import { NoShell } from "./tmux/pane.ts";
 import { PaneWhenAsked } from "./pane-when-asked.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
+import { askTmux } from "./connection/identity.ts";
 import { openTransport } from "./connection/open-transport.ts";
 import { attachCommand, tmuxSocket } from "./attach-command.ts";
+import { sha256 } from "../lib/values.ts";
 
 export async function openTarget(options: TargetOptions): Promise<Target> {
   const notices = new Notices(options.onNotice);
-  const tmuxMissing = (transport: Transport) => {
-    const { tmuxVersion: version, tmuxProblem = "tmux is not installed" } = transport.facts;
-    if (version === undefined) return tmuxProblem;
-    return atLeast(version, 3, 2) ? undefined : `tmux ${version} is too old: 3.2 is needed`;
-  };
   if (options.pane === undefined && options.tmux !== "never" && isLocal(options.place)) await insideManagedPane();
   const unusable = (error: unknown): string => {
     if (!(error instanceof TmuxUnusable) || options.tmux === "required") throw error;
@@ -44,18 +40,18 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   options.signal?.addEventListener("abort", abandon);
   try {
     if (options.pane !== undefined) {
-      const none = tmuxMissing(transport);
+      const none = await tmuxMissing(transport);
       if (none !== undefined) throw new BuddyError("target", `--pane ${options.pane} needs tmux 3.2 or newer: ${none}`);
       return await openOperatorPane(transport, options.pane, options, notices);
     }
-    const missing = options.tmux === "never" ? "" : tmuxMissing(transport);
+    if (transport.own !== undefined && transport.facts.tmuxUnasked === true && options.tmux === "auto")
+      return openForMany(transport, options, notices, (error) => tellMissing(unusable(error)));
+    const missing = options.tmux === "never" ? "" : await tmuxMissing(transport);
     if (missing !== undefined && options.tmux === "required") {
       throw new BuddyError("target", `--tmux was asked for, but ${missing} (${transport.label})`, {
         hint: "Install tmux 3.2 or newer there, or leave --tmux out.",
       });
     }
-    if (missing === undefined && transport.own !== undefined && options.tmux === "auto")
-      return openForMany(transport, options, notices, (error) => tellMissing(unusable(error)));
     const opened = missing === undefined ? await openWithPane(transport, options, notices).catch(unusable) : missing;
     if (typeof opened !== "string") return opened;
     if (opened !== "") tellMissing(opened);
@@ -66,6 +62,12 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   } finally {
     options.signal?.removeEventListener("abort", abandon);
   }
+}
+
+async function tmuxMissing(transport: Transport): Promise<string | undefined> {
+  const { tmuxVersion: version, tmuxProblem = "tmux is not installed" } = await askTmux(transport);
+  if (version === undefined) return tmuxProblem;
+  return atLeast(version, 3, 2) ? undefined : `tmux ${version} is too old: 3.2 is needed`;
 }
 
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
@@ -102,6 +104,10 @@ function openForMany(
   const pane = new PaneWhenAsked({
     panes: managedPanes(base),
     direct: directShell(base),
+    usable: async () => {
+      const missing = await tmuxMissing(transport);
+      if (missing !== undefined) throw new TmuxUnusable("target", missing);
+    },
     enter: (shared, cwd) => enterDirectory(shared, cwd, notices),
     unusable,
   });
@@ -308,7 +314,7 @@ function sessionName(options: TargetOptions, transport: Transport): string {
     transport.facts.user,
     ...(transport.kind === "local" ? [transport.facts.cwd] : []),
   ];
-  return `buddy-${createHash("sha256").update(target.join(" ")).digest("hex").slice(0, 12)}`;
+  return `buddy-${sha256(target.join(" ")).slice(0, 12)}`;
 }
 
 /** tmux reads `.` and `:` in names as addresses. */

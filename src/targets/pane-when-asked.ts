@@ -1,7 +1,6 @@
 /**
- * The shared pane of one of many machines: it is made with the first command that needs a question. Until then
- * what only reads runs in the session of the connection, and leaves nothing behind but a directory, which the pane
- * enters.
+ * The shared pane of one of many machines: it is made with the first command that needs a question. Until then what
+ * only reads runs in the session of the connection, and leaves nothing behind but a directory, which the pane enters.
  */
 import type { DirectShell } from "./direct/direct-shell.ts";
 import type { ManagedPanes } from "./tmux/managed-panes.ts";
@@ -21,6 +20,8 @@ export interface PaneWhenAskedOptions {
   readonly panes: ManagedPanes;
   /** Runs what is not asked about before there is a pane, and everything where there cannot be one. */
   readonly direct: DirectShell;
+  /** Throws where the tmux of the machine cannot be used. */
+  usable(): Promise<void>;
   /** Takes the new pane to where commands run. */
   enter(pane: Pane, cwd: string): Promise<void>;
   /** Says why there is no pane; throws what is not for it. */
@@ -119,10 +120,11 @@ export class PaneWhenAsked implements Shell, Panes {
   }
 
   async #open(): Promise<Shell> {
-    const { panes, direct, enter, unusable } = this.#options;
+    const { panes, direct, usable, enter, unusable } = this.#options;
     // Where an sshd allows few sessions, the pane needs the one of the direct shell.
     await direct.rest();
     try {
+      await usable();
       const pane = await panes.openShared();
       if (pane.cwd !== direct.cwd) await enter(pane, direct.cwd);
       return (this.#pane = pane);

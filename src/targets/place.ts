@@ -40,6 +40,11 @@ export function isLocal({ path }: Pick<Place, "path">): boolean {
   return path.length === 0;
 }
 
+/** Whether all work is done on this machine. */
+export function areLocal(places: readonly Pick<Place, "path">[]): boolean {
+  return !places.some((place) => !isLocal(place));
+}
+
 /**
  * "local", "ssh deploy@web1", "container api on ssh web1", "kubectl exec -i api -- on ssh web1": the innermost first.
  */
@@ -58,7 +63,7 @@ export function labelOfHop(hop: Hop): string {
   }
 }
 
-/** Two places are one when this is equal: how they are called, and where work begins there, does not matter. */
+/** Two places are one when this is equal: their names, and the directory where work begins, do not matter. */
 export function pathKey(path: readonly Hop[]): string {
   return JSON.stringify(
     path.map((hop) => (hop.kind === "via" ? hop.argv : hop.kind === "ssh" ? `s ${hop.destination}` : `c ${hop.name}`)),

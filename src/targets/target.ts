@@ -27,7 +27,7 @@ export interface Target extends AsyncDisposable {
   adopt?(): Promise<TargetIdentity>;
   /** The target as it is now: an adopted shell that ends later does not become the pane's own shell. */
   now?(): Target;
-  /** Things to tell operator and model: reconnected, pane recreated, state lost, the operator ran something. */
+  /** News for the operator and the model: reconnected, pane recreated, state lost, the operator ran something. */
   onNotice(listener: (notice: TargetNotice) => void): () => void;
 }
 
@@ -68,7 +68,7 @@ export interface Transport extends AsyncDisposable {
   reconnect(signal?: AbortSignal): Promise<void>;
   /** Whether a real answer comes from the target in time; never reconnects. */
   answers(timeoutMs: number): Promise<boolean>;
-  /** Whether a new connection can be made, beside the one in use and without questions; says why not. */
+  /** Whether a new connection can be made, in addition to the one in use and without questions; says why not. */
   connectAnew(signal: AbortSignal): Promise<string | undefined>;
   /**
    * Closes without waiting for the other side, which cleans up by itself: whatever runs or waits locally ends at once.
@@ -79,7 +79,7 @@ export interface Transport extends AsyncDisposable {
    * After a drop it is run again: what it does must bear repeating.
    */
   run(script: string, options?: ScriptOptions): Promise<ScriptResult>;
-  /** What the machine says of itself; taken when it is reached and compared after every reconnect. */
+  /** What the machine says about itself; taken when it is reached and compared after every reconnect. */
   readonly facts: MachineFacts;
   /** The connection was lost and is being put up again. */
   readonly isReconnecting?: boolean;
@@ -89,9 +89,7 @@ export interface Transport extends AsyncDisposable {
   readonly own?: SessionTexts | undefined;
 }
 
-/**
- * Texts that run unasked, and what holds the read-only room, in the session that the connection has anyway.
- */
+/** Texts that run unasked, and what holds the read-only room, in the session that the connection has anyway. */
 export interface SessionTexts {
   /** In the marks that end a text. */
   readonly key: string;
@@ -105,7 +103,7 @@ export interface SessionTexts {
   readonly stands: boolean;
   /** Makes the room, which ends with the connection; gives the line that it says. */
   start(room: RoomStart): Promise<string>;
-  /** From now on the room follows the mounts of the machine. */
+  /** From now on the room follows the mounts of the machine; so it does once anything else was started there. */
   watch(): void;
   /** Another clean shell; lines of sh that look for the room, and words that enter it. */
   serveAgain(look: string, enter: string): void;
@@ -141,6 +139,8 @@ export interface MachineFacts {
   readonly tmuxVersion?: string;
   /** Why the tmux that is there does not work. */
   readonly tmuxProblem?: string;
+  /** One is there, and was not asked for its version: on one of many machines that waits for the pane. */
+  readonly tmuxUnasked?: boolean;
 }
 
 export interface ScriptOptions {
@@ -207,7 +207,7 @@ export type RunOutcome =
   | { readonly kind: "incomplete"; readonly hint: string }
   | { readonly kind: "shell-ended"; readonly code: number }
   | { readonly kind: "stopped"; readonly by: "user" | "deadline" }
-  /** Connection, pane or shell gone; nothing is known of the command. */
+  /** Connection, pane or shell gone; nothing is known about the command. */
   /** `notRun`: it had not begun, and `why` says so; otherwise that is not known. */
   | { readonly kind: "lost"; readonly why: string; readonly notRun?: true };
 
@@ -222,9 +222,8 @@ export interface RunResult {
   readonly outputId?: string;
   /** The same for stderr, where it is apart. */
   readonly stderrId?: string;
-  /** What happened beside the command: the operator ran X, a half-typed line was set aside, ... */
+  /** What else happened: the operator ran X, a half-typed line was set aside, ... */
   readonly notes: readonly string[];
-  readonly durationMs: number;
 }
 
 export interface CapturedText {
@@ -249,9 +248,7 @@ export interface RunOptions {
   readonly shown?: string;
   /** The command was approved for this directory (`Shell.cwd`): when the shell has left it, nothing is run. */
   readonly onlyIn?: string;
-  /**
-   * It only reads, so no question was asked: it runs in a clean child, and only its last directory is taken over.
-   */
+  /** It only reads, so no question was asked: it runs in a clean child, and only its last directory is taken over. */
   readonly unasked?: Unasked;
   /** The command has not begun, for a reason that passes: the operator is typing. */
   readonly onDelay?: (why: string) => void;
@@ -273,7 +270,7 @@ export interface PasswordRequest {
 }
 
 /**
- * Undefined: the operator did not give one. The bytes go to that program and nowhere else; whoever gets them fills them
+ * Undefined: the operator did not give one. The bytes go to that program and nowhere else; the receiver fills them
  * with zeros.
  */
 export type AskPassword = (request: PasswordRequest) => Promise<Uint8Array | undefined>;
@@ -303,7 +300,7 @@ export interface Locks {
 }
 
 export interface Unasked {
-  /** In the read-only room, where the target has one; what would get wrong facts there runs beside it. */
+  /** In the read-only room, where the target has one; what would get wrong facts in it runs outside. */
   readonly inRoom: boolean;
 }
 
@@ -353,7 +350,7 @@ export interface OutputPage {
   readonly note?: string;
 }
 
-/** Managed tmux objects beside the shared pane. */
+/** Managed tmux objects, in addition to the shared pane. */
 export interface Panes {
   /** The managed pane a tool names; without arguments the shared one. */
   pane(selector?: PaneSelector): Promise<Pane>;
@@ -436,7 +433,7 @@ export interface FilePlace {
   readonly path: string;
   /** Where `path` is a directory, the file of this name in it is meant. */
   readonly inside?: string;
-  /** A link at the end of the path stands for the file that it leads to. */
+  /** A link at the end of the path means the file that it points to. */
   readonly follow: boolean;
 }
 
@@ -472,7 +469,7 @@ export type RestorableState =
       readonly gid: number;
       /** user:group by name. */
       readonly owner: string;
-      /** As getfacl prints it, where there is one and the target can tell. */
+      /** As getfacl prints it, where there is one and the target can report it. */
       readonly acl?: string;
     };
 
@@ -541,8 +538,14 @@ export interface FileMode {
 }
 
 export interface BackgroundShells {
-  /** `unasked`: no question was asked, because the text only reads. */
-  start(command: string, options?: { signal?: AbortSignal; unasked?: boolean }): Promise<BackgroundShell>;
+  /**
+   * `unasked`: no question was asked, because the text only reads. `shown`: what is listed instead of a command that
+   * has secrets in it.
+   */
+  start(
+    command: string,
+    options?: { signal?: AbortSignal; unasked?: boolean; shown?: string },
+  ): Promise<BackgroundShell>;
   /** New output since the last look; with a filter since the last look with the same one. */
   output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;
   /** Ends it and everything it started. One that has ended already is left alone, and so is what it left running. */

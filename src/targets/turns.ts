@@ -1,4 +1,4 @@
-/** One at a time, in order; what is aborted before its turn, or while it waits for one, gets none. */
+/** One at a time, in order; what is aborted before its turn does not run. */
 export class Turns {
   #last: Promise<void> = Promise.resolve();
 

@@ -113,8 +113,8 @@ export const killShellTool: Tool<z.infer<typeof killInput>> = {
     const left = shell.leftRunning?.join(", ");
     const note =
       left === undefined
-        ? "it had ended already"
-        : `it had ended already; what it left running was left alone (pid ${left})`;
+        ? "it had already ended"
+        : `it had already ended; what it left running was not stopped (pid ${left})`;
     return {
       ok: true,
       outcome: shell.status,

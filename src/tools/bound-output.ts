@@ -44,6 +44,23 @@ export function cutCaptured(text: CapturedText, budget: number): CapturedText {
   return { head, tail, omittedBytes: text.totalBytes - bytes(head) - bytes(tail), totalBytes: text.totalBytes };
 }
 
+export function boundDiff(diff: string, most = MOST_DIFF_LINES): string {
+  const all = diff.split("\n");
+  const more = all.length - most;
+  return more > 0 ? [...all.slice(0, most), `[${more} more lines of this diff]`].join("\n") : diff;
+}
+
+/** Lines a diff adds and removes. */
+export function diffSize(diff: string): { readonly added: number; readonly removed: number } {
+  let added = 0;
+  let removed = 0;
+  for (const line of diff.split("\n")) {
+    if (line.startsWith("+")) added++;
+    else if (line.startsWith("-")) removed++;
+  }
+  return { added, removed };
+}
+
 export function wholeText(text: string): CapturedText {
   return { head: text, tail: "", omittedBytes: 0, totalBytes: bytes(text) };
 }
@@ -104,6 +121,7 @@ const FLOOR: Readonly<Record<BudgetKind, number>> = {
   search: 8_000,
   mcp: 8_000,
 };
+const MOST_DIFF_LINES = 200;
 const MOST = 30_000;
 const MOST_CONFIGURED = 128 * 1024;
 const CHARS_PER_TOKEN = 4;

@@ -1,4 +1,4 @@
-/** A unified diff of two texts, whole: what is shown or sent of it is cut by `boundDiff`. */
+/** A unified diff of two texts, whole: `boundDiff` cuts it for a screen or the model. */
 export function unifiedDiff(before: string, after: string): string {
   if (before === after) return "";
   const a = lines(before);
@@ -17,23 +17,6 @@ export function unifiedDiff(before: string, after: string): string {
     ...a.slice(endA).map((line): Edit => [" ", line]),
   ];
   return hunks(edits).join("\n");
-}
-
-export function boundDiff(diff: string, most = MOST_LINES): string {
-  const all = diff.split("\n");
-  const more = all.length - most;
-  return more > 0 ? [...all.slice(0, most), `[${more} more lines of this diff]`].join("\n") : diff;
-}
-
-/** Lines a diff adds and removes. */
-export function diffSize(diff: string): { readonly added: number; readonly removed: number } {
-  let added = 0;
-  let removed = 0;
-  for (const line of diff.split("\n")) {
-    if (line.startsWith("+")) added++;
-    else if (line.startsWith("-")) removed++;
-  }
-  return { added, removed };
 }
 
 type Edit = readonly [" " | "-" | "+", string];
@@ -103,7 +86,6 @@ function hunks(edits: readonly Edit[]): string[] {
 }
 
 const CONTEXT = 3;
-const MOST_LINES = 200;
 const MOST_CELLS = 1_000_000;
 /** Marks a last line without newline, so that it differs from the same line with one; never part of a text file. */
 const NO_NEWLINE = "\u0000";

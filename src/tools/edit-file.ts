@@ -1,13 +1,13 @@
-/** edit_file: replaces one exact piece of text in a file, or says what stands there instead. */
+/** edit_file: replaces one exact piece of text in a file, or says what is there instead. */
 import { z } from "zod";
 import type { FileAccess, Target } from "../targets/target.ts";
-import { boundText } from "./bound-output.ts";
-import { boundDiff, unifiedDiff } from "./diff.ts";
+import { boundText, boundDiff } from "./bound-output.ts";
+import { unifiedDiff } from "./diff.ts";
 import { lineEndsOf } from "../lib/text-encoding.ts";
 import { filesFor, needsRoot, sudoField } from "./files-as-root.ts";
-import { checkNote, editableText, MOST_EDITED, writeOptions } from "./text-file.ts";
+import { checkNote, editableText, LINE_END, MOST_EDITED, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolResult } from "./tool.ts";
-import { shorten } from "../lib/text.ts";
+import { shorten, collapseSpaces } from "../lib/text.ts";
 
 const input = z.strictObject({
   path: z.string().min(1),
@@ -88,13 +88,15 @@ async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Pr
   let old = file.inFile(args.old_text);
   let next = file.inFile(args.new_text);
   let places = positions(before, old);
-  if (places.length === 0 && before.includes("\r\n") && !old.includes("\r\n")) {
-    old = old.replaceAll("\n", "\r\n");
+  const end = slice.lineEnds === "cr" ? LINE_END.cr : LINE_END.crlf;
+  if (places.length === 0 && before.includes(end) && !old.includes(end)) {
+    old = old.replaceAll("\n", end);
     places = positions(before, old);
-    if (places.length > 0) next = withCrlf(next);
+    if (places.length > 0) next = withLineEnds(next, end);
   }
   // The model sees lines; the file keeps its line ends.
-  if (slice.lineEnds === "crlf" && lineEndsOf(next) === "lf") next = withCrlf(next);
+  if ((slice.lineEnds === "crlf" || slice.lineEnds === "cr") && lineEndsOf(next) === "lf")
+    next = withLineEnds(next, end);
   if (places.length === 0)
     return failed(
       `old_text is not in ${args.path}. ${nearestLines(file.shown(before), args.old_text)}`,
@@ -103,7 +105,7 @@ async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Pr
   if (places.length > 1 && args.replace_all !== true) {
     const at = places.slice(0, 10).map((place) => lineOf(before, place));
     return failed(
-      `old_text occurs ${places.length} times in ${args.path} (lines ${at.join(", ")}${places.length > 10 ? ", …" : ""}). Add lines around it to make it unique, or set replace_all. ${nearestLines(file.shown(before), args.old_text)}`,
+      `old_text occurs ${places.length} times in ${args.path} (lines ${at.join(", ")}${places.length > 10 ? ", …" : ""}). Add lines around it to make it unique, or set replace_all.`,
       `the text to be replaced occurs ${places.length} times in ${args.path}`,
     );
   }
@@ -119,8 +121,8 @@ async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Pr
   return { ok: true, before: file.shown(before), after: file.shown(after), bytes, count: places.length };
 }
 
-function withCrlf(text: string): string {
-  return text.replaceAll(/\r?\n/g, "\r\n");
+function withLineEnds(text: string, end: string): string {
+  return text.replaceAll(/\r?\n/g, end);
 }
 
 function positions(text: string, piece: string): number[] {
@@ -166,7 +168,7 @@ export function nearestLines(text: string, wanted: string): string {
   return `Nearest, at line ${best.at + 1}:\n${shown.join("\n")}`;
 }
 
-const squeeze = (line: string) => line.replaceAll(/\s+/g, " ").trim().slice(0, MOST_OF_A_LINE);
+const squeeze = (line: string) => collapseSpaces(line).slice(0, MOST_OF_A_LINE);
 
 /** Dice coefficient of letter pairs: 1 the same, 0 nothing in common. */
 function likeness(a: string, b: string): number {

@@ -135,8 +135,7 @@ class RecentPages {
 const KEPT = 4;
 
 /**
- * * What a response holds: HTML, other text, or bytes to be described; decoded with the charset the server or page
- * names.
+ * What a response holds: HTML, other text, or bytes to be described; decoded with the charset the server or page names.
  */
 export function decodePage(body: Uint8Array, contentType: string): DecodedPage {
   const [type = ""] = contentType.toLowerCase().split(";", 1);

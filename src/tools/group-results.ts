@@ -1,5 +1,5 @@
 /**
- * What many machines answered, as one result: equal answers together, the others as a difference to the largest group.
+ * What many machines answered, as one result: equal answers together, the others as a diff against the largest group.
  */
 import { foldNames } from "../lib/names.ts";
 import { boundText } from "./bound-output.ts";
@@ -17,7 +17,7 @@ export interface MachineResult {
 
 export interface ResultGroup {
   readonly machines: readonly string[];
-  /** The first of them stands for all. */
+  /** The first of them represents all. */
   readonly sample: MachineResult;
   /** What it printed, or what happened instead. */
   readonly text: string;
@@ -37,7 +37,10 @@ export function groupResults(
     const answer = answerOf(one);
     const { outcome, exitCode, outputs = [], images = [] } = one.result;
     // Ids and the machine's own name in a message do not make answers different.
-    const neutral = answered(one) ? without(answer, outputs) : without(answer, [...outputs, one.machine]);
+    const unnumbered = outputs.reduce((rest, id) => rest.replaceAll(id, SAME), answer);
+    const named = answered(one) ? unnumbered : unnumbered.replace(wholeName(one.machine), SAME);
+    // Nobody sees whether the last line of a command has its end.
+    const neutral = one.result.printed === undefined ? named : withEnd(named);
     const pictures = images.map(({ data }) => String(Bun.hash(data)));
     const key = JSON.stringify([outcome, exitCode, neutral, one.digest, pictures]);
     const group = groups.get(key);
@@ -216,8 +219,9 @@ function shownBy(one: MachineResult): string {
   return one.result.printed ?? one.result.display ?? printedBy(one);
 }
 
-function without(text: string, words: readonly string[]): string {
-  return words.reduce((rest, word) => (word === "" ? rest : rest.replaceAll(word, "\u0001")), text);
+/** A machine called `n` is not meant by every n. */
+function wholeName(name: string): RegExp {
+  return new RegExp(String.raw`(?<![\w-])${RegExp.escape(name)}(?![\w-])`, "g");
 }
 
 function withEnd(text: string): string {
@@ -228,6 +232,8 @@ function lineCount(text: string): number {
   return text.split("\n", LINES_WORTH_A_DIFF + 1).length;
 }
 
+/** In place of what may differ. */
+const SAME = "\u0001";
 const LINES_WORTH_A_DIFF = 4;
 const LEAST_BODY = 160;
 const MOST_IDS = 20;

@@ -1,8 +1,8 @@
-/** How a command ended, in words that tell the model what it can do next. */
+/** How a command ended, and what the model can do next. */
 import { formatDuration } from "../lib/durations.ts";
 import type { CapturedText, RunOutcome, RunResult } from "../targets/target.ts";
 import { cutCaptured, joinCaptured, type Mask } from "./bound-output.ts";
-import type { ToolResult } from "./tool.ts";
+import { NO_OUTPUT, type ToolResult } from "./tool.ts";
 
 export interface OutcomeContext {
   readonly waitMs: number;
@@ -39,7 +39,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   };
 }
 
-/** What is beside the command already, such as an exit code, is not said again. */
+/** What is already shown with the command, such as an exit code, is not repeated. */
 function inWordsForPeople(outcome: RunOutcome, { shell, waitMs }: OutcomeContext, head: readonly string[]): string[] {
   if (outcome.kind === "exited" || (outcome.kind === "stopped" && outcome.by === "user")) return [];
   if (outcome.kind === "stopped" && !isTyped(outcome, shell))
@@ -139,7 +139,7 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
     case "full-screen":
       return [
         `[full-screen program: ${program}]`,
-        'See it with capture-pane, use it with send-keys, leave it as it is left by hand (often keys=["q"]) or with keys=["C-c"].',
+        'See it with capture-pane, use it with send-keys, quit it the way a person would (often keys=["q"]) or with keys=["C-c"].',
       ];
   }
 }
@@ -157,8 +157,7 @@ function printed(
   const cut = kept.omittedBytes + (keptErrors?.omittedBytes ?? 0) > 0;
   const out = joined(kept, result.outputId, mask);
   const err = keptErrors === undefined ? "" : joined(keptErrors, result.stderrId, mask);
-  if (out === "" && err === "")
-    return { text: outcome.kind === "exited" && outcome.code === 0 ? "(no output)" : "", cut };
+  if (out === "" && err === "") return { text: outcome.kind === "exited" && outcome.code === 0 ? NO_OUTPUT : "", cut };
   if (err === "") return { text: out, cut };
   return { text: out === "" ? `[stderr]\n${err}` : `${out}\n[stderr]\n${err}`, cut };
 }

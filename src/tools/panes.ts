@@ -1,4 +1,4 @@
-/** capture-pane and send-keys: what stands in a tmux pane, and typing into it. */
+/** capture-pane and send-keys: what a tmux pane shows, and typing into it. */
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../lib/durations.ts";
 import { boundTail } from "./bound-output.ts";
@@ -64,7 +64,7 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
     const whole = await pane.capture({ ...lines, joinWrappedLines: true });
     const { text, notice } =
       context.mask(whole.text) === whole.text ? seen : { ...whole, notice: "There are secrets: plain, in whole lines" };
-    // The rest of a screen that is not full would push what stands on it out of the budget.
+    // The rest of a screen that is not full would push its text out of the budget.
     const filled = args.preserve_trailing_spaces === true ? text : text.replace(/\n\s*$/, "");
     const shown = boundTail(filled, context.budget, "narrow it with start and end", context.mask);
     return {

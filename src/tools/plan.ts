@@ -1,4 +1,4 @@
-/** plan: the steps the model means to take and how far it is, as a checklist for the operator. */
+/** plan: the steps the model intends to take and its progress, as a checklist for the operator. */
 import { z } from "zod";
 import type { Tool } from "./tool.ts";
 

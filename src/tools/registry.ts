@@ -1,6 +1,8 @@
-/** The tools of a run: what the model gets to know of them, and how its words become a checked call. */
+/** The tools of a run: what the model sees of them, and how its words become a checked call. */
 import { builtinSchemas, type ToolSchema } from "./schemas.ts" with { type: "macro" };
+import { filledIn } from "../lib/text.ts";
 import type { TargetFacts, Tool } from "./tool.ts";
+import { messageOf } from "../lib/errors.ts";
 
 export class Registry {
   readonly #schemas: readonly ToolSchema[];
@@ -63,13 +65,13 @@ export class Registry {
       )
       .map(({ name, description, parameters, onTarget }) => ({
         name,
-        description: description.replaceAll(/\{\{(\w+)\}\}/g, (_, value: string) => values[value] ?? ""),
+        description: filledIn(description, values),
         parameters: onTarget === true && facts.machines !== undefined ? withOn(parameters) : parameters,
       }));
   }
 }
 
-/** The same schema for every set of machines: which there are stands in the system prompt. */
+/** The same schema for every set of machines: the system prompt names them. */
 function withOn(parameters: ToolSchema["parameters"]): ToolSchema["parameters"] {
   const properties = parameters["properties"] as Readonly<Record<string, unknown>>;
   const on = {
@@ -99,7 +101,7 @@ export function takeOn(
   return { text: JSON.stringify(rest), on: list };
 }
 
-/** Tools that come from elsewhere, and may change; the built-in ones stand before them. */
+/** Tools that come from elsewhere, and may change; the built-in ones come before them. */
 export interface MoreTools {
   /** Another array when they have changed. */
   readonly schemas: readonly ToolSchema[];
@@ -112,7 +114,7 @@ export interface RegistryOptions {
   /** The built-in tools unless given. */
   readonly schemas?: readonly ToolSchema[];
   enabled?(name: string): boolean;
-  /** What stands for {{…}} in descriptions, beside the facts of the target. */
+  /** Values for {{…}} in descriptions, in addition to the facts of the target. */
   readonly values?: Readonly<Record<string, string>>;
   load(): Promise<readonly Tool[]>;
   readonly more?: MoreTools | undefined;
@@ -131,7 +133,7 @@ export function parseArguments(tool: Tool, text: string): ParsedArguments {
     try {
       json = JSON.parse(text);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       return {
         ok: false,
         json: undefined,

@@ -1,4 +1,4 @@
-/** run_shell: one command on the target, in the shared pane or a direct shell, waited for, sent, or detached. */
+/** run_shell: one command on the target, in the shared pane or a direct shell: awaited, only sent, or detached. */
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
 import type { Target } from "../targets/target.ts";
@@ -33,7 +33,7 @@ const input = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("for what can lock you out of the machine: the command that takes it back; give it when asked"),
+    .describe("for what can lock you out of the machine: the command that undoes it; give it when asked"),
   ...declaredFields,
 });
 
@@ -86,6 +86,7 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
   const shell = await target.background.start(args.command, {
     signal: context.signal,
     unasked: context.unasked !== undefined,
+    ...(context.shown === undefined ? {} : { shown: context.shown }),
   });
   return {
     ok: true,

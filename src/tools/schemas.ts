@@ -1,4 +1,4 @@
-/** What the model gets to know of each tool, made from the zod schemas. */
+/** What the model sees of each tool, made from the zod schemas. */
 import { z } from "zod";
 import { builtinTools } from "./builtin.ts";
 import type { Tool } from "./tool.ts";
@@ -41,8 +41,7 @@ export function schemasOf(tools: readonly Tool[]): ToolSchema[] {
 
 /**
  * The part of JSON Schema that every provider takes: `minimum` in place of `exclusiveMinimum`, `enum` in place of
- * `const`,
- * and no bounds that only say "a safe integer".
+ * `const`, and no bounds that only say "a safe integer".
  */
 function common(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(common);

@@ -1,4 +1,4 @@
-/** skill: the instructions of a skill by its name, or a file beside them. */
+/** skill: the instructions of a skill by its name, or a file next to them. */
 import { z } from "zod";
 import { boundText } from "./bound-output.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
@@ -14,7 +14,7 @@ export type LoadedSkill =
       /** What it is, in a line. */
       readonly heading: string;
       readonly text: string;
-      /** What the model must know beside it: the files, and whether they are on the target. */
+      /** What the model must know in addition: the files, and whether they are on the target. */
       readonly notes: readonly string[];
     }
   | { readonly kind: "refused"; readonly why: string };

@@ -5,10 +5,12 @@ import type { ToolContext } from "./tool.ts";
 
 export const MOST_EDITED = 8 * 1024 * 1024;
 
+export const LINE_END = { crlf: "\r\n", cr: "\r" } as const;
+
 export interface EditableText {
   /** What pieces are looked for in. */
   readonly text: string;
-  /** A piece of text as it stands in `text`. */
+  /** A piece of text as it is in `text`. */
   inFile(piece: string): string;
   /** A part of `text` as a person reads it. */
   shown(text: string): string;
@@ -41,18 +43,21 @@ export interface NewContent {
 
 /** `content` with the encoding, byte order mark and line ends of the file that it replaces. */
 export function likeOldFile(content: string, old: FileSlice | undefined): NewContent {
-  if (old === undefined || editableText(old) === undefined || old.sizeBytes === 0) return asGiven(content);
+  if (old === undefined || old.sizeBytes === 0) return asGiven(content);
+  if (old.binary) return { ...asGiven(content), notes: ["it was a binary file"] };
   const notes: string[] = [];
   let text = content;
-  if (old.lineEnds === "crlf" && lineEndsOf(text) === "lf") {
-    text = text.replaceAll("\n", "\r\n");
-    notes.push("its CRLF line ends were kept");
+  if (lineEndsOf(text) === "lf" && (old.lineEnds === "crlf" || old.lineEnds === "cr")) {
+    text = text.replaceAll("\n", LINE_END[old.lineEnds]);
+    notes.push(`its ${old.lineEnds.toUpperCase()} line ends were kept`);
   }
+  if (lineEndsOf(text) === "lf" && old.lineEnds === "mixed") notes.push("its line ends were mixed and are LF now");
   if (old.text.startsWith(BOM) && !text.startsWith(BOM)) {
     text = BOM + text;
     notes.push("its byte order mark was kept");
   }
-  if (old.encoding === "utf-8" || isAscii(text)) return { text, bytes: Buffer.from(text), notes };
+  if (old.encoding === "utf-8" || (!old.encoding.startsWith("utf-16") && isAscii(text)))
+    return { text, bytes: Buffer.from(text), notes };
   const bytes = encodeText(text, old.encoding);
   if (bytes === undefined) {
     notes.push(`it was ${NAMES[old.encoding]} and is UTF-8 now`);
@@ -62,13 +67,13 @@ export function likeOldFile(content: string, old: FileSlice | undefined): NewCon
   return { text, bytes, notes };
 }
 
-/** What a reader should know of a file beside its text; "" for an ordinary one. */
+/** What a reader should know about a file besides its text; "" for an ordinary one. */
 export function fileNotes(slice: FileSlice): string {
   const { mode, links, owner } = slice.access;
   const notes: string[] = [];
   if (slice.encoding !== "utf-8") notes.push(NAMES[slice.encoding]);
   if (slice.text.startsWith(BOM)) notes.push("byte order mark");
-  if (slice.lineEnds === "crlf") notes.push("CRLF line ends");
+  if (slice.lineEnds === "crlf" || slice.lineEnds === "cr") notes.push(`${slice.lineEnds.toUpperCase()} line ends`);
   if (slice.lineEnds === "mixed") notes.push("LF and CRLF line ends mixed");
   // Most of what everyone may read belongs to root.
   const foreign = owner !== undefined && !(owner === "root" && mode[7] === "r");
@@ -83,10 +88,10 @@ export function writeOptions({ signal, onlyAt }: ToolContext): WriteOptions {
   return { signal, ...(onlyAt === undefined ? {} : { onlyAt }) };
 }
 
-/** What a program on the target said of a file that was written. */
+/** What a program on the target said about a file that was written. */
 export function checkNote({ checked, uncheckable }: Written): string[] {
   if (uncheckable !== undefined)
-    return [`it could not be checked: the check fails on the old file in the same words (${uncheckable})`];
+    return [`it could not be checked: the check fails on the old file with the same message (${uncheckable})`];
   if (checked === undefined) return [];
   const how =
     checked.how === "after" ? "after it was written, as it cannot be checked before" : "before it was written";
@@ -95,9 +100,11 @@ export function checkNote({ checked, uncheckable }: Written): string[] {
 
 const NAMES = {
   "utf-8": "UTF-8",
+  "utf-16le": "UTF-16 (little endian)",
+  "utf-16be": "UTF-16 (big endian)",
   latin1: "latin1 (ISO-8859-1)",
   "windows-1252": "windows-1252",
-  mixed: "UTF-8 with bytes that are not",
+  mixed: "UTF-8 with invalid bytes",
 } as const;
 
 /** Set-id and sticky bits, no right to write for its owner, write for everyone, an ACL. */

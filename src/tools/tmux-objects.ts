@@ -1,5 +1,5 @@
 /**
- * tmux-create-session, tmux-kill-session, tmux-create-pane, tmux-kill-pane: managed tmux objects beside the shared
+ * tmux-create-session, tmux-kill-session, tmux-create-pane, tmux-kill-pane: managed tmux objects besides the shared
  * pane.
  */
 import { z } from "zod";

@@ -25,7 +25,7 @@ export interface Tool<In = unknown> {
   run(input: In, context: ToolContext): Promise<ToolResult>;
 }
 
-/** What is known of the target when the tools are described to the model; it may still be opening. */
+/** What is known about the target when the tools are described to the model; it may still be opening. */
 export interface TargetFacts {
   readonly label: string;
   readonly cwd?: string;
@@ -50,7 +50,7 @@ export interface Declared {
 }
 
 export type Intent =
-  /** Changes nothing: no question, may run beside others. */
+  /** Changes nothing: no question, may run in parallel. */
   | {
       readonly kind: "read";
       readonly title: string;
@@ -79,7 +79,7 @@ export type Intent =
       readonly path: string;
       /** As root. */
       readonly sudo?: boolean;
-      /** The operator takes back the change of this number. */
+      /** The operator undoes the change of this number. */
       readonly undoes?: number;
       readonly why?: string;
     }
@@ -90,15 +90,17 @@ export type Intent =
       /** A search at the operator's own search engine, not an address that a model chose. */
       readonly search?: boolean;
     }
-  /** A tool of an MCP server; what the server says of it counts only where it is believed. */
+  /** A tool of an MCP server; what the server says about it counts only where it is believed. */
   | {
       readonly kind: "server";
       readonly title: string;
       readonly server: string;
+      /** It is a program on this machine, so the rules of this machine hold. */
+      readonly local: boolean;
       readonly says: "reads" | "changes" | "destroys";
       /** It says that it only reads, and the operator trusts the server in this. */
       readonly believed: boolean;
-      /** All that the server says of the tool: it may say something else the next time. */
+      /** All that the server says about the tool: it may say something else next time. */
       readonly described: string;
     };
 
@@ -121,8 +123,8 @@ export interface ToolContext {
   /** Asks the operator for a password that a program on the target wants; absent where there is no terminal. */
   readonly password?: AskPassword;
   /**
-   * Names for the secrets in what was printed or read; `cut` tells where text is missing, so that half a secret may
-   * stand there.
+   * Names for the secrets in what was printed or read; `cut` says where text is missing, so that half a secret may
+   * remain there.
    */
   mask(text: string, cut?: { readonly start?: boolean; readonly end?: boolean }): string;
   /** The command as people may see it, where the one that runs has secrets in it. */
@@ -177,8 +179,12 @@ export function envelope(result: unknown, unixMillis?: number): string {
   return JSON.stringify({ ...stamp, result: result ?? null });
 }
 
+/** Of a command that succeeded in silence; a remark takes its place. */
+export const NO_OUTPUT = "(no output)";
+
 /** Adds a remark to a payload of whatever shape. */
 export function withNote(result: unknown, note: string): unknown {
+  if (result === NO_OUTPUT) return `[${note}]`;
   if (typeof result === "string") return `${result}\n\n[${note}]`;
   if (isRecord(result)) return { ...result, note };
   return { value: result, note };

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { FetchOutcome, SafeFetch } from "../policy/safe-fetch.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
-import { clip } from "../lib/text.ts";
+import { clip, collapseSpaces } from "../lib/text.ts";
 import { limitNesting } from "./page/html-shape.ts";
 
 export interface SearchSettings {
@@ -55,7 +55,7 @@ async function run(
     headers: BROWSER,
     onNotice: (text) => context.emit({ stream: "info", text }),
   });
-  if (outcome.kind !== "page") return failed(`The search could not be made: ${outcome.why}.`);
+  if (outcome.kind !== "page") return failed(`The search failed: ${outcome.why}.`);
   return read(query, outcome, context.budget);
 }
 
@@ -81,7 +81,7 @@ async function read(query: string, page: FetchOutcome & { kind: "page" }, budget
     );
   if (page.status >= 400) return failed(`DuckDuckGo answered with HTTP ${page.status}.`);
   return failed(
-    `DuckDuckGo's page no longer parses: neither results nor its "no results" note were found, so nothing is known of the results.`,
+    `DuckDuckGo's page no longer parses: neither results nor its "no results" note were found, so nothing is known about the results.`,
   );
 }
 
@@ -135,12 +135,12 @@ export async function searchResults(html: string, url: string): Promise<SearchPa
     const row = $(link).closest(".result");
     if (row.is(".result--ad, .result--sponsored")) continue;
     const target = realAddress($(link).attr("href") ?? "");
-    const title = clip(squeeze($(link).text()), 200);
+    const title = clip(collapseSpaces($(link).text()), 200);
     if (target === undefined || title === "" || results.has(target)) continue;
     results.set(target, {
       title,
       url: target,
-      snippet: clip(squeeze(row.find(".result__snippet").first().text()), 500),
+      snippet: clip(collapseSpaces(row.find(".result__snippet").first().text()), 500),
     });
   }
   if (results.size > 0) return { kind: "results", results: [...results.values()] };
@@ -168,8 +168,4 @@ function realAddress(href: string): string | undefined {
 
 function isOwn(url: URL): boolean {
   return url.hostname === "duckduckgo.com" || url.hostname.endsWith(".duckduckgo.com");
-}
-
-function squeeze(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
 }

@@ -21,7 +21,7 @@ export async function pickWithClack(message: string, choices: readonly Choice[])
   );
 }
 
-/** `above` stands over the question. Undefined when it was left. */
+/** `above` is shown above the question. Undefined when it was cancelled. */
 export async function confirmWithClack(above: readonly string[], message: string): Promise<boolean | undefined> {
   return onTerminal<boolean>(({ input, output, columns }) => {
     output.write(

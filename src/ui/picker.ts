@@ -1,5 +1,5 @@
 /** A list to choose from with the arrow keys, a number or the first letters. */
-import { clip, textWidth } from "../lib/text.ts";
+import { clip } from "../lib/text.ts";
 import type { TerminalInput } from "./terminal/keys.ts";
 import type { Theme } from "./theme.ts";
 
@@ -61,7 +61,8 @@ export class Picker {
     const height = Math.max(1, Math.min(this.#choices.length, limit - 1));
     const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), this.#choices.length - height));
     const visible = this.#choices.slice(first, first + height);
-    const widest = (part: "label" | "hint"): number => Math.max(...visible.map((choice) => textWidth(choice[part])));
+    const widest = (part: "label" | "hint"): number =>
+      Math.max(...visible.map((choice) => Bun.stringWidth(choice[part])));
     const digits = String(this.#choices.length).length;
     // Labels give way to hints, such as the id of a session, but keep a part of the row.
     const room = columns - digits - 5 - widest("hint");
@@ -71,10 +72,10 @@ export class Picker {
       const number = String(first + index + 1).padStart(digits);
       const text = clip(choice.label, wide);
       const label = `${active ? "›" : " "} ${number} ${text}`;
-      const padding = choice.hint === "" ? "" : " ".repeat(Math.max(0, wide - textWidth(text)) + 2);
+      const padding = choice.hint === "" ? "" : " ".repeat(Math.max(0, wide - Bun.stringWidth(text)) + 2);
       return clip(`${active ? style.bold(label) : label}${padding}${style.grey(choice.hint)}`, columns);
     });
-    const left = columns - textWidth(this.#title) - 1;
+    const left = columns - Bun.stringWidth(this.#title) - 1;
     const keys = KEYS.find((text) => text.length <= left) ?? "";
     return [clip(`${this.#title} ${this.#typed === "" ? style.grey(keys) : this.#typed}`, columns), ...rows];
   }

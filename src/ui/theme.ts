@@ -33,7 +33,7 @@ export function theme(color: boolean, start: ThemeName | "auto" = "dark"): Theme
   ) as unknown as Theme;
 }
 
-/** What the environment says of the background, where it does. */
+/** What the environment says about the background, where it does. */
 export function themeFromEnv(env: Readonly<Record<string, string | undefined>>): ThemeName | undefined {
   const background = env.COLORFGBG?.split(";").at(-1);
   if (background === undefined || !/^\d{1,2}$/.test(background)) return undefined;

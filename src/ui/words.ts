@@ -1,7 +1,14 @@
 /** Numbers, times, labels and a few sentences as every screen shows them. */
 import type { RetryEvent } from "../agent/events.ts";
-import { showLine } from "../policy/terminal-text.ts";
+import { showLine, showText } from "../policy/terminal-text.ts";
 import type { StatusRow } from "./repl/host.ts";
+import { collapseSpaces } from "../lib/text.ts";
+import { localTime } from "../lib/durations.ts";
+
+/** Made safe for the screen, on one line. */
+export function oneLine(text: string): string {
+  return collapseSpaces(showText(text));
+}
 
 export function compactNumber(value: number): string {
   if (value < 1000) return String(Math.round(value));
@@ -55,8 +62,7 @@ export function retryWords({ reason, host, wait_ms, attempt, of }: RetryEvent): 
 
 /** The time of day where the operator is. */
 export function timeOfDay(ms: number): string {
-  const time = new Date(ms);
-  return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+  return localTime(new Date(ms)).slice(11);
 }
 
 /** Labels with what they mean beside them, or below them where the terminal is too narrow for that. */

@@ -3,7 +3,7 @@
 printf 'buddy %s %s\nbuddy-run %s\n' "$k" "$d" "$r"
 unset TMUX TMUX_PANE
 cd "$1" 2>/dev/null
-created= tmux=$2 socket=$3 session=$4 create=$5 owner=$6
+tmux=$2 socket=$3 session=$4 create=$5 owner=$6
 shift 6
 tmux() { if [ -n "$socket" ]; then "$tmux" -u -L "$socket" "$@"; else "$tmux" -u "$@"; fi; }
 # One at a time: tmux before 3.7 crashes when a session is made or left in the very moment in which a control client joins.
@@ -11,27 +11,23 @@ tmux() { if [ -n "$socket" ]; then "$tmux" -u -L "$socket" "$@"; else "$tmux" -u
 exec 9>>"${d%/*}/lock"
 flock -w 5 9 2>/dev/null
 if [ -n "$create" ]; then
-  if ! tmux has-session -t "=$session" 2>/dev/null 9>&-; then
-    for a; do
-      shift
-      case $a in @supervisor@) a=$d/supervisor.sh ;; esac
-      set -- "$@" "$a"
-    done
-    set -- new-session -d -s "$session" -n buddy-shared -x 200 -y 50 "$@" \; set-option -t "=$session:" @buddy_managed 1 \
-      \; set-option -t "=$session:" @buddy_owner "$owner"
-    [ -z "$socket" ] || set -- set-option -g history-limit 20000 \; "$@"
-    created=1
-    if ! e=$(tmux "$@" 2>&1 9>&-); then
-      case $e in
-      *'duplicate session'*) created= ;;
-      *)
-        echo "buddy-error $e"
-        exit 1
-        ;;
-      esac
-    fi
+  for a; do
+    shift
+    case $a in @supervisor@) a=$d/supervisor.sh ;; esac
+    set -- "$@" "$a"
+  done
+  set -- new-session -d -s "$session" -n buddy-shared -x 200 -y 50 "$@" \; set-option -t "=$session:" @buddy_managed 1 \
+    \; set-option -t "=$session:" @buddy_owner "$owner"
+  [ -z "$socket" ] || set -- set-option -g history-limit 20000 \; "$@"
+  if e=$(tmux "$@" 2>&1 9>&-); then echo buddy-created; else
+    case $e in
+    *'duplicate session'*) ;;
+    *)
+      echo "buddy-error $e"
+      exit 1
+      ;;
+    esac
   fi
-  [ -z "$created" ] || echo buddy-created
 fi
 lock() { flock "$@" 9 2>/dev/null; }
 join() { tmux -C attach-session -t "=$session" -f ignore-size,pause-after=10; }

@@ -86,8 +86,10 @@ __buddy_after() {
     PS1=$__buddy_shown
   fi
   if [ "${PS0-}" != "$__buddy_start" ] && ! __buddy_is_fixed PS0; then
-    # Set while the prompt is drawn, and never later: bash would print freed memory.
-    __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${PWD}\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a${PS0-}"
+    # Set while the prompt is drawn, and never later: bash would print freed memory. What your own PS0 prints is not output.
+    local mark="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${PWD}\a\e]7771;$__buddy_key;C;\${__buddy_tag}"
+    __buddy_start="$mark\a"
+    [ -z "${PS0-}" ] || __buddy_start="$mark;S\a$PS0\e]7771;$__buddy_key;S;\${__buddy_tag}\a"
     PS0=$__buddy_start
   fi
   if [ -z "$__buddy_changes" ]; then __buddy_save; fi

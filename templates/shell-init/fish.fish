@@ -17,6 +17,11 @@ function __buddy_ended --on-event fish_postexec
     set -g __buddy_code $status
     printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $__buddy_code $__buddy_tag
 end
+# Handlers run in the order in which they were defined: what yours print is not output.
+for __buddy_file in (functions --handlers-type generic 2>/dev/null | string replace -rf '^fish_postexec (?!__buddy_)' '')
+    functions $__buddy_file | source
+end
+set -e __buddy_file
 
 function __buddy_before --on-event fish_prompt
     set -g __buddy_id (math $__buddy_id + 1)

@@ -1,28 +1,34 @@
 # buddy: makes the private directory of a session: $1 name, $2 user id. $k is the key to use when there is none yet, $s the
-# stamp of the start-up files, which `files` writes. A directory that belongs to another user is not used.
+# stamp of the start-up files, which `files` writes into $n. A directory that belongs to another user is not used.
+# Few processes: each takes longer than all that is written here.
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 # One level at a time: nothing is made through a link, or in a directory of another user.
-make() { own "$1" || { ( umask 077; mkdir -p "$1" ) 2>/dev/null && own "$1"; }; }
-put() { ( umask 077; printf %s "$2" >"$1.$$" && mv -f "$1.$$" "$1" ) 2>/dev/null || { rm -f "$1.$$"; false; }; }
+make() { own "$1" || { mkdir -p "$1" 2>/dev/null && own "$1"; }; }
+put() { { printf %s "$2" >"$1.$$" && mv -f "$1.$$" "$1"; } 2>/dev/null || { rm -f "$1.$$"; false; }; }
+# Whoever reads one meanwhile finds it whole; the stamp is the last.
+renew() {
+  n=$d/new.$$
+  { mkdir -p "$d/zsh" "$n/zsh" && files && printf '%s\n' "$s" >"$n/stamp" && mv -f "$n/zsh"/.z* "$d/zsh/" && mv -f "$n"/*.* "$n/stamp" "$d/"; } 2>/dev/null
+  set -- $?
+  rm -rf "$n"
+  return $1
+}
 fill() {
   # From here on it is known when the directory was begun, also if this ends in the middle.
-  [ -e "$d/opened" ] || put "$d/opened" '' || return
+  { [ -e "$d/opened" ] || : >"$d/opened"; } 2>/dev/null || return
   w=; [ -r "$d/stamp" ] && read -r w <"$d/stamp"
   [ -s "$d/key" ] || put "$d/key" "$k
 " || return
-  if [ "$w" != "$s" ]; then
-    files || return
-    put "$d/stamp" "$s
-" || return
-  fi
+  [ "$w" = "$s" ] || renew || return
   # Keeps the directory from being taken for a leftover while its server is about to start.
-  put "$d/opened" ''
+  { : >"$d/opened"; } 2>/dev/null
 }
-name=$1 u=$2 d=
+name=$1 u=$2 d= m=$(umask)
+umask 077
 shift 2
 for b in "/tmp/buddy-$u" "${HOME:-/tmp}/.cache/buddy" "/dev/shm/buddy-$u"; do
   d=$b/$name
-  if make "$b" && make "$d" && make "$d/zsh" && fill; then break; fi
+  if make "$b" && make "$d" && fill; then break; fi
   # No room: what was just made is of no use to anyone.
   if own "$d" && [ ! -e "$d/stamp" ]; then rm -rf "$d" 2>/dev/null; fi
   d=
@@ -41,3 +47,4 @@ done
 [ "$b" = "$r" ] || put "$d/run" "$b
 "
 r=$b
+umask "$m"

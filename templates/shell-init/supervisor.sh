@@ -13,9 +13,11 @@ while IFS= read -r __buddy_name; do
   if [ "$__buddy_name" = "$__buddy_server" ]; then __buddy_server=; fi
 done 2>/dev/null <"$__buddy_dir/servers"
 if [ -n "$__buddy_server" ]; then printf '%s\n' "$__buddy_server"; fi 2>/dev/null >>"$__buddy_dir/servers"
-rm -f "$__buddy_run/${TMUX_PANE#%}.cwd" "$__buddy_run/${TMUX_PANE#%}.next"
+for __buddy_name in "$__buddy_run/${TMUX_PANE#%}.cwd" "$__buddy_run/${TMUX_PANE#%}.next"; do
+  if [ -e "$__buddy_name" ]; then rm -f "$__buddy_name"; fi
+done
 __buddy_up=$__buddy_run/${TMUX_PANE#%}.up
-__buddy_quick=0 __buddy_failed=0 __buddy_bare=$__buddy_plain
+__buddy_quick=0 __buddy_failed=0 __buddy_bare=$__buddy_plain __buddy_from=0
 __buddy_give_up() {
   printf '\nbuddy: %s (exit code %s). Correct that, then press Enter here to try again.\n' "$1" "$__buddy_code"
   printf '\033]7771;%s;G;%s\a\033]7;buddy;%s;G;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
@@ -40,7 +42,6 @@ __buddy_locate() {
 trap : INT QUIT TSTP
 set -m
 while :; do
-  __buddy_from=$(date +%s)
   { true >"$__buddy_up"; } 2>/dev/null
   case $__buddy_kind in
   bash) BUDDY_DIR=$__buddy_dir BUDDY_LOGIN=$__buddy_login BUDDY_PLAIN=$__buddy_plain "$@" --rcfile "$__buddy_dir/bash.sh" -i ;;
@@ -60,7 +61,9 @@ while :; do
     __buddy_failed=0 __buddy_plain=$__buddy_bare
     __buddy_locate
     printf '\033]7771;%s;X;%s;%s\a\033]7;buddy;%s;X;%s;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_cwd" "$__buddy_key" "$__buddy_code" "$__buddy_cwd"
-    if [ $(($(date +%s) - __buddy_from)) -lt 2 ]; then __buddy_quick=$((__buddy_quick + 1)); else __buddy_quick=0; fi
+    __buddy_now=$(date +%s)
+    if [ $((__buddy_now - __buddy_from)) -lt 2 ]; then __buddy_quick=$((__buddy_quick + 1)); else __buddy_quick=0; fi
+    __buddy_from=$__buddy_now
     if [ $__buddy_quick -gt 8 ]; then
       __buddy_quick=0
       __buddy_give_up "${1##*/} ended again and again, as soon as it was there"

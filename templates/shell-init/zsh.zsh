@@ -1,4 +1,4 @@
-# buddy: prompt marks for this pane, read after your own start-up files.
+# buddy: prompt marks for this pane, read after your own start-up files, in a function with zsh's own options.
 typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 typeset -g __buddy_plain=$BUDDY_PLAIN
@@ -93,6 +93,7 @@ __buddy_take() {
 
 # Another such key: puts back what was set aside, before whatever was typed since.
 __buddy_give() {
+  emulate -L zsh; setopt noxtrace
   BUFFER=$__buddy_aside$BUFFER
   (( CURSOR += $#__buddy_aside ))
   __buddy_aside=
@@ -121,12 +122,13 @@ __buddy_first() {
 }
 
 __buddy_hook() {
+  emulate -L zsh; setopt noxtrace
   if [[ ${functions[precmd]-} != *__buddy_first* ]]; then
     unfunction __buddy_user_precmd 2>/dev/null
-    (( $+functions[precmd] )) && functions[__buddy_user_precmd]=$functions[precmd]
+    (( ${+functions[precmd]} )) && functions[__buddy_user_precmd]=$functions[precmd]
     precmd() {
       { __buddy_first } 2>/dev/null
-      (( ! $+functions[__buddy_user_precmd] )) || __buddy_user_precmd "$@"
+      (( ! ${+functions[__buddy_user_precmd]} )) || __buddy_user_precmd "$@"
     }
   fi
   precmd_functions=(__buddy_before ${${precmd_functions:#__buddy_before}:#__buddy_after} __buddy_after)
@@ -135,9 +137,8 @@ __buddy_hook() {
 }
 
 typeset -gi __buddy_sp=0
-__buddy_options
 typeset -ga precmd_functions preexec_functions zshaddhistory_functions
-typeset +x PROMPT PS1 PS2
+typeset -g +x PROMPT PS1 PS2
 __buddy_hook
 zle -N __buddy_take
 zle -N __buddy_nothing

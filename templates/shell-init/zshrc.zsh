@@ -3,5 +3,6 @@ ZDOTDIR=$__buddy_user_zdotdir
 [[ ${HISTFILE-} == $__buddy_own/* ]] && HISTFILE=$ZDOTDIR/.zsh_history
 [[ -z $BUDDY_PLAIN && -r $ZDOTDIR/.zshrc ]] && source $ZDOTDIR/.zshrc
 [[ -z $__buddy_had && $ZDOTDIR == $HOME ]] && unset ZDOTDIR
-source $BUDDY_DIR/zsh.zsh
+__buddy_load
+__buddy_options
 unset __buddy_own __buddy_had __buddy_user_zdotdir

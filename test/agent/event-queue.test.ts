@@ -49,3 +49,21 @@ test("a reader that waits is woken by each event and by the end", async () => {
   queue.end();
   expect(await all).toHaveLength(2);
 });
+
+test("the words of a model wait until a slow reader has taken what there is, or the turn is cancelled", async () => {
+  const queue = new EventQueue();
+  const turn = new AbortController();
+  const words = (delta: string): AgentEvent => ({ ...stamp, type: "text", delta });
+  expect(queue.room(turn.signal)).toBeUndefined();
+  for (let n = 0; n < 8; n++) queue.push(words("x".repeat(200_000)));
+  const waiting = queue.room(turn.signal);
+  expect(waiting).toBeDefined();
+  const reader = queue[Symbol.asyncIterator]();
+  for (let n = 0; n < 8; n++) await reader.next();
+  await waiting;
+  expect(queue.room(turn.signal)).toBeUndefined();
+  queue.push(words("x".repeat(2_000_000)));
+  const cancelled = queue.room(turn.signal);
+  turn.abort();
+  await cancelled;
+});

@@ -100,12 +100,12 @@ test("the prompt names target, shell, tools and the operator's words", () => {
   const prompt = systemPrompt(base);
   expect(prompt).toContain("ssh web1, op@web1, Linux, bash, directory /srv");
   expect(prompt).toContain("run_shell, time");
-  expect(prompt).toContain("Instructions of the operator:\n\nBe brief.");
+  expect(prompt).toContain("Instructions from the operator:\n\nBe brief.");
   expect(prompt).toContain("in a tmux pane that the operator can watch");
   expect(prompt).not.toContain("{{");
   const direct = systemPrompt({ ...base, facts: { label: "local", tmux: false }, operator: " ", dryRun: true });
   expect(direct).toContain("without a terminal (no tmux)");
   expect(direct).toContain("This is a dry run");
-  expect(direct).not.toContain("Instructions of the operator");
+  expect(direct).not.toContain("Instructions from the operator");
   expect(systemPrompt({ ...base, facts: { label: "ssh web1", tmux: undefined } })).toContain("where there is tmux");
 });

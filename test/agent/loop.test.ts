@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Turn } from "../../src/demo/playbook.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
+import { openTarget } from "../../src/targets/open.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { agentOn, drain, isValidHistory, ofType, ownTool, readTool, type RigOptions } from "../support/agent.ts";
 import { startModel } from "../support/model.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const never = () => new AbortController().signal;
 const call = (name: string, args: unknown = {}, id?: string) => ({ name, args, ...(id === undefined ? {} : { id }) });
@@ -223,7 +225,8 @@ describe("cancelling", () => {
       return { ok: true, outcome: "done", result: "too late" };
     });
     await using model = startModel([{ toolCalls: [call("waits"), call("ok"), call("nope")] }, { text: "never" }]);
-    const { agent } = agentOn(model.client, { tools: [waits, ok] });
+    await using target = await openTarget(targetOptions());
+    const { agent } = agentOn(model.client, { tools: [waits, ok], calls: { target: () => Promise.resolve(target) } });
     const events = await drain(agent.runTurn("do it", stop.signal));
     expect(ofType(events, "done")[0]?.status).toBe("cancelled");
     const results = agent.history.messages.filter((message) => message.role === "tool");

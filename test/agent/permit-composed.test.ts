@@ -1,6 +1,6 @@
 /** May this call happen: policy, what the model declared, the operator's answer and the dry run, on a real shell. */
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { ofType } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
@@ -158,6 +158,67 @@ describe("configuration", () => {
     for (const result of results) expect(result).toStartWith("Not allowed: ");
     expect(here.asked).toEqual([]);
     expect(existsSync(join(here.home, ".ssh/authorized_keys"))).toBe(false);
+  });
+
+  test("a link that leads to a file of keys is asked about like the file, one that leads elsewhere is not", async () => {
+    const reads = ["cat notes", "cat < notes", "cat keys/id_x", "cat *", "cd keys && cat id_x"];
+    await using here = new Here(
+      [...reads.map((text) => shell(text)), shell("ls -l notes"), shell("cat plain"), { text: "done" }],
+      { answer: () => ({ kind: "no" }) },
+    );
+    here.write("home/.vault-token", "s.1");
+    here.write("home/.ssh/id_x", "x");
+    here.write("cwd/text", "hello");
+    for (const [to, name] of [
+      [join(here.home, ".vault-token"), "notes"],
+      [join(here.home, ".ssh"), "keys"],
+      ["text", "plain"],
+    ] as const)
+      symlinkSync(to, join(here.cwd, name));
+    const { results } = await here.turn();
+    expect(here.asked.map(({ action }) => action)).toEqual(reads);
+    expect(results.at(-1)).toBe("hello");
+  });
+
+  test("a secret in a file is not shown in another form", async () => {
+    const forms = [
+      "od -c notes.txt",
+      "od -An -tx1 notes.txt",
+      "od -x notes.txt",
+      "base64 notes.txt",
+      "base64 -w 20 notes.txt",
+      "fold -w1 notes.txt",
+      "fold -w5 notes.txt",
+      "sed 's/./& /g' notes.txt",
+      "grep -o . notes.txt",
+      "cut -d= -f2 notes.txt",
+      "awk -F= '{print $2}' notes.txt",
+      "tail -c 22 notes.txt",
+    ];
+    await using here = new Here([...forms.map((text) => shell(text)), shell("od -c plain.txt"), { text: "done" }]);
+    const [key, word] = ["qT7mZp29LwYx4KdVa8", "harmless"];
+    here.write("cwd/notes.txt", `APP=shop\nAPI_KEY=${key}\n`);
+    here.write("cwd/plain.txt", `${word}\n`);
+    const { results } = await here.turn();
+    expect(here.asked).toEqual([]);
+    const shown = results.map((result) => String(result).replaceAll(/\s/g, ""));
+    const spellings = [
+      key,
+      Buffer.from(key).toString("hex"),
+      "cVQ3bVpwMjlMd1l4",
+      "VDdtWnAyOUx3WXg0",
+      "N21acDI5THdZeDRL",
+    ];
+    expect(shown.filter((text) => spellings.some((one) => text.includes(one)))).toEqual([]);
+    expect(shown.at(-1)).toContain(word);
+  });
+
+  test("reading a device is asked about", async () => {
+    await using here = new Here([call("read_file", { path: "/proc/kmsg" }), { text: "done" }], {
+      answer: () => ({ kind: "no" }),
+    });
+    await here.turn();
+    expect(here.asked[0]).toMatchObject({ action: "read /proc/kmsg" });
   });
 
   test("fetch_confirm asks about an address; switches take tools away", async () => {

@@ -309,6 +309,12 @@ test("fetch asks with fetch_confirm; own and read never do", async () => {
   expect((await decide({ intent: { kind: "read", title: "x" } })).permission.kind).toBe("run");
 });
 
+test("where nothing may change, what buddy has started is not ended either", async () => {
+  const parts = { rules: () => Promise.resolve({ ...NO_RULES, mode: "read-only" as const }) };
+  const { permission } = await decide({ intent: { kind: "own", title: "end sh-1" }, parts });
+  expect(permission).toMatchObject({ kind: "result", proposed: { command: "# end sh-1" } });
+});
+
 describe("rules of the machine", () => {
   const on = (mode: "guarded" | "read-only"): Partial<PermitParts> => ({
     rules: () => Promise.resolve({ ...NO_RULES, mode, label: "PROD" }),

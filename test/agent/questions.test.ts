@@ -1,6 +1,6 @@
 /** A question says where the command would run: the pane, and the directory and user of its shell at that moment. */
 import { expect } from "bun:test";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Run } from "../../src/app/run.ts";
 import { drain } from "../support/agent.ts";
@@ -68,6 +68,21 @@ test("a shell that moved while the question was open is asked about again", asyn
   expect(here.asked.map(({ cwd }) => cwd)).toEqual([here.cwd, join(here.cwd, "sub")]);
 });
 
+test.each([
+  ["renamed", (directory: string) => renameSync(directory, `${directory}2`), "sub2"],
+  ["removed", (directory: string) => rmdirSync(directory), "sub (deleted)"],
+])("a direct shell whose directory was %s while the question was open is asked about again", async (_, act, then) => {
+  let answers = 0;
+  await using here = new Here([change("mkdir sub && cd sub"), change("touch made"), { text: "done" }], {
+    answer: () => {
+      if (answers++ === 1) act(join(here.cwd, "sub"));
+      return { kind: answers < 3 ? "yes" : "no" };
+    },
+  });
+  await here.turn();
+  expect(here.asked.slice(1).map(({ cwd }) => cwd)).toEqual([join(here.cwd, "sub"), join(here.cwd, then)]);
+});
+
 test("keys behind a line: the question has the line, and another line than that gets no key", async () => {
   const keys = (more: object) => call("send-keys", { ...more, ...DECLARED });
   let run: Run | undefined;
@@ -91,6 +106,6 @@ test("keys behind a line: the question has the line, and another line than that 
     'type "made" into the shared pane, behind "touch "',
     'type Enter into the shared pane, behind "touch made"',
   ]);
-  expect(here.results().at(-1)).toContain("another text stands in the line now: nothing was typed");
+  expect(here.results().at(-1)).toContain("nothing was typed");
   expect(existsSync(join(here.cwd, "made"))).toBe(false);
 });

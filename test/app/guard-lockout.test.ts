@@ -59,7 +59,7 @@ test("rules that cut the connection come back by themselves", async () => {
   const before = ruleset();
   const { asked, results } = await runOn([shell(DROP, HIGH), shell("echo back", HIGH)], undefined, 2);
   expect(ruleset()).toBe(before);
-  expect(results[0]).toContain("taken back");
+  expect(results[0]).toContain("was reverted");
   expect(results[1]).toContain("back");
   expect(asked.some(({ keep }) => keep !== undefined)).toBe(false);
   expect(asked[0]?.policy).toContain("unless you keep it");
@@ -88,7 +88,7 @@ test("a change that the operator does not keep is taken back at once", async () 
   const before = ruleset();
   const { results } = await runOn([shell("nft flush ruleset", HIGH)], { kind: "no" });
   expect(ruleset()).toBe(before);
-  expect(results[0]).toContain("taken back");
+  expect(results[0]).toContain("was reverted");
 });
 
 test("no answer in time: it is taken back", async () => {
@@ -156,7 +156,7 @@ echo 'table inet old {}' >/etc/nftables.conf; echo 'PermitRootLogin yes' >>/etc/
   });
 
   test.each(CHANGES.map(([what], index) => [what, index] as const))("%s", (_what, index) => {
-    expect(results[index]).toContain("taken back");
+    expect(results[index]).toContain("was reverted");
     expect(after[index]).toBe(before[index]!);
   });
 });
@@ -212,7 +212,7 @@ test("units, netplan, networkd and NetworkManager are called in reverse", async 
     .split("done\n")
     .slice(1);
   for (const [at, [command, reverse]] of commands.entries()) {
-    expect([command, results[at]]).toEqual([command, expect.stringContaining("taken back")]);
+    expect([command, results[at]]).toEqual([command, expect.stringContaining("was reverted")]);
     for (const line of reverse) expect(called[at]?.split("\n")).toContain(line);
   }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { LazyTarget } from "../../src/app/lazy-target.ts";
 import type { Target, TargetOptions } from "../../src/targets/target.ts";
 import { labelOfPath, LOCAL, placeOf } from "../../src/targets/place.ts";
@@ -50,6 +50,21 @@ describe("a target that is opened when needed", () => {
     await target.get().catch(() => undefined);
     expect(target.error).toBeUndefined();
     expect(target.opened).toBe(machine);
+  });
+
+  test("a failure that took long is not waited for again by each call, and is not final", async () => {
+    using clock = spyOn(performance, "now");
+    let seconds = 0;
+    clock.mockImplementation(() => seconds * 1000);
+    let tries = 0;
+    await using target = lazy(() => {
+      seconds += 30;
+      return Promise.reject(new Error(`no answer ${++tries}`));
+    });
+    const asked = () => target.get().catch((error: Error) => error.message);
+    expect([await asked(), await asked()]).toEqual(["no answer 1", "no answer 1"]);
+    seconds = 60;
+    expect(await asked()).toBe("no answer 2");
   });
 
   test("a failure nobody asked about is not an error, and looking again in the background does not hide one", async () => {

@@ -59,10 +59,12 @@ remote.describe("over ssh", () => {
 
   remote.test("before it is open, the host that ssh makes of an alias counts", async () => {
     using server = await useSshd();
-    server.configure("Host innocent\n  HostName prod-db.example.com\n");
+    server.configure("Host innocent\n  HostName prod-db.example.com\n  User deploy\n");
     const place = placeOf({ ssh: "innocent" });
-    expect((await rulesByName(await config("prod-db*"), place)).mode).toBe("read-only");
-    expect((await rulesByName(await config("prod-web*"), place)).mode).toBe("normal");
+    for (const pattern of ["prod-db*", "deploy@innocent", "deploy@prod-db*"])
+      expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, "read-only"]);
+    for (const pattern of ["prod-web*", "root@innocent", "dep*"])
+      expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, "normal"]);
   });
 
   remote.test("the address of a target is the target, as another user and further in, too", async () => {

@@ -89,7 +89,7 @@ sudo.describe("with sudo", () => {
 
   sudo.test("firewall rules come back, or stay when they are kept; the answer takes no root", async () => {
     const turn = [shell("sudo nft add table inet guarded", AS_ROOT)];
-    await working(turn, place(), async (_run, here) => expect(String(here.results()[0])).toContain("taken back"));
+    await working(turn, place(), async (_run, here) => expect(String(here.results()[0])).toContain("was reverted"));
     expect(machine.run("nft list ruleset")).not.toContain("guarded");
     const keep = { ...place(), keep: { kind: "yes" } as const };
     await working(turn, keep, async (_run, here) => expect(String(here.results()[0])).toContain("kept"));

@@ -44,6 +44,7 @@ test.each([undefined, "cut"] as const)(
 );
 
 test.each([
+  [200, {}, false],
   [403, {}, false],
   [400, { error: "invalid_request" }, false],
   [400, { error: "invalid_grant" }, true],

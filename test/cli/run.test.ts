@@ -1,5 +1,5 @@
 /** From argv to exit code in this process: dispatch, help, errors in words. */
-import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
 import { TOPICS } from "../../src/cli/commands/help/command.ts";
 import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
@@ -8,25 +8,12 @@ import { describeError, reportError } from "../../src/cli/report-error.ts";
 import { run } from "../../src/cli/run.ts";
 import { wantsColor } from "../../src/lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
-import * as output from "../../src/lib/output.ts";
-import * as stderr from "../../src/lib/terminal.ts";
+import { captureOutput } from "../support/stdout.ts";
 import { printable } from "../../src/lib/text.ts";
 
-const out: string[] = [];
-const err: string[] = [];
-let spies: { mockRestore(): void }[] = [];
-beforeEach(() => {
-  out.length = 0;
-  err.length = 0;
-  spies = [
-    spyOn(console, "log").mockImplementation((text: string) => void out.push(text)),
-    spyOn(output, "print").mockImplementation(async (pieces) => void out.push(...pieces)),
-    spyOn(stderr, "stderrLine").mockImplementation((text: string) => void err.push(text)),
-  ];
-});
-afterEach(() => {
-  for (const spy of spies) spy.mockRestore();
-});
+let written: ReturnType<typeof captureOutput>;
+beforeEach(() => void (written = captureOutput()));
+afterEach(() => written[Symbol.dispose]());
 
 describe("run", () => {
   test.each([
@@ -48,9 +35,9 @@ describe("run", () => {
     [["help", "policy"], /^buddy policy: [\s\S]*^# /m],
   ])("%p answers", async (argv, answer) => {
     expect(await run(argv)).toBe(EXIT.ok);
-    expect(out.join("\n")).toMatch(answer);
-    expect(out.join("\n")).not.toContain("<!--");
-    expect(err).toEqual([]);
+    expect(written.out.join("")).toMatch(answer);
+    expect(written.out.join("")).not.toContain("<!--");
+    expect(written.err).toEqual([]);
   });
 
   test.each([
@@ -68,9 +55,9 @@ describe("run", () => {
     [["completion"], "buddy completion needs an argument: bash|zsh|fish"],
   ])("%p is a usage error", async (argv, message) => {
     expect(await run(argv)).toBe(EXIT.usage);
-    expect(err.join("\n")).toContain(message);
-    expect(err.join("\n")).not.toMatch(/\bat .*:\d+/);
-    expect(out).toEqual([]);
+    expect(written.err.join("")).toContain(message);
+    expect(written.err.join("")).not.toMatch(/\bat .*:\d+/);
+    expect(written.out).toEqual([]);
   });
 });
 
@@ -173,7 +160,7 @@ describe("errors in words", () => {
 
   test("a reader that went away is not an error", () => {
     expect(reportError(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }), { verbose: false })).toBe(EXIT.ok);
-    expect(err).toEqual([]);
+    expect(written.err).toEqual([]);
   });
 
   test("every code has its exit code", () => {

@@ -281,7 +281,7 @@ describe("wrong files", () => {
     ["[models.x]\napi_base_url = 'http://[bad'", 'models.x.api_base_url is not a valid URL: "http://[bad"'],
     ["[models.x]\napi = 'chat'", 'models.x.api must be one of "completions", "responses", "anthropic", found "chat"'],
     ["[models.demo]\nmodel = 'x'", "demo is built in and cannot be a profile of yours"],
-    ["[models.x]\n[model.x]", "profile x is given twice"],
+    ["[models.x]\n[model.x]", "profile x is defined twice"],
     ["[model_rules]\nexact = 'x'", "model_rules must be written as [[model_rules]] tables"],
     [
       "[[model_rules]]\ncontext_limit = 4096",

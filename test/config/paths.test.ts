@@ -22,7 +22,7 @@ test("~ is read and written", () => {
   expect(expandHome("~/k", { HOME: "/home/u" })).toBe("/home/u/k");
   expect(expandHome("~", { HOME: "/home/u" })).toBe("/home/u");
   expect(expandHome("~other/k", { HOME: "/home/u" })).toBe("~other/k");
-  expect(() => expandHome("~/k", {})).toThrow('HOME is not set, so "~/k" leads nowhere');
+  expect(() => expandHome("~/k", {})).toThrow('HOME is not set, so "~/k" cannot be resolved');
   expect(shortenHome("/home/u/k", { HOME: "/home/u" })).toBe("~/k");
   expect(shortenHome("/home/user2/k", { HOME: "/home/u" })).toBe("/home/user2/k");
   expect(shortenHome("/k", { HOME: "/" })).toBe("/k");

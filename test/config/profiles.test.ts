@@ -163,13 +163,13 @@ describe("keys", () => {
     ['api_key_file = "empty.txt"', {}, "the key file ~/empty.txt cannot be used: it is empty"],
     ['api_key_file = "."', {}, "it is a directory"],
     ['api_key_file = "/dev/zero"', {}, "it is not a regular file"],
-    ['api_key_file = "large.txt"', {}, "it is too large for a key"],
-    ['api_key_file = "two.txt"', {}, "holds characters that no key has"],
+    ['api_key_file = "large.txt"', {}, "it has more than 65536 bytes"],
+    ['api_key_file = "two.txt"', {}, "characters that keys do not have"],
     ['api_key_env = "NOT_SET"', {}, "profile x takes its key from NOT_SET, which is not set"],
     ['api_key_env = "BLANK"', { BLANK: "  " }, "profile x takes its key from BLANK, which is not set"],
-    ['api_key = "a b"', {}, "holds characters that no key has"],
+    ['api_key = "a b"', {}, "characters that keys do not have"],
     ["", {}, "profile x has no key for api.openai.com"],
-    ["", { BUDDY_API_KEY: "kéy" }, "the key from BUDDY_API_KEY holds characters that no key has"],
+    ["", { BUDDY_API_KEY: "kéy" }, "the key from BUDDY_API_KEY contains characters that keys do not have"],
   ])("%p is an error of sign-in", async (line, variables, message) => {
     writeFileSync(join(root, "empty.txt"), "\n");
     writeFileSync(join(root, "large.txt"), "x".repeat(70_000));

@@ -107,6 +107,19 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "LC_ALL is what the shell exports, set or not",
+    run: async (place, unasked) => {
+      const look = "echo ${LC_ALL-unset}; sh -c 'echo ${LC_ALL-unset}'";
+      expect(whole(await unasked(look))).toBe("unset\nunset\n");
+      await approved(place, isPosix(place) ? "export LC_ALL=POSIX" : "set -gx LC_ALL POSIX");
+      try {
+        expect(whole(await unasked(look))).toBe("POSIX\nPOSIX\n");
+      } finally {
+        await approved(place, isPosix(place) ? "unset LC_ALL" : "set -e LC_ALL");
+      }
+    },
+  },
+  {
     name: "functions, variables that are not exported and buddy's own do not",
     run: async (place, unasked) => {
       await approved(

@@ -167,7 +167,7 @@ describe("demo", () => {
     ["operation cancelled by user", "was cancelled"],
     ["nobody\n/home", "succeeded"],
     ["error: unknown tool", "did not work: unknown tool"],
-    ["The search could not be made: no network. Go on.", "did not work: no network."],
+    ["The search failed: no network. Go on.", "did not work: no network."],
     ["DuckDuckGo blocked this search as automated (HTTP 202).", "did not work: DuckDuckGo blocked"],
   ])("result %j is reported as %j", async (result, words) => {
     expect((await converse("run: x", () => result)).answer).toContain(words);

@@ -160,7 +160,8 @@ describe("tool lists", () => {
     await using all = rig({ a: program("liar") });
     const { servers, names } = all;
     await servers.ready(never);
-    expect(names()).toHaveLength(3);
+    expect(names()).toHaveLength(4);
+    expect(JSON.stringify(servers.schemas)).not.toMatch(/hunter2|AKIA/);
     for (const { name, description, parameters } of servers.schemas) {
       expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
       expect(description.length).toBeLessThan(1100);

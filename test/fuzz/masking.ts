@@ -1,5 +1,5 @@
 /** Secrets: planted anywhere they never survive, come back by name, and it does not matter how the text was cut. */
-import { RedactedStream, redactor } from "../../src/lib/redact.ts";
+import { redactedStream, redactor } from "../../src/lib/redact.ts";
 import { Privacy } from "../../src/policy/privacy.ts";
 import { SECRETS } from "../support/planted-secrets.ts";
 import type { Seeded } from "../support/seeded.ts";
@@ -70,7 +70,7 @@ export const MASKING: readonly Property[] = [
     wrong(text, random) {
       const secrets = [OWN, "two words of secret"];
       const whole = redactor(secrets)(text);
-      const stream = new RedactedStream(secrets);
+      const stream = redactedStream(secrets);
       let out = "";
       for (let at = 0; at < text.length;) {
         const size = 1 + random.below(9);

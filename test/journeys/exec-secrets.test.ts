@@ -1,11 +1,12 @@
 /**
  * A model that repeats the key it was called with: it reaches neither the pipe, nor the events, nor the screen, nor the
- * session.
+ * session. And what an earlier run has printed.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { execRig } from "../support/exec.ts";
+import { call, execRig, shell } from "../support/exec.ts";
+import { until } from "../support/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -32,4 +33,20 @@ test("on a terminal", async () => {
   const screen = await pty.until("Again: [redacted]");
   expect(screen).not.toContain("4711");
   await pty.exited;
+});
+
+test("a background shell of an earlier run is masked by what its command prints, and listed with names", async () => {
+  let started = { shell_id: "", output_file: "" };
+  const look = () => call("shell_output", { shell_id: started.shell_id });
+  const use = shell("pass show db; : ‹secret-1: secret›", { mode: "background" });
+  await using rig = execRig([shell("pass show db"), use, { text: "1" }, look, call("list_shells"), { text: "2" }]);
+  rig.box.write("bin/pass", "#!/bin/sh\necho correcthorse\n", 0o755);
+  const withPass = { env: { PATH: `${rig.box.dir}/bin:${rig.box.env["PATH"]}` } };
+  await rig.exec(["--no-tmux", "--approve", "all", "hi"], withPass);
+  started = rig.results()[1] as typeof started;
+  await until(() => readFileSync(started.output_file, "utf8").includes("completed]"), "the shell has ended");
+  expect((await rig.exec(["--no-tmux", "look"], withPass)).code).toBe(0);
+  const [output, listed] = rig.results();
+  expect(output).toMatchObject({ status: "completed", stdout: "‹secret-1: secret›\n" });
+  expect(listed).toMatchObject({ shells: [{ command: "pass show db; : ‹secret-1: secret›" }] });
 });

@@ -134,7 +134,7 @@ function onTarget(kind: Kind): void {
         expect(code).toBe(0);
         const [hello, moved, state, failed, open] = rig.results() as string[];
         expect(hello).toBe("hello");
-        expect(moved).toBe("(no output)");
+        expect(moved).toBe("[cwd: /tmp]");
         expect(state).toBe("/tmp\n7");
         expect(failed).toStartWith("[command failed: exit code 3]\n");
         expect(failed).toContain("out");
@@ -216,7 +216,7 @@ function onTarget(kind: Kind): void {
     expect(results[1]).toMatchObject({ status: "running" });
     expect(JSON.stringify(results[2])).toContain(id());
     expect(results[3]).toMatchObject({ status: "killed" });
-    expect(results[4]).toMatchObject({ status: "killed", note: "it had ended already" });
+    expect(results[4]).toMatchObject({ status: "killed", note: "it had already ended" });
     expect(results[5]).toContain("regular expression");
     expect(results[6]).toContain("no background shell");
   });

@@ -309,7 +309,7 @@ test("AGENTS.md files reach the model as the operator's, outermost first", async
   rig.box.write("cwd/sub/AGENTS.md", "SUB RULE");
   await rig.exec(["go"], { cwd: join(rig.box.cwd, "sub") });
   const { content } = rig.requests[0]!.messages[0]!;
-  expect(content).toMatch(/Instructions of the operator, from .*GLOBAL RULE[\s\S]*ROOT RULE[\s\S]*SUB RULE/s);
+  expect(content).toMatch(/Instructions from the operator, in .*GLOBAL RULE[\s\S]*ROOT RULE[\s\S]*SUB RULE/s);
 });
 
 test("tools are offered as the configuration says; a result names the directory it has led to, and the prompt stays", async () => {

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
+import { eventsOf } from "../support/event-schema.ts";
 import { needs } from "../support/needs.ts";
 
 setDefaultTimeout(60_000);
@@ -168,6 +169,23 @@ test("notes and hosts/NAME.md reach the model with the newest message, and the b
   expect(all).not.toContain("not for this one");
   expect(texts(first)[0]).not.toContain("22 to 04");
   expect(texts(second)[0]).toBe(texts(first)[0] as string);
+});
+
+test("buddy run lists what it left out on read-only machines, the same on several of them once", async () => {
+  const via = (name: string) => `[targets.${name}]\nvia = ["env", "-u", "${name}"]\ncd = "/"\n`;
+  await using rig = execRig([], { config: `${via("keep1")}${via("keep2")}${rules("keep*", 'mode = "read-only"')}` });
+  const run = (...flags: string[]) =>
+    rig.box.run(["run", "--approve", "all", "--on", "keep*", "--no-tmux", ...flags, "touch made"]);
+  const { code, stderr } = await run();
+  expect(code).toBe(1);
+  expect(stderr.split("\n").filter((line) => line === "touch made")).toHaveLength(1);
+  expect(stderr).toContain("# keep[1-2] (2), in /\n");
+  const asked = eventsOf((await rig.box.run(["run", "--no-tmux", "--json", "rm", "-r", "old"])).stdout);
+  // No model declared anything.
+  expect(asked.find(({ type }) => type === "approval_asked")).toMatchObject({ risk: "high", understated: false });
+  const events = eventsOf((await run("--json")).stdout);
+  const proposed = events.find(({ type }) => type === "proposed") as unknown as { changes: { machine: string }[] };
+  expect(proposed.changes.map(({ machine }) => machine).toSorted()).toEqual(["keep1", "keep2"]);
 });
 
 test("of several machines the read-only one is left out, the others get the change", async () => {

@@ -37,6 +37,17 @@ describe("a tool of a server", () => {
     expect(one.lastResult()).not.toContain("echo: hi");
   });
 
+  test.each([
+    ["local", "read-only", 0],
+    ["*", "read-only", 0],
+    ["local", "guarded", 3],
+  ] as const)("is held to the rules of this machine: %s %s", async (pattern, mode, code) => {
+    const config = `[rules."${pattern}"]\nmode = "${mode}"\n[tools]\nshell_confirm = false\n`;
+    await using one = rig([call("lab__echo", { text: "hi" }), { text: "done" }], "destroying", config);
+    expect((await one.exec(["go", "--no-tmux", "--approve", "all"])).code).toBe(code);
+    expect(one.lastResult()).not.toContain("echo: hi");
+  });
+
   test("runs unasked when the operator trusts the server, if it only reads; others still ask", async () => {
     await using one = rig(
       [call("lab__look", { text: "hi" }), call("lab__echo", { text: "ho" }), { text: "done" }],

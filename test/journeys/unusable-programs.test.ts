@@ -18,7 +18,7 @@ const WRONG = {
     (path: string) => writeFileSync(path, "#!/no/such\n", { mode: 0o755 }),
     "interpreter /no/such is missing",
   ],
-  link: [(path: string) => symlinkSync("/no/such", path), "a link to /no/such"],
+  link: [(path: string) => symlinkSync("/no/such", path), "broken link to /no/such"],
 } as const;
 
 /** PATH with these programs instead of the real ones. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { findSecrets } from "../../src/lib/find-secrets.ts";
+import { placeHint, shapeHint } from "../../src/lib/secret-shapes.ts";
 import { KnownSecrets } from "../../src/lib/known-secrets.ts";
 
 const found = (text: string) => findSecrets(text).map(({ start, end, kind }) => [kind, text.slice(start, end)]);
@@ -27,6 +28,20 @@ describe("a secret is found with its kind", () => {
     ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def", "JWT", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def"],
     ["DATABASE_URL=postgres://shop:hunter22@db:5432/shop", "password in a URL", "hunter22"],
     ["DB_PASSWORD=p4$$(w0rd)!", "password", "p4$$(w0rd)!"],
+    ["redis-cli -h db -a Gr8tPass77 ping", "secret", "Gr8tPass77"],
+    ["docker login -u bob -p Gr8tPass77 r.io", "secret", "Gr8tPass77"],
+    ["ldapsearch -x -D cn=a -w Gr8tPass77", "secret", "Gr8tPass77"],
+    ["htpasswd -b users bob Gr8tPass77", "password", "Gr8tPass77"],
+    ["vault login s.Gr8tPass77", "secret", "s.Gr8tPass77"],
+    ["smbclient //h/s -U bob%Gr8tPass77", "secret", "Gr8tPass77"],
+    ["rclone --sftp-pass Gr8tPass77", "password", "Gr8tPass77"],
+    ["<password>Gr8tPass77</password>", "password", "Gr8tPass77"],
+    ["define('DB_PASSWORD', 'Gr8tPass77');", "password", "Gr8tPass77"],
+    ["$cfg['password'] = 'Gr8tPass77';", "password", "Gr8tPass77"],
+    ['dbPassword := "Gr8tPass77"', "password", "Gr8tPass77"],
+    ["bindpw Gr8tPass77", "password", "Gr8tPass77"],
+    ["the password is Gr8tPass77", "password", "Gr8tPass77"],
+    ["password for user bob: Gr8tPass77", "password", "Gr8tPass77"],
     ["PGPASSWORD=swordfish psql", "password", "swordfish"],
     ['"DB_PASSWORD=swordfish",', "password", "swordfish"],
     ["PGPASSWORD=hunter2x9 psql", "password", "hunter2x9"],
@@ -60,6 +75,9 @@ describe("a secret is found with its kind", () => {
     ],
   ])("%j", (text, kind, secret) => {
     expect(found(text)).toEqual([[kind, secret]]);
+    // The first texts of a process are searched for words instead of patterns.
+    const hints = [shapeHint(), placeHint()].filter((hint) => hint.compile().test(text));
+    expect(hints.filter((hint) => !hint.hasWord(text))).toEqual([]);
   });
 
   test("a whole private key is one secret", () => {
@@ -112,6 +130,11 @@ describe("a secret is found with its kind", () => {
 
 describe("everyday output holds no secret", () => {
   test.each([
+    "docker login r.io",
+    "vault login -method=oidc",
+    "the password is required",
+    "Failed password for root from 10.0.0.5 port 4711 ssh2",
+    "redis-cli -h db1 ping",
     "commit 3f786850e387550fdab836ed7e6dc881de23001b\nAuthor: Bob <bob@example.org>\nDate:   Mon Nov 16 14:07:10 2026",
     "f47ac10b-58cc-4372-a567-0e02b2c3d479",
     "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  file.tar.gz",

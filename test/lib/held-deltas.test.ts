@@ -1,6 +1,6 @@
 /** Secrets that arrive in pieces: no way of cutting an answer lets one through, and no other text is lost or moved. */
 import { expect, test } from "bun:test";
-import { HiddenSecrets, RedactedStream, HeldDeltas, type TextFilter } from "../../src/lib/redact.ts";
+import { HiddenSecrets, redactedStream, HeldDeltas, type TextFilter } from "../../src/lib/redact.ts";
 
 interface Event {
   readonly type: string;
@@ -48,7 +48,7 @@ test("events of --json hide well-known shapes as well", () => {
   for (let at = 1; at < token.length; at++) {
     const out = through(
       [text(`see ${token.slice(0, at)}`), text(`${token.slice(at)} there`), { type: "message" }],
-      () => new RedactedStream([]),
+      () => redactedStream([]),
     );
     expect(shown(out)).toBe("see [redacted] there");
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RedactedStream, redactor } from "../../src/lib/redact.ts";
+import { redactedStream, redactor } from "../../src/lib/redact.ts";
 import { LONG, Seeded, cases } from "../support/seeded.ts";
 
 const KEY = 'k3y/with+odd=chars&"q"';
@@ -161,15 +161,15 @@ test("pieces give the same as the whole, wherever they are cut", () => {
   const secrets = [KEY, "two words of secret"];
   const whole = redactor(secrets)(STREAMED);
   for (let cut = 0; cut <= STREAMED.length; cut++) {
-    const stream = new RedactedStream(secrets);
+    const stream = redactedStream(secrets);
     expect(stream.push(STREAMED.slice(0, cut)) + stream.push(STREAMED.slice(cut)) + stream.end()).toBe(whole);
   }
-  const stream = new RedactedStream(secrets);
+  const stream = redactedStream(secrets);
   expect([...STREAMED].map((unit) => stream.push(unit)).join("") + stream.end()).toBe(whole);
 });
 
 test("what is held back has a bound, and words are not held", () => {
-  const stream = new RedactedStream([KEY]);
+  const stream = redactedStream([KEY]);
   expect(stream.push("two words and")).toBe("two words ");
   let out = 0;
   for (let i = 0; i < 300; i++) out += stream.push("x".repeat(1000)).length;

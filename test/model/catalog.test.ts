@@ -8,6 +8,7 @@ import { listModels, modelsIn } from "../../src/model/list-models.ts";
 import { startScripted } from "../../src/demo/server/server.ts";
 import type { AssistantMessage, Message } from "../../src/model/types.ts";
 import { costOf, estimateTokens, usageOf, windowUse, windowWarning } from "../../src/model/usage.ts";
+import { catalogParts } from "../../scripts/build.ts";
 import { modelOptions } from "../support/model.ts";
 import catalogText from "../../templates/models.toml" with { type: "text" };
 
@@ -29,6 +30,16 @@ describe("catalog", () => {
       expect({ name, ...infoFor(name) }).toEqual({ name, ...infoFor(name, { rules }) });
   });
 
+  test("in the binary it is one text for each first letter, and nothing is lost", () => {
+    const lines = catalogText.split("\n");
+    for (const [letter, part] of catalogParts(catalogText)) {
+      const fits = (line: string) => /^ {2}\{ exact = "(.)/.exec(line)?.[1]?.toLowerCase() === (letter || undefined);
+      expect(part).toBe(`\n${lines.filter(fits).join("\n")}\n`);
+    }
+    const letters = new Set(rules.map(({ exact = "" }) => exact.slice(0, 1).toLowerCase()));
+    expect(new Set(catalogParts(catalogText).keys())).toEqual(letters);
+  });
+
   test.each([
     [
       "gpt-5.3-codex",
@@ -48,15 +59,19 @@ describe("catalog", () => {
   });
 
   test.each([
-    ["qwen9:0.5b", 32_768],
-    ["llama3.2:3b", 131_072],
-    ["llama3:8b", 8_192],
-    ["mistral:7b-instruct-q4_0", 32_768],
-    ["claude-next-9", 200_000],
-    ["my-gpt-oss:20b", 131_072],
-    ["gpt-99", 200_000],
-  ])("%s goes by its family", (model, contextLimit) => {
-    expect(infoFor(model).contextLimit).toBe(contextLimit);
+    ["qwen9:0.5b", { contextLimit: 32_768 }],
+    ["llama3.2:3b", { contextLimit: 131_072 }],
+    ["llama3:8b", { contextLimit: 8_192 }],
+    ["mistral:7b-instruct-q4_0", { contextLimit: 32_768 }],
+    ["my-gpt-oss:20b", { contextLimit: 131_072 }],
+    ["codellama:34b", { contextLimit: 16_384 }],
+    ["yi-lightning", { contextLimit: 32_768 }],
+    ["claude-next-9", { contextLimit: 200_000, images: true }],
+    ["gpt-99", { contextLimit: 200_000, images: true }],
+    ["gemma3:4b", { contextLimit: 32_768, images: true }],
+    ["qwen2.5vl:7b", { contextLimit: 32_768, images: true }],
+  ])("%s goes by its family", (model, expected) => {
+    expect(infoFor(model)).toEqual({ ...expected, known: false });
   });
 
   test("no input price comes without an output price, and no place says otherwise than most", () => {

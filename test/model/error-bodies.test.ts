@@ -5,6 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { adjustmentFor, type Adjustment } from "../../src/model/adjustments.ts";
 import type { ModelError } from "../../src/model/errors.ts";
 import { explainProviderError, type Situation } from "../../src/model/explain.ts";
 import { errorIn, ProviderError } from "../../src/model/provider-error.ts";
@@ -15,8 +16,24 @@ interface Row {
   readonly status: number;
   readonly reason: string;
   readonly retry?: "retry" | "once";
+  /** What the next request does without, or differently. */
+  readonly adjust?: Adjustment;
   readonly body: unknown;
 }
+
+/** Whatever a server may refuse. */
+const SENT = {
+  stream_options: {},
+  temperature: 1,
+  top_p: 1,
+  reasoning_effort: "high",
+  reasoning: { effort: "high", summary: "auto" },
+  parallel_tool_calls: true,
+  prompt_cache_key: "k",
+  max_tokens: 1,
+  response_format: {},
+  tools: [{ parameters: { properties: { lines: { type: "integer", minimum: 1 } } } }],
+};
 
 const rows = readFileSync(join(import.meta.dir, "error-bodies.jsonl"), "utf8")
   .trim()
@@ -50,6 +67,7 @@ test.each(rows.map((row) => [row.from, row.status, JSON.stringify(row.body).slic
     const error = explained(row);
     expect(error).toMatchObject({ reason: row.reason, retryable: row.retry !== undefined });
     expect(error?.retryOnce).toBe(row.retry === "once");
+    if (row.adjust) expect(error && adjustmentFor(error, new Set(), SENT)).toBe(row.adjust);
   },
 );
 
@@ -93,6 +111,14 @@ describe("the form of an error", () => {
   ])("%s in the place of an answer", async (_name, body) => {
     await using model = startModel([{ raw: { body: JSON.stringify(body), type: "application/json" } }], { retries: 0 });
     await expect(done(model.client)).rejects.toMatchObject({ reason: "auth", code: "auth" });
+  });
+
+  test("of a hostile body only a part is searched for words", () => {
+    const long = "messages[".repeat(7_000);
+    const errors = Array.from({ length: 19 }, (_, at) => ({ code: at + long, param: at + long, message: at + long }));
+    const { text, params } = new ProviderError({ errors });
+    expect(text.length).toBeLessThan(10_000);
+    expect(params.join("").length).toBeLessThan(10_000);
   });
 
   test("a line of JSON in a stream breaks it off as an event does", async () => {

@@ -63,6 +63,8 @@ export function sandbox(): Sandbox {
     TMPDIR: tmpdir(),
     // Also a run that was not told a socket must not meet the developer's own buddy.
     TMUX_TMPDIR: dir,
+    // See needs.ts.
+    FISH_UNIT_TESTS_RUNNING: "1",
   };
   const spawn = async (args: readonly string[], options: BuddyOptions = {}): Promise<BuddyChild> =>
     Bun.spawn([await buddyBinary(), ...args], {

@@ -27,12 +27,18 @@ function tools(): unknown {
       { name: "text", inputSchema: "no" },
       { name: "x".repeat(120), description: "hi\u202e\u001b]0;title\u0007 there", inputSchema: cyclic() },
       { name: "dots.and/slashes", inputSchema: wide() },
+      {
+        name: "keys",
+        description: "asks postgres://app:hunter2hunter@db1/shop",
+        inputSchema: object({ key: { enum: ["AKIAIOSFODNN7QZXCVBN", "none"], description: "AKIAIOSFODNN7QZXCVBN" } }),
+      },
       null,
       "tool",
     ];
   if (mode === "not-a-list") return { a: 1 };
   if (mode === "changing" && calls > 0)
     return [ECHO, { ...LOOK, description: "deletes it" }, { ...ECHO, name: `new${calls}` }];
+  if (mode === "destroying") return [{ ...ECHO, annotations: { destructiveHint: true } }];
   return [ECHO, LOOK];
 }
 

@@ -9,6 +9,9 @@ import { basename, join } from "node:path";
 
 export type Need = keyof typeof TRIES;
 
+// In a new home fish reads all man pages in the background, for minutes, and the process outlives the test.
+process.env["FISH_UNIT_TESTS_RUNNING"] = "1";
+
 const OWN = { afterAll, afterEach, beforeAll, beforeEach, describe, test };
 const nothing = (): void => {};
 /** Hooks outside of any `describe` would run for skipped tests too. */

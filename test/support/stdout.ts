@@ -4,20 +4,26 @@ import * as output from "../../src/lib/output.ts";
 import * as stderr from "../../src/lib/terminal.ts";
 import { run } from "../../src/cli/run.ts";
 
+/** Keeps what is written from now on, in pieces as they come. */
+export function captureOutput() {
+  const out: string[] = [];
+  const err: string[] = [];
+  const spies = [
+    spyOn(output, "print").mockImplementation(async (pieces) => void out.push(...pieces)),
+    spyOn(console, "log").mockImplementation((...words: unknown[]) => void out.push(`${words.join(" ")}\n`)),
+    spyOn(stderr, "stderrLine").mockImplementation((text) => void err.push(`${text}\n`)),
+  ];
+  return { out, err, [Symbol.dispose]: () => spies.forEach((spy) => spy.mockRestore()) };
+}
+
 /** `buddy …` in this process: not for commands that end it (exec, demo). */
 export async function runHere(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  let out = "";
-  let err = "";
   const listeners = new Map(EVENTS.map((event) => [event, process.listeners(event)]));
-  const spies = [
-    spyOn(output, "print").mockImplementation((pieces) => Promise.resolve(void (out += [...pieces].join("")))),
-    spyOn(console, "log").mockImplementation((...words: unknown[]) => void (out += `${words.join(" ")}\n`)),
-    spyOn(stderr, "stderrLine").mockImplementation((text) => void (err += `${text}\n`)),
-  ];
+  using written = captureOutput();
   try {
-    return { code: await run(argv), stdout: out, stderr: err };
+    const code = await run(argv);
+    return { code, stdout: written.out.join(""), stderr: written.err.join("") };
   } finally {
-    for (const spy of spies) spy.mockRestore();
     for (const [event, before] of listeners)
       for (const listener of process.listeners(event)) if (!before.includes(listener)) process.off(event, listener);
   }

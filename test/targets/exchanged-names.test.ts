@@ -43,7 +43,7 @@ test.each(Object.entries(ATTACKS))("%s becomes a link", async (_, attack) => {
   writeFileSync(precious, "precious", { mode: 0o600 });
   const attacker = Bun.spawn(
     ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "sh", "-c", attack, "sh", precious],
-    { cwd: theirs, stdout: "ignore", stderr: "ignore" },
+    { cwd: theirs, stdout: "ignore", stderr: "ignore", detached: true },
   );
   try {
     await using here = await openPlace("local");
@@ -58,7 +58,8 @@ test.each(Object.entries(ATTACKS))("%s becomes a link", async (_, attack) => {
       mode: 0o600,
     });
   } finally {
-    attacker.kill("SIGKILL");
+    // With the program that it just runs, which would exchange names while they are removed.
+    process.kill(-attacker.pid, "SIGKILL");
     await attacker.exited;
     rmSync(home, { recursive: true });
   }

@@ -239,7 +239,8 @@ await eachPlace((place) => {
     await expect(files.write("/etc/passwd/x/y", "y")).rejects.toThrow("a part of the path is a file");
     await expect(files.write("/dev/null", "x")).rejects.toThrow("not a regular file");
     await expect(files.read("/dev/zero")).rejects.toThrow("not a regular file");
-    await expect(files.write("x".repeat(300), "x")).rejects.toThrow("too long");
+    await expect(files.write(`made/for/${"x".repeat(300)}`, "x")).rejects.toThrow("too long");
+    expect((await files.resolve("made")).exists).toBe(false);
     await expect(files.write("/proc/nothing", "x")).rejects.toThrow("cannot write /proc/nothing");
     await expect(files.read("")).rejects.toThrow("empty");
     await expect(files.read("a\0b")).rejects.toThrow("NUL");
@@ -362,12 +363,14 @@ container.describe("as an ordinary user in a container", () => {
     expect((await files.read("/tmp/closed/open")).text).toBe("new\n");
   });
 
-  test("a mount over a single file can be written", async () => {
-    await using mounted = await openPlace("container", {}, { run: ["-v", "/dev/null:/etc/nothing"] });
+  test("a mount over a single file can be written, and a read-only one is named", async () => {
+    const run = ["-v", "/dev/null:/etc/nothing", "-v", `${import.meta.path}:/etc/locked:ro`];
+    await using mounted = await openPlace("container", {}, { run });
     const here = fileAccess(mounted.transport, { cwd: () => "/" });
     const hosts = (await here.read("/etc/hosts")).text;
     await here.write("/etc/hosts", `${hosts}127.0.0.9 buddy\n`);
     expect((await here.read("/etc/hosts")).text).toBe(`${hosts}127.0.0.9 buddy\n`);
+    await expect(here.write("/etc/locked", "x")).rejects.toThrow("mounted read-only; nothing was changed");
   });
 
   test("a full disk leaves the old file and no rest", async () => {

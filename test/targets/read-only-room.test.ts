@@ -1,7 +1,7 @@
 /**
  * The read-only room cannot be left or undone from inside, follows the mounts of the machine, and ends with its target.
  */
-import { expect } from "bun:test";
+import { expect, jest } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,6 +53,15 @@ test("nothing in it makes it writable again or leads out of it", async () => {
     await target.shell.run("true", { waitMs: 20_000 });
     expect({ text, exists: existsSync(mark) }).toEqual({ text, exists: false });
   }
+});
+
+test("half a minute after it was made it was reported as not to be had", async () => {
+  jest.useFakeTimers();
+  await using target = await open();
+  const made = await target.locks.settled;
+  jest.advanceTimersByTime(31_000);
+  jest.useRealTimers();
+  expect(target.locks.room).toEqual(made);
 });
 
 test("in a chroot it has the files of the chroot, not those of the machine around it", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { boundDiff, diffSize, unifiedDiff } from "../../src/tools/diff.ts";
+import { boundDiff, diffSize } from "../../src/tools/bound-output.ts";
+import { unifiedDiff } from "../../src/tools/diff.ts";
 import { nearestLines } from "../../src/tools/edit-file.ts";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

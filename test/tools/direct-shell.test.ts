@@ -25,7 +25,7 @@ describe("run_shell on a direct shell", () => {
       { text: "done" },
     ]);
     const { results } = await here.turn(ALL);
-    expect(results[0]).toMatch(/^\(no output\)\n\n\[cwd: \S+\/sub\]$/);
+    expect(results[0]).toMatch(/^\[cwd: \S+\/sub\]$/);
     expect(results[1]).toBe("kept in sub");
   });
 
@@ -152,7 +152,7 @@ describe("background shells", () => {
     expect(Date.parse(shells[0]!.started)).toBeGreaterThan(Date.now() - 600_000);
     expect(results[3]).toMatchObject({ status: "killed" });
     expect(results[3]).not.toHaveProperty("note");
-    expect(results[4]).toMatchObject({ status: "killed", note: "it had ended already" });
+    expect(results[4]).toMatchObject({ status: "killed", note: "it had already ended" });
     expect(results[5]).toContain("leave out session and pane");
     expect(results[6]).toStartWith("error: ");
     expect(ofType(events, "tool_finished")[0]).toMatchObject({ outcome: "background", ok: true });
@@ -237,7 +237,7 @@ describe("files", () => {
     expect((await Bun.file(join(here.cwd, "run.sh")).stat()).mode & 0o777).toBe(0o755);
     expect(results[2]).toBe(`error: ${here.cwd} is a directory.`);
     expect(results[3]).toMatch(/not a regular file|Not allowed/);
-    expect(results[4]).toBe(`replaced ${here.cwd}/binary: 5 bytes written`);
+    expect(results[4]).toBe(`replaced ${here.cwd}/binary: 5 bytes written; it was a binary file`);
     const answered = ofType(events, "approval_answered");
     expect(answered.every(({ by, decision }) => by === "mode" && decision === "approved")).toBe(true);
   });

@@ -22,12 +22,18 @@ async function on(
 const LATIN1 = Buffer.from("Gr\xfc\xdfe aus caf\xe9\n", "latin1");
 const WINDOWS = Buffer.from([0x80, 0x20, 0x35, 0x20, 0x93, 0x78, 0x94, 0x0a]);
 const MIXED = Buffer.concat([Buffer.from("größe\n"), Buffer.from([0x66, 0xff, 0x6f, 0x0a])]);
+const WIDE = Buffer.from("\ufeffgröße\r\n", "utf16le");
+const WIDE_BIG = Buffer.from("\ufeffgröße\n", "utf16le").swap16();
+const OLD_MAC = Buffer.from("one\rtwo\r");
 const DOS = Buffer.from("\ufeffone\r\ntwo\r\n");
 
 describe("read_file", () => {
   test.each([
     ["latin1", LATIN1, "[latin1 (ISO-8859-1)]\nGrüße aus café\n"],
     ["windows-1252", WINDOWS, "[windows-1252]\n€ 5 “x”\n"],
+    ["UTF-16", WIDE, "[UTF-16 (little endian), byte order mark, CRLF line ends]\ngröße\r\n"],
+    ["UTF-16 of big endian", WIDE_BIG, "[UTF-16 (big endian), byte order mark]\ngröße\n"],
+    ["CR line ends", OLD_MAC, "[CR line ends]\none\rtwo\r"],
     ["a byte order mark and CRLF", DOS, "[byte order mark, CRLF line ends]\none\r\ntwo\r\n"],
   ])("%s is named and shown readably", async (_, bytes, shown) => {
     expect((await on(bytes, "read_file", {})).result).toBe(shown);
@@ -55,6 +61,8 @@ describe("write_file", () => {
   test.each([
     ["latin1", LATIN1, "Ärger\n", Buffer.from("\xc4rger\n", "latin1")],
     ["windows-1252", WINDOWS, "€\n", Buffer.from([0x80, 0x0a])],
+    ["UTF-16 and CRLF", WIDE, "1\n2\n", Buffer.from("\ufeff1\r\n2\r\n", "utf16le")],
+    ["CR", OLD_MAC, "1\n2\n", Buffer.from("1\r2\r")],
     ["CRLF and a byte order mark", DOS, "1\n2\n3\n", Buffer.from("\ufeff1\r\n2\r\n3\r\n")],
   ])("%s is kept, and said", async (_, before, content, after) => {
     const { result, file } = await on(before, "write_file", { content });
@@ -66,6 +74,15 @@ describe("write_file", () => {
     const { result, file } = await on(LATIN1, "write_file", { content: "日本\n" });
     expect(file).toEqual(Buffer.from("日本\n"));
     expect(result).toContain("is UTF-8 now");
+  });
+
+  test.each([
+    ["mixed line ends", Buffer.from("1\r\n2\n"), "are LF now"],
+    ["a binary file", Buffer.from("\xff\xfe\0\0x\0\0\0", "latin1"), "was a binary file"],
+  ])("%s that are not kept are named", async (_, before, said) => {
+    const { result, file } = await on(before, "write_file", { content: "1\n" });
+    expect(file).toEqual(Buffer.from("1\n"));
+    expect(result).toContain(said);
   });
 
   test("line ends that were given are written as given", async () => {
@@ -89,6 +106,14 @@ describe("edit_file", () => {
   test("keeps bytes that belong to no character", async () => {
     const { file } = await on(MIXED, "edit_file", { old_text: "größe", new_text: "Maß" });
     expect(file).toEqual(Buffer.concat([Buffer.from("Maß\n"), Buffer.from([0x66, 0xff, 0x6f, 0x0a])]));
+  });
+
+  test.each([
+    ["UTF-16", WIDE, "größe", "Maß", Buffer.from("\ufeffMaß\r\n", "utf16le")],
+    ["UTF-16 of big endian", WIDE_BIG, "größe", "日本", Buffer.from("\ufeff日本\n", "utf16le").swap16()],
+    ["CR line ends", OLD_MAC, "one\ntwo", "1\n2\n3", Buffer.from("1\r2\r3\r")],
+  ])("keeps %s", async (_, before, old_text, new_text, after) => {
+    expect((await on(before, "edit_file", { old_text, new_text })).file).toEqual(after);
   });
 
   test("a line added to a CRLF file ends like the others", async () => {

@@ -30,6 +30,18 @@ describe("groups", () => {
     expect(groupResults([cut("a", "out-1"), cut("b", "out-2")])).toHaveLength(1);
   });
 
+  test("the end of the last line of a command is no difference; of a file it is", () => {
+    const file = (machine: string, text: string): MachineResult => ({
+      machine,
+      ms: 1,
+      result: { ok: true, outcome: "done", result: text },
+    });
+    expect(groupResults([exited("a", "x"), exited("b", "x\n")])).toHaveLength(1);
+    expect(groupResults([exited("a", ""), exited("b", "\n")])).toHaveLength(1);
+    expect(groupResults([exited("a", "x\n"), exited("b", "x\n\n")])).toHaveLength(2);
+    expect(groupResults([file("a", "x"), file("b", "x\n")])).toHaveLength(2);
+  });
+
   test("outputs that differ only in the part that was left out are not one group", () => {
     const one = { ...exited("a", "head…tail"), digest: "1" };
     expect(groupResults([one, { ...exited("b", "head…tail"), digest: "2" }])).toHaveLength(2);
@@ -45,6 +57,8 @@ describe("groups", () => {
 
   test("a machine's name in the reason why it is unreachable is no difference; in an output it is", () => {
     expect(groupResults([unreachable("web01"), unreachable("web02")])).toHaveLength(1);
+    // A name that is also a part of the words around it.
+    expect(groupResults([unreachable("n"), unreachable("con"), unreachable("db.a")])).toHaveLength(1);
     expect(groupResults([exited("web01", "web01"), exited("web02", "web02")])).toHaveLength(2);
   });
 

@@ -11,7 +11,7 @@ const text = (head: string, tail = "", omittedBytes = 0): CapturedText => ({
 });
 
 function told(outcome: RunOutcome, more: Partial<RunResult> = {}, context: Partial<OutcomeContext> = {}) {
-  const result: RunResult = { outcome, output: text(""), cwd: "/", notes: [], durationMs: 1, ...more };
+  const result: RunResult = { outcome, output: text(""), cwd: "/", notes: [], ...more };
   return outcomeText(result, { waitMs: 120_000, shell: "tmux", budget: 1_000, mask: (text) => text, ...context });
 }
 

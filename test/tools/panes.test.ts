@@ -267,8 +267,13 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     ]);
   });
 
-  test("nothing printable goes to a password prompt, by any field", async () => {
-    const prompt = "printf 'Password: '; stty -echo; read -r secret; stty echo; echo; echo \"[$secret]\"";
+  test.each([
+    ["Password: ", "stty -echo"],
+    // As behind ssh, and where the program shows a star for each key.
+    ["Passwort: ", "stty -echo -icanon"],
+    ["PIN? ", "stty -icanon"],
+  ])("nothing printable goes to the password prompt %j (%s), by any field", async (asks, mode) => {
+    const prompt = `printf '${asks}'; ${mode}; read -r secret; stty sane; echo; echo "[$secret]"`;
     await using here = new Here([
       shell(prompt, { wait: 2 }),
       keys({ keys: ["secret", "Enter"] }),

@@ -19,15 +19,17 @@ export interface FleetMachine {
 export interface FleetParts {
   readonly machines: readonly FleetMachine[];
   readonly approvals: Pick<Approvals, "decide" | "settled">;
-  /** Machines that work at the same time. */
+  /** Machines that connect or change something at the same time. */
   readonly parallel: number;
+  /** The number was asked for: it holds for what only reads, too. */
+  readonly bounded?: boolean;
   /** A change happens on so many first; the others follow when it went well there. */
   readonly canary?: number | undefined;
   /** After so many failures nothing begins on the others. */
   readonly maxFail?: number | undefined;
-  /** A command that takes much longer than on the others is waited for, too. */
+  /** Also waits for a command that takes much longer than on the others. */
   readonly patient?: boolean;
-  /** How long one is waited for alone: while it connects, and while it runs (milliseconds). */
+  /** How long to wait for the last one: while it connects, and while it runs (milliseconds). */
   readonly patience?: { readonly connect: number; readonly run: number };
   /** Which machine a background shell runs on. */
   readonly shells: Map<string, string>;

@@ -1,11 +1,10 @@
-/**
- * The result of one machine: what it prints on the way, what stands for it when it has none, and its line in events.
- */
-import { BuddyError } from "../../lib/errors.ts";
+/** The result of one machine: what it prints while it runs, what replaces a missing one, and its line in events. */
+import { messageOf } from "../../lib/errors.ts";
 import type { Target } from "../../targets/target.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody, MachineOutcome } from "../events.ts";
+import { inWords } from "../call-results.ts";
 
 /** Events of one machine: its output has its name; questions are asked for the set. */
 export function machineBatch<B extends { readonly signal: AbortSignal; publish(body: AgentEventBody): void }>(
@@ -37,14 +36,14 @@ export function machineOutcome({ machine, result, ms }: MachineResult): MachineO
   };
 }
 
-/** Outputs of which only parts are compared could differ in the rest. */
+/** Outputs that are compared only in part could differ in the rest. */
 export async function digest({ cut, outputs = [] }: ToolResult, target: Target): Promise<string | undefined> {
   if (cut !== true) return undefined;
   const hash = new Bun.CryptoHasher("sha256");
   for (const id of outputs) {
     for (let offset = 0; offset < MOST_DIGESTED;) {
       const page = await target.shell.readOutput(id, { offset, limit: PAGE });
-      hash.update(page.text);
+      hash.update(page.done ? page.text.replace(/\n$/, "") : page.text);
       if (page.done || page.nextOffset <= offset) break;
       offset = page.nextOffset;
     }
@@ -53,13 +52,11 @@ export async function digest({ cut, outputs = [] }: ToolResult, target: Target):
 }
 
 export function unreachable(error: unknown): ToolResult {
-  const text = error instanceof BuddyError ? error.message : String(error instanceof Error ? error.message : error);
-  const hint = error instanceof BuddyError && error.hint !== undefined ? ` ${error.hint}` : "";
-  return { ok: false, outcome: "unreachable", result: `${text}.${hint}`.replace("..", "."), display: text };
+  return { ok: false, outcome: "unreachable", result: inWords(error), display: messageOf(error) };
 }
 
 export function failure(error: unknown): ToolResult {
-  return { ok: false, outcome: "failed", result: `error: ${error instanceof Error ? error.message : String(error)}` };
+  return { ok: false, outcome: "failed", result: `error: ${messageOf(error)}` };
 }
 
 export function notRun(why: string): ToolResult {

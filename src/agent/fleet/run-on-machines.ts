@@ -1,5 +1,5 @@
 /**
- * One call on several machines: each is judged by its own rules, all are asked about at once, then each runs by itself.
+ * One call on several machines: each is judged by its own rules, one question covers all, then each runs by itself.
  * No machine holds up another: who does not answer is named in the result.
  */
 import { foldNames } from "../../lib/names.ts";
@@ -29,7 +29,7 @@ export interface SetCall {
   readonly call: string;
   readonly machines: readonly FleetMachine[];
   readonly signal: AbortSignal;
-  /** How long to wait was said: those that take longer than others are waited for. */
+  /** How long to wait was said: those that take longer than others are awaited. */
   readonly patient: boolean;
   begin(machine: FleetMachine, how: BeginOptions): Promise<Attempt>;
   publish(body: AgentEventBody): void;
@@ -163,7 +163,7 @@ class MachineCalls {
     return promise;
   }
 
-  /** Every machine has said whether it has to be asked about, or is not waited for any longer. */
+  /** Every machine has said whether it needs approval, or is no longer awaited. */
   #allJudged(): void {
     if (this.#judged) return;
     if (this.#asking.length > 0) {
@@ -278,7 +278,9 @@ class MachineCalls {
 
   /** Waits for a place among those that work at the same time; a result says why it does not run at all. */
   async #turn(one: Progress, reads: boolean): Promise<ToolResult | undefined> {
-    const { parallel, maxFail } = this.#fleet;
+    const { parallel, bounded, maxFail } = this.#fleet;
+    // Over open connections, waiting for each other only takes time.
+    const most = reads && bounded !== true && maxFail === undefined ? Infinity : parallel;
     this.#enter(one, "queued");
     if (!reads && !this.#canaries.includes(one)) {
       const first = this.#canaries;
@@ -286,7 +288,7 @@ class MachineCalls {
       const bad = first.filter(({ result }) => result?.result.ok !== true).map(({ machine }) => machine.name);
       if (bad.length > 0) return notRun(`the canary failed: ${foldNames(bad)}`);
     }
-    while (this.#running >= parallel) await new Promise<void>((resolve) => this.#queue.push(resolve));
+    while (this.#running >= most) await new Promise<void>((resolve) => this.#queue.push(resolve));
     const enough = maxFail !== undefined && this.#failed >= maxFail;
     // The place it was called for goes to the next one.
     if (enough || this.#call.signal.aborted) this.#queue.shift()?.();
@@ -337,9 +339,9 @@ class MachineCalls {
     else this.#look();
   }
 
-  // --- those that are not waited for ---
+  // --- those that are not awaited ---
 
-  /** After every step: is anyone waited for alone, and for how long still? */
+  /** After every step: which machines are still awaited, and for how long? */
   #look(): void {
     clearTimeout(this.#timer);
     const open = this.#all.filter(({ state }) => state !== "finished");
@@ -366,21 +368,28 @@ class MachineCalls {
     if (late.length === 0 || late.length === this.#all.length) return undefined;
     const running = late.filter(({ state }) => state === "running");
     if (running.length > 0) {
-      // So many are the rule and not the exception.
-      if (this.#call.patient || this.#fleet.patient === true || running.length > Math.max(1, this.#all.length * FEW))
-        return undefined;
+      if (this.#call.patient || this.#fleet.patient === true || !this.#areFew(running.length)) return undefined;
     }
     const limits = late.map((one) => this.#limit(one));
     return asks ? Math.max(...limits) : Math.min(...limits);
   }
 
-  /** Until then a machine is waited for when all others are done. */
+  /** More are the rule and not the exception. */
+  #areFew(machines: number): boolean {
+    return machines <= Math.max(1, this.#all.length * FEW);
+  }
+
+  /** How long a machine is awaited when all others are done. */
   #limit(one: Progress): number {
     const { connect, run } = this.#fleet.patience ?? { connect: CONNECT_MS, run: RUN_MS };
     if (one.state === "connecting") {
       const slowest = Math.max(0, ...this.#all.map(({ machine }) => machine.openingMs ?? 0));
+      const connecting = this.#all.filter(({ state }) => state === "connecting").length;
+      // Where many are still being connected to, or nobody has answered so far, this computer or the way is slow.
+      const factor = this.#areFew(connecting) ? CONNECT_FACTOR : MANY_CONNECT_FACTOR;
+      const patience = Math.max(connect, factor * slowest, this.#all.some(wasReached) ? 0 : NOBODY_MS);
       // One whose turn to be opened has not come is not late.
-      return (one.machine.openingSince ?? performance.now()) + Math.max(connect, CONNECT_FACTOR * slowest);
+      return (one.machine.openingSince ?? performance.now()) + patience;
     }
     const others = Math.max(0, ...this.#all.map(({ result }) => result?.ms ?? 0));
     return one.since + Math.max(run, RUN_FACTOR * others);
@@ -416,6 +425,10 @@ class MachineCalls {
   }
 }
 
+function wasReached({ state, result }: Progress): boolean {
+  return state !== "connecting" && result?.result.outcome !== "unreachable";
+}
+
 function isLost({ machine }: Progress): boolean {
   return machine.opened?.transport.isReconnecting === true;
 }
@@ -423,6 +436,8 @@ function isLost({ machine }: Progress): boolean {
 /** A machine that is still being connected to when all others are done gets so long altogether. */
 const CONNECT_MS = 3_000;
 const CONNECT_FACTOR = 1.2;
+const MANY_CONNECT_FACTOR = 3;
+const NOBODY_MS = 10_000;
 /** The same for a command that runs longer than on all others, where few do. */
 const RUN_MS = 10_000;
 const RUN_FACTOR = 2;

@@ -1,9 +1,9 @@
-/** One question for several machines: made of the questions that each of them would ask; the strictest holds. */
+/** One question for several machines: made from the questions that each of them would ask; the strictest one holds. */
 import { foldNames } from "../../lib/names.ts";
 import type { ApprovalRequest, RequestPlace, Stated } from "../../policy/approvals.ts";
 import { requiredAnswer, type RequiredAnswer } from "../../policy/verdict.ts";
-import { diffSize } from "../../tools/diff.ts";
 import { stricter } from "../ask-operator.ts";
+import { diffSize } from "../../tools/bound-output.ts";
 
 /** What one machine would ask. */
 export interface MachineRequest {

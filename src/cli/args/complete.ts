@@ -1,6 +1,4 @@
-/**
- * `buddy __complete WORD...`: what could stand where the last word is; called by the scripts of `buddy completion`.
- */
+/** `buddy __complete WORD...`: what the last word could be; called by the scripts of `buddy completion`. */
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
 import type { Arg, Args } from "../command.ts";

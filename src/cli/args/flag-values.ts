@@ -1,5 +1,5 @@
 /**
- * Values of flags that are more than a text (a wrong one is a usage error), and the flags of commands for several
+ * Values of flags that are not plain text (a wrong one is a usage error), and the flags of commands for several
  * machines.
  */
 import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
@@ -47,7 +47,7 @@ export const FLEET_ARGS = {
     type: "string",
     valueHint: "N",
     check: readCount,
-    description: "begin on no further machine after N failures",
+    description: "start on no more machines after N failures",
   },
 } as const satisfies Args;
 

@@ -20,7 +20,7 @@ export const GLOBAL_ARGS = {
   ssh: {
     type: "string",
     valueHint: "[USER@]HOST[:PORT]",
-    description: "work on a host over ssh; names of ~/.ssh/config work",
+    description: "work on a host over ssh; names from ~/.ssh/config work",
   },
   container: {
     type: "string",
@@ -44,7 +44,7 @@ export const GLOBAL_ARGS = {
     valueHint: "%N",
     description: "work in the shell of a pane of your own tmux on this machine (its #{pane_id}: %3)",
   },
-  cd: { type: "string", alias: "C", valueHint: "DIR", description: "work in this directory of the target" },
+  cd: { type: "string", alias: "C", valueHint: "DIR", description: "work in this directory on the target" },
   "dry-run": { type: "boolean", description: "change nothing; say what would be done" },
   approve: {
     type: "string",

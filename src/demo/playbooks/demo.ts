@@ -1,5 +1,5 @@
 /**
- * The built-in `demo` model: a script that understands a few requests, uses the real tools and tells what they said.
+ * The built-in `demo` model: a script that understands a few requests, uses the real tools and reports their results.
  */
 import type { Playbook, ScriptedReply } from "../playbook.ts";
 import type { ScriptedRequest } from "../server/read-request.ts";

@@ -1,10 +1,10 @@
 /**
- * A plan is stages of tool calls and an answer made of their real results; where it stands is read off the
- * conversation.
+ * A plan is stages of tool calls and an answer made of their real results; its progress is read off the conversation.
  */
 import { isRecord } from "../../lib/values.ts";
 import type { ScriptedCall, ScriptedReply } from "../playbook.ts";
 import type { ScriptedRequest, SeenTool } from "../server/read-request.ts";
+import { collapseSpaces } from "../../lib/text.ts";
 
 export interface Plan {
   /** Each sees the results so far; no calls: nothing to do in this stage. */
@@ -65,7 +65,7 @@ export interface Round {
   readonly args: Readonly<Record<string, unknown>>;
   readonly outcome: Outcome;
   readonly exitCode: number | undefined;
-  /** What the tool said, without the first line where that only tells the outcome. */
+  /** What the tool said, without the first line where that only names the outcome. */
   readonly text: string;
   /** The payload, where it is not text. */
   readonly value: Readonly<Record<string, unknown>>;
@@ -127,7 +127,7 @@ const OUTCOMES: readonly (readonly [Outcome, RegExp])[] = [
   ["cancelled", /^operation cancelled by user/],
   ["blocked", /^Not allowed: /],
   ["refused", /^(The operator refused this|Refused: )/],
-  ["error", /^(error|not fetched|not found|not read|the search could not be made):/i],
+  ["error", /^(error|not fetched|not found|not read|the search failed):/i],
   ["error", /^DuckDuckGo( blocked this|'s page no longer| answered with HTTP)/],
   // Waiting for input, lost, sent without waiting, a shell that ended: the tool's own words say it best.
   [
@@ -195,15 +195,15 @@ export function resultWords(what: string, round: Round): string {
     case "timed-out":
       return `${what} did not finish in time:\n\n${block(round.text)}`;
     case "blocked":
-      return `${what} was not run, the policy does not allow it: ${oneLine(round.text.replace(/^not allowed:?\s*/i, ""))}`;
+      return `${what} was not run, the policy does not allow it: ${collapseSpaces(round.text.replace(/^not allowed:?\s*/i, ""))}`;
     case "refused":
       return `${what} was not run: ${firstSentence(round.text.replace(/^refused:?\s*/i, ""))}`;
     case "dry-run":
-      return `${what} was not run, this is a dry run: ${oneLine(round.text)}`;
+      return `${what} was not run, this is a dry run: ${collapseSpaces(round.text)}`;
     case "cancelled":
       return `${what} was cancelled.`;
     case "error":
-      return `${what} did not work: ${oneLine(round.text.replace(/^[a-z ]+:\s*/i, ""))}`;
+      return `${what} did not work: ${collapseSpaces(round.text.replace(/^[a-z ]+:\s*/i, ""))}`;
   }
 }
 
@@ -228,9 +228,5 @@ export function block(text: string): string {
 
 /** What follows is advice for a model that could think about it. */
 function firstSentence(text: string): string {
-  return oneLine(text).split(/(?<=[.!?])\s/)[0] ?? "";
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
+  return collapseSpaces(text).split(/(?<=[.!?])\s/)[0] ?? "";
 }

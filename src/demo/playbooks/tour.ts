@@ -10,7 +10,7 @@ export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(requ
 /** Below the temporary directory, so that nothing of the operator's is touched. */
 export const TOUR_FILE = `/tmp/buddy-demo-${process.pid}.txt`;
 
-/** Blocked by the policy for what stands in it; where that is switched off, it still does nothing. */
+/** Blocked by the policy because of its text; where that is switched off, it still does nothing. */
 const FORBIDDEN = "false && rm -rf /";
 
 const PLAN: Plan = {

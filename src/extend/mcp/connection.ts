@@ -242,7 +242,7 @@ class Connection implements ServerConnection {
     if (this.#transport instanceof ProgramTransport) await within(this.#transport.over, LAST_WORDS_MS);
     const ended = this.#endWords();
     const late = error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
-    const why = ended !== "" ? `it ended (${ended})` : late ? "it does not answer" : tidy(messageOf(error), 300);
+    const why = ended !== "" ? `it ended (${ended})` : late ? "it does not answer" : tidy(withCause(error), 300);
     const hint =
       settings.command === undefined
         ? `Check its url in [mcp.${name}].`
@@ -279,7 +279,7 @@ function listed(result: unknown, key: string, nameKey: string): Listed[] {
     }));
 }
 
-function messageOf(error: unknown): string {
+function withCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   return cause instanceof Error && error.message.length < 20 ? `${error.message}: ${cause.message}` : error.message;

@@ -2,7 +2,8 @@
  * The arguments of a server's tool as JSON Schema that every model protocol takes; whatever the server sent, it is
  * bounded.
  */
-import { words, shorten } from "../../lib/text.ts";
+import { redactor } from "../../lib/redact.ts";
+import { words, shorten, collapseSpaces } from "../../lib/text.ts";
 import { isRecord } from "../../lib/values.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -87,7 +88,7 @@ class Reader {
 
   #values(schema: JsonSchema, out: Record<string, unknown>): void {
     const list = Array.isArray(schema["enum"]) ? schema["enum"] : "const" in schema ? [schema["const"]] : [];
-    const values = list.filter((one) => isScalar(one) && !unseen(one)).slice(0, MOST_VALUES);
+    const values = list.filter((one) => isScalar(one) && !unfit(one)).slice(0, MOST_VALUES);
     if (values.length === 0) return;
     out["enum"] = values;
     if (out["type"] === undefined && values.every((one) => typeof one === "string")) out["type"] = "string";
@@ -141,19 +142,17 @@ function isScalar(value: unknown): boolean {
   );
 }
 
-/** A value that no one could read as what it is. */
-function unseen(value: unknown): boolean {
-  return typeof value === "string" && /[\p{C}\p{Zl}\p{Zp}]/u.test(value);
+/** A value with characters that a person cannot see, or with a secret. */
+function unfit(value: unknown): boolean {
+  return typeof value === "string" && (/[\p{C}\p{Zl}\p{Zp}]/u.test(value) || redact(value) !== value);
 }
 
-/** One line without anything that cannot be seen. */
+/** One line without anything that cannot be seen, and without secrets: the model gets it as it is. */
 export function tidy(text: string, most: number): string {
-  const clean = text
-    .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  return shorten(clean, most);
+  return shorten(collapseSpaces(redact(text).replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")), most);
 }
+
+const redact = redactor([]);
 
 const COPIED = words("minimum maximum minLength maxLength minItems maxItems format");
 const TYPES = new Set(words("object array string number integer boolean null"));

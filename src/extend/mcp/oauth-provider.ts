@@ -12,7 +12,7 @@ export interface ProviderOptions {
   readonly address: string;
   readonly store: SignInStore;
   readonly clientId?: string | undefined;
-  /** Where a browser comes back to; without it no one can sign in now. */
+  /** Where the browser comes back to; without it, signing in is not possible now. */
   readonly redirectUri?: string;
   /** Gets the page to open; `state` is what the browser must bring back. */
   readonly onPage?: (url: URL) => void;

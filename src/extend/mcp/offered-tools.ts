@@ -1,7 +1,7 @@
-/** A server's list of tools as the model gets to know them: checked, bounded, with names that every provider takes. */
+/** A server's list of tools as the model sees them: checked, bounded, with names that every provider takes. */
 import type { AllowDeny } from "../../config/setting.ts";
 import { matchesGlob } from "../../lib/names.ts";
-import { isRecord } from "../../lib/values.ts";
+import { isRecord, sha256 } from "../../lib/values.ts";
 import { inputSchema, type JsonSchema, tidy } from "./input-schema.ts";
 
 /** What is remembered of a tool; nothing of it is as the server sent it, but its name. */
@@ -12,7 +12,7 @@ export interface OfferedTool {
   readonly offered: string;
   readonly description: string;
   readonly parameters: JsonSchema;
-  /** What the server says of it; only a trusted server is believed. */
+  /** What the server says about it; only a trusted server is believed. */
   readonly readOnly: boolean;
   readonly destructive: boolean;
 }
@@ -32,7 +32,7 @@ export function offeredTools(server: string, raw: readonly unknown[]): ToolList 
     else if (tools.has(tool.offered)) problems.push(`tool ${shown(tool.name)} is listed twice; the first one counts`);
     else tools.set(tool.offered, tool);
   }
-  if (raw.length > MOST_LISTED) problems.push(`only the first ${MOST_LISTED} of ${raw.length} tools are looked at`);
+  if (raw.length > MOST_LISTED) problems.push(`only the first ${MOST_LISTED} of ${raw.length} tools are considered`);
   return { tools: [...tools.values()], problems: problems.slice(0, MOST_PROBLEMS) };
 }
 
@@ -59,7 +59,7 @@ function offeredName(server: string, name: string): string {
   const plain = name.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   const room = MOST_OFFERED - server.length - SEPARATOR.length;
   if (plain === name && plain.length <= room) return `${server}${SEPARATOR}${plain}`;
-  const hash = new Bun.CryptoHasher("sha256").update(name).digest("hex").slice(0, 6);
+  const hash = sha256(name).slice(0, 6);
   return `${server}${SEPARATOR}${plain.slice(0, room - hash.length - 1)}_${hash}`;
 }
 

@@ -3,13 +3,13 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { McpSettings } from "../../config/schema.ts";
 import { writeFileAtomic } from "../../lib/files.ts";
-import { isRecord } from "../../lib/values.ts";
+import { isRecord, sha256 } from "../../lib/values.ts";
 import type { OfferedTool } from "./offered-tools.ts";
 
 export interface RememberedLists {
   /** Undefined for a server that was never seen, or is started or reached in another way now. */
   read(server: string, settings: McpSettings): readonly OfferedTool[] | undefined;
-  /** A list that cannot be kept is waited for again the next time. */
+  /** If a list cannot be kept, the next start waits for it again. */
   write(server: string, settings: McpSettings, tools: readonly OfferedTool[]): void;
   remove(server: string): void;
 }
@@ -37,7 +37,7 @@ export function rememberedLists(directory: string | undefined): RememberedLists 
       try {
         writeFileAtomic(path, `${JSON.stringify({ version: VERSION, server: identity(settings), tools })}\n`);
       } catch {
-        // A full disk or a directory that cannot be written: then the server is waited for.
+        // A full disk or a directory that cannot be written: the next start waits for the server.
       }
     },
     remove(server) {
@@ -49,7 +49,7 @@ export function rememberedLists(directory: string | undefined): RememberedLists 
 
 /** Another program or address is another server. */
 function identity({ command, url }: McpSettings): string {
-  return new Bun.CryptoHasher("sha256").update(JSON.stringify([command ?? null, url ?? null])).digest("hex");
+  return sha256(JSON.stringify([command ?? null, url ?? null]));
 }
 
 function isTool(value: unknown): boolean {
@@ -65,4 +65,4 @@ function isTool(value: unknown): boolean {
   );
 }
 
-const VERSION = 1;
+const VERSION = 2;

@@ -13,7 +13,7 @@ type Found = NonNullable<ReturnType<McpServers["find"]>>;
 
 export function serverTool(
   servers: McpServers,
-  { server, tool, trusted, timeoutMs }: Found,
+  { server, tool, local, trusted, timeoutMs }: Found,
 ): Tool<Readonly<Record<string, unknown>>> {
   return {
     name: tool.offered,
@@ -25,6 +25,7 @@ export function serverTool(
       kind: "server",
       title: Object.keys(args).length === 0 ? tool.name : `${tool.name} ${JSON.stringify(args)}`,
       server,
+      local,
       says: tool.readOnly ? "reads" : tool.destructive ? "destroys" : "changes",
       believed: trusted && tool.readOnly,
       described: JSON.stringify(tool),
@@ -51,7 +52,7 @@ function present(server: string, raw: unknown, { budget, mask, seesImages = fals
   };
 }
 
-/** A server may report progress as often as it likes. */
+/** A server may report progress any number of times. */
 function throttled(emit: (text: string) => void): (text: string) => void {
   let last = 0;
   return (text) => {
@@ -96,7 +97,7 @@ function blockText(block: unknown, images: Image[]): string {
 
 function imageText({ data, mimeType }: Readonly<Record<string, unknown>>, images: Image[]): string {
   const bytes = typeof data === "string" && data.length <= MOST_IMAGE ? Buffer.from(data, "base64") : undefined;
-  // By its first bytes: what the server says of it may be wrong.
+  // By its first bytes: what the server says about it may be wrong.
   const image = bytes === undefined ? undefined : imageOf(bytes);
   if (image === undefined || "problem" in image || images.length >= MOST_IMAGES)
     return `[image (${name(mimeType)}) that cannot be shown]`;

@@ -1,6 +1,6 @@
-/** One MCP server, and what this session knows of it: its list of tools, its connection, how often it failed. */
+/** One MCP server, and what this session knows about it: its list of tools, its connection, how often it failed. */
 import type { McpSettings } from "../../config/schema.ts";
-import { BuddyError } from "../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
 import type { ServerConnection } from "./connection.ts";
 import { allowedTools, type OfferedTool, offeredTools } from "./offered-tools.ts";
@@ -65,7 +65,7 @@ export class Server {
       this.#options.notice(`MCP server ${this.name} has not answered yet; its tools are offered when it does`);
   }
 
-  /** Takes the newest list into the session; `first`: it was waited for, so it does not count as a change. */
+  /** Takes the newest list into the session; `first`: it was awaited, so it does not count as a change. */
   takeList(first: boolean): boolean {
     const latest = this.#latest;
     if (latest === undefined || same(latest, this.#list)) return false;
@@ -177,7 +177,7 @@ export class Server {
     );
   }
 
-  /** A server that changes its list all the time is not asked for it for ever. */
+  /** A server that keeps changing its list is asked for it only so often. */
   async #refresh(): Promise<void> {
     const connection = this.#open;
     if (connection !== undefined && this.#refreshes++ < MOST_REFRESHES)
@@ -208,7 +208,7 @@ function difference(before: readonly OfferedTool[], after: readonly OfferedTool[
 }
 
 export function wordsOf(error: unknown): string {
-  if (!(error instanceof BuddyError)) return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof BuddyError)) return messageOf(error);
   return error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The servers of a run: started in parallel beside the first request, their tools offered from what is remembered of
+ * The servers of a run: started in parallel with the first request, their tools offered from what is remembered about
  * them. In one session the list of a server changes at most once, and that is said.
  */
 import type { McpSettings } from "../../config/schema.ts";
@@ -81,15 +81,25 @@ export class McpServers implements AsyncDisposable {
     this.#describe();
   }
 
-  find(
-    offered: string,
-  ):
-    | { readonly server: string; readonly tool: OfferedTool; readonly trusted: boolean; readonly timeoutMs: number }
+  find(offered: string):
+    | {
+        readonly server: string;
+        readonly tool: OfferedTool;
+        readonly local: boolean;
+        readonly trusted: boolean;
+        readonly timeoutMs: number;
+      }
     | undefined {
     for (const { name, tools, settings } of this.#enabled()) {
       const tool = tools.find((one) => one.offered === offered);
       if (tool !== undefined)
-        return { server: name, tool, trusted: settings.trust_read_only, timeoutMs: settings.timeout };
+        return {
+          server: name,
+          tool,
+          local: settings.url === undefined,
+          trusted: settings.trust_read_only,
+          timeoutMs: settings.timeout,
+        };
     }
     return undefined;
   }
@@ -101,7 +111,7 @@ export class McpServers implements AsyncDisposable {
     return unlessAborted(signal, found.connection());
   }
 
-  /** They get a moment to start: who asks at once must not be told that they do not run. */
+  /** They get a moment to start: a question right after the start must not find them missing. */
   async settled(ms: number): Promise<void> {
     this.start();
     await within(Promise.all(this.#enabled().map((server) => server.settled())), ms);
@@ -111,7 +121,7 @@ export class McpServers implements AsyncDisposable {
     return this.#servers.map((server) => server.status());
   }
 
-  /** What a server offers beside tools; empty where it does not answer soon. */
+  /** What a server offers besides tools; empty where it does not answer soon. */
   async beside(name: string): Promise<{ readonly resources: readonly Listed[]; readonly prompts: readonly Listed[] }> {
     const connection = await within(
       this.connection(name, new AbortController().signal).catch(() => undefined),

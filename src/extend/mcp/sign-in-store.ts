@@ -34,7 +34,7 @@ export class SignInStore {
     writeFileAtomic(this.#path, `${JSON.stringify({ version: 1, servers }, null, 2)}\n`);
   }
 
-  /** Damaged or missing: no one is signed in. */
+  /** Damaged or missing: not signed in. */
   #load(): Record<string, unknown> {
     if (this.#path === undefined) return {};
     try {

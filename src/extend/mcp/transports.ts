@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { BuddyError } from "../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { within, nextTurn } from "../../lib/waiting.ts";
 import { exitCleanup } from "../../targets/connection/exit-cleanup.ts";
@@ -66,7 +66,7 @@ export class ProgramTransport implements Transport {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT")
         return Promise.reject(new NotInstalled(`${program} is not installed`));
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       return Promise.reject(new BuddyError("tool", `${program} cannot be started: ${why}`, { cause: error }));
     }
     const child = this.#child;

@@ -3,21 +3,26 @@
  * else altogether.
  */
 import { excerpt, Malformed, ProviderError } from "../provider-error.ts";
-import { DONE, type Emit, type Protocol, type Reply } from "../protocols/protocol.ts";
+import { collectAfter } from "../../lib/garbage.ts";
+import { pieces } from "../../lib/text.ts";
+import { DONE, type Emit, type Protocol, type Reply, type Spoken } from "../protocols/protocol.ts";
 import { RepeatedText } from "../protocols/repeated-text.ts";
+import { mayHaveTag } from "../protocols/text-channels.ts";
 import type { ModelEvent } from "../types.ts";
 
 export class Answer {
   /** Events since the last `takeBatch`, deltas of one kind joined: 20 000 awaits cost more than the parsing. */
-  batch: Piece[] = [];
+  batch: Batched[] = [];
   #protocol: Protocol;
-  #state: unknown;
+  #state: Spoken;
   #parser: SseParser;
   #form: "unknown" | "events" | "document" = "unknown";
   #early: Uint8Array[] = [];
   #events = 0;
   #emitted = false;
   #repeated = new RepeatedText();
+  /** Texts that follow each other in one piece of the stream, to be taken as one. */
+  #run: string[] = [];
 
   constructor(protocol: Protocol) {
     this.#protocol = protocol;
@@ -27,7 +32,8 @@ export class Answer {
       if (this.complete && !protocol.restarts) return;
       this.#events++;
       const text = protocol.text && this.#repeated.textIn(data);
-      if (text !== undefined) return protocol.text?.(this.#state, text, this.#emit);
+      if (text !== undefined) return void this.#run.push(text);
+      this.#takeRun();
       const event = isMark(data) ? DONE : this.#parsed(data, name);
       protocol.step(this.#state, event, name, this.#emit);
       const only = protocol.onlyText?.(event);
@@ -43,23 +49,33 @@ export class Answer {
     return this.#protocol.complete(this.#state);
   }
 
+  /** Its text so far. */
+  get text(): string {
+    return this.#state.said.text;
+  }
+
   push(bytes: Uint8Array): void {
-    if (this.#form === "events") return this.#parser.push(bytes);
-    this.#early.push(bytes);
-    if (this.#form === "unknown") this.#form = formOf(bytes);
-    if (this.#form === "events") for (const early of this.#early.splice(0)) this.#parser.push(early);
+    if (this.#form === "events") this.#parser.push(bytes);
+    else this.#early.push(bytes);
+    if (this.#form === "unknown") {
+      this.#form = formOf(bytes);
+      if (this.#form === "events") for (const early of this.#early.splice(0)) this.#parser.push(early);
+    }
+    this.#takeRun();
   }
 
   takeBatch(): readonly ModelEvent[] {
-    const { batch } = this;
+    const events: ModelEvent[] = [];
+    for (const one of this.batch) events.push(...("deltas" in one ? textEvents(one) : [one]));
     this.batch = [];
-    return batch;
+    return events;
   }
 
   /** The body has ended: the reply, or what is wrong with it. */
   end(): Reply {
     if (this.#form === "events") this.#parser.end();
     else this.#takeDocument();
+    this.#takeRun();
     if (!this.finished && !this.#protocol.ended?.(this.#state)) {
       throw new Malformed(
         this.#events > 0 ? "the stream ended in the middle of the answer" : "the answer is empty",
@@ -70,6 +86,15 @@ export class Answer {
     // Some servers only repeat the whole text at the end.
     if (!this.#emitted && reply.message.content) this.#emit({ type: "text", delta: reply.message.content });
     return reply;
+  }
+
+  #takeRun(): void {
+    const run = this.#run;
+    if (run.length === 0) return;
+    this.#run = [];
+    const text = run.join("");
+    // The white space before a tag is shown or not, depending on the delta it came in.
+    for (const delta of mayHaveTag(text) ? run : [text]) this.#protocol.text?.(this.#state, delta, this.#emit);
   }
 
   #takeDocument(): void {
@@ -93,7 +118,7 @@ export class Answer {
     this.#events += document.length;
   }
 
-  /** Events without the form of an event stream: one a line, or one right behind the other. */
+  /** Events without the form of an event stream: one per line, or one directly after the other. */
   #takeObjects(text: string): boolean {
     const events = objectsIn(text);
     if (events.length < 2) return false;
@@ -114,9 +139,11 @@ export class Answer {
   #emit: Emit = (event) => {
     const last = this.batch.at(-1);
     if (event.type === "text") this.#emitted = true;
-    if (last?.type !== event.type) this.batch.push({ ...event });
-    else if ("delta" in last && "delta" in event) last.delta += event.delta;
-    else this.batch[this.batch.length - 1] = { ...event };
+    if (!("delta" in event)) {
+      if (last?.type === event.type) this.batch.pop();
+      this.batch.push(event);
+    } else if (last !== undefined && "deltas" in last && last.type === event.type) last.deltas.push(event.delta);
+    else this.batch.push({ type: event.type, deltas: [event.delta] });
   };
 }
 
@@ -126,11 +153,23 @@ function isMark(data: string): boolean {
 
 /** More than `[DONE]` with spaces around it. */
 const MARK_CHARS = 16;
-/** Words of gateways in the place of a comment. */
+/** Words of gateways instead of a comment. */
 const KEEP_ALIVE = /^\W{0,3}(ping|pong|keep[ -_]?alive|heartbeat|OPENROUTER PROCESSING)\W*$/i;
 
-type Piece = Mutable<Parameters<Emit>[0]>;
-type Mutable<T> = T extends unknown ? { -readonly [K in keyof T]: T[K] } : never;
+interface Deltas {
+  readonly type: "text" | "reasoning";
+  readonly deltas: string[];
+}
+
+type Batched = Exclude<Parameters<Emit>[0], { type: Deltas["type"] }> | Deltas;
+
+/** Several for a text of megabytes: no receiver has to hold all of it once more. */
+function textEvents({ type, deltas }: Deltas): ModelEvent[] {
+  const text = deltas.length === 1 ? deltas[0]! : deltas.join("");
+  return pieces(text, LONGEST_DELTA).map((delta) => ({ type, delta }));
+}
+
+const LONGEST_DELTA = 256 * 1024;
 
 export function jsonOr<T>(text: string, otherwise: () => T): unknown {
   try {
@@ -184,15 +223,16 @@ export function pageWords(text: string): string {
 // four times as long.
 
 /** Larger single events are a broken or hostile server. */
-const MAX_EVENT_CHARS = 64 * 1024 * 1024;
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 export class SseParser {
+  /** Takes a byte order mark away, which only a stream may begin with. */
   #decoder = new TextDecoder("utf-8");
-  #rest = "";
-  #scanned = 0;
-  /** Pieces of one line behind `rest`, joined when its end is there: a long event is not copied with each of them. */
-  #pieces: string[] = [];
-  #pieceChars = 0;
+  /** Bytes of a line whose end has not come: a long event is not copied with each piece of it. */
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  /** The last byte was a CR: a LF that follows belongs to it. */
+  #afterReturn = false;
   #event = "";
   /** The name that follows the data. */
   #late = "";
@@ -204,57 +244,50 @@ export class SseParser {
     this.#sink = sink;
   }
 
-  push(bytes: Uint8Array): void {
-    const text = this.#decoder.decode(bytes, { stream: true });
-    if (this.#rest === "" && this.#pieces.length === 0) this.#rest = text;
-    else if (!/[\r\n]/.test(text) && !this.#rest.endsWith("\r")) return this.#hold(text);
-    else this.#join(text);
-    this.#drain(false);
+  push(given: Uint8Array): void {
+    collectAfter(given.length);
+    const bytes = this.#afterReturn && given[0] === LF ? given.subarray(1) : given;
+    if (given.length > 0) this.#afterReturn = false;
+    const end = afterLastBreak(bytes);
+    if (end === 0) return this.#hold(bytes);
+    this.#afterReturn = bytes[bytes.length - 1] === CR;
+    this.#lines(this.#taken(bytes.subarray(0, end)));
+    // A copy: a view would keep the whole piece.
+    this.#hold(bytes.slice(end));
   }
 
   /** The end of the body: a last event without its blank line still counts. */
   end(): void {
-    this.#join(this.#decoder.decode());
-    this.#drain(true);
-    if (this.#rest !== "") this.#line(this.#rest, 0, this.#rest.length);
-    this.#rest = "";
+    this.#lines(this.#taken(new Uint8Array()));
     this.#dispatch();
   }
 
-  #hold(text: string): void {
-    this.#pieces.push(text);
-    this.#pieceChars += text.length;
-    this.#requireSize();
-  }
-
-  #join(text: string): void {
-    this.#rest = [this.#rest, ...this.#pieces, text].join("");
-    this.#pieces = [];
-    this.#pieceChars = 0;
-  }
-
-  #requireSize(): void {
-    if (this.#rest.length + this.#pieceChars + (this.#data?.length ?? 0) > MAX_EVENT_CHARS)
+  #hold(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+    if (this.#heldBytes + (this.#data?.length ?? 0) > MAX_EVENT_BYTES)
       throw new Malformed("a single event of the stream has more than 64 MB");
   }
 
-  #drain(last: boolean): void {
-    const text = this.#rest;
-    let start = 0;
-    let from = this.#scanned;
+  /** What was held, with its end. */
+  #taken(end: Uint8Array): string {
+    const whole = this.#held.length === 0 ? end : Buffer.concat([...this.#held, end]);
+    this.#held = [];
+    collectAfter(this.#heldBytes);
+    this.#heldBytes = 0;
+    const text = this.#decoder.decode(whole);
+    if (whole.length > 0) this.#decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    return text;
+  }
+
+  #lines(text: string): void {
     const hasReturn = text.includes("\r");
-    for (;;) {
-      const end = hasReturn ? nextBreak(text, from, last) : text.indexOf("\n", from);
-      if (end < 0) break;
+    for (let start = 0; start < text.length;) {
+      const at = hasReturn ? nextBreak(text, start) : text.indexOf("\n", start);
+      const end = at < 0 ? text.length : at;
       this.#line(text, start, end);
-      start = text.charCodeAt(end) === 13 && text.charCodeAt(end + 1) === 10 ? end + 2 : end + 1;
-      from = start;
+      start = text.charCodeAt(end) === CR && text.charCodeAt(end + 1) === LF ? end + 2 : end + 1;
     }
-    this.#rest = start === 0 ? text : text.slice(start);
-    // Without this a 2 MB event in 4 kB pieces would be searched from its start 500 times. A final CR is looked at
-    // again.
-    this.#scanned = Math.max(0, this.#rest.length - 1);
-    this.#requireSize();
   }
 
   #line(text: string, start: number, end: number): void {
@@ -295,7 +328,9 @@ export class SseParser {
     this.#data = undefined;
     this.#event = "";
     this.#late = "";
-    if (data !== undefined && data !== "") this.#sink(data, event);
+    if (data === undefined || data === "") return;
+    if (data.length > LONG_EVENT) collectAfter(data.length);
+    this.#sink(data, event);
   }
 }
 
@@ -304,12 +339,21 @@ function startsAnother(data: string, next: string): boolean {
   return data.endsWith("}") && (next.startsWith("{") || next === "[DONE]");
 }
 
-/** Index of the next LF, CR or CRLF; a CR that ends the text waits for what follows. */
-function nextBreak(text: string, from: number, last: boolean): number {
+/** The bytes it came in go before it is parsed. */
+const LONG_EVENT = 1024 * 1024;
+const LF = 10;
+const CR = 13;
+
+/** Where the last whole line ends; 0 when none does. */
+function afterLastBreak(bytes: Uint8Array): number {
+  const end = bytes.lastIndexOf(LF) + 1;
+  return end + bytes.subarray(end).lastIndexOf(CR) + 1;
+}
+
+function nextBreak(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 10) return at;
-    if (code === 13) return at + 1 < text.length || last ? at : -1;
+    if (code === LF || code === CR) return at;
   }
   return -1;
 }

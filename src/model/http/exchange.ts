@@ -1,18 +1,19 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
+import { collectAfter } from "../../lib/garbage.ts";
 import { boundedText } from "../../lib/network.ts";
 import { trace } from "../../lib/trace.ts";
-import { Answer, jsonOr, pageWords } from "./answer.ts";
+import type { Answer } from "./answer.ts";
 import { ProviderError, Malformed } from "../provider-error.ts";
 import { cancelled, ModelError } from "../errors.ts";
 import type { Situation } from "../explain.ts";
 import type { Protocol, Reply } from "../protocols/protocol.ts";
-import { retryAfterMs } from "./retry.ts";
+import type { StreamedBody } from "./streamed-body.ts";
 import type { ModelEvent } from "../types.ts";
 
 export interface Exchange {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | StreamedBody;
   readonly protocol: Protocol;
   readonly limits: ExchangeLimits;
   readonly situation: Situation;
@@ -40,14 +41,16 @@ export async function* exchange(
 ): AsyncGenerator<readonly ModelEvent[], Reply, void> {
   const { situation, limits, protocol } = ask;
   const watchdog = new Watchdog(signal);
+  let answer: Answer | undefined;
   let rest: BodyReader | undefined;
   try {
     watchdog.endBy(limits.totalMs, `the answer did not end within ${seconds(limits.totalMs)}`);
     watchdog.expect(limits.headerMs, `no answer within ${seconds(limits.headerMs)}`);
-    const response = await fetch(ask.url, {
+    const { body } = ask;
+    const responding = fetch(ask.url, {
       method: "POST",
-      headers: ask.headers,
-      body: ask.body,
+      headers: typeof body === "string" ? ask.headers : { ...ask.headers, "content-length": String(body.bytes) },
+      body: typeof body === "string" ? body : body.send(),
       signal: watchdog.signal,
       redirect: "manual",
       // Bun's own limit of five minutes would end long answers; ours are above.
@@ -56,6 +59,9 @@ export async function* exchange(
       ...(ask.unix !== undefined && { unix: ask.unix }),
       ...(ask.ca !== undefined && { tls: { ca: ask.ca } }),
     } as BunFetchRequestInit);
+    // While the server thinks. Each request leaves three copies of the conversation behind.
+    if (typeof body === "string") collectAfter(3 * body.length);
+    const [response, { Answer }] = await Promise.all([responding, import("./answer.ts")]);
     trace("headers", () => ({ status: response.status, request_id: requestId(response.headers) }));
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
     if (!response.ok) {
@@ -63,13 +69,13 @@ export async function* exchange(
       throw await refusal(response, situation);
     }
 
-    const answer = new Answer(protocol);
+    answer = new Answer(protocol);
     let bytes = 0;
     const reader = response.body?.getReader();
     for (;;) {
       const piece = await reader?.read().catch((error: unknown) => {
         // Whatever breaks after the closing event can no longer spoil the answer.
-        if (answer.finished && !signal.aborted) return undefined;
+        if (answer?.finished && !signal.aborted) return undefined;
         throw error;
       });
       if (!piece || piece.done) break;
@@ -93,7 +99,7 @@ export async function* exchange(
     if (answer.batch.length > 0) yield answer.takeBatch();
     return reply;
   } catch (error) {
-    if (signal.aborted) throw cancelled(signal);
+    if (signal.aborted) throw cancelled(signal, answer?.text);
     if (!watchdog.bitten || error instanceof ModelError) throw error;
     const { words, retryable } = watchdog.bitten;
     throw new ModelError("timeout", `${situation.host}: ${words}`, {
@@ -142,8 +148,12 @@ async function refusal(response: Response, at: Situation): Promise<ModelError> {
     });
   }
   const { text } = await boundedText(response, MAX_ERROR_BYTES);
+  const [{ jsonOr, pageWords }, { explainProviderError }, { retryAfterMs }] = await Promise.all([
+    import("./answer.ts"),
+    import("../explain.ts"),
+    import("./retry.ts"),
+  ]);
   const complaint = new ProviderError(jsonOr(eventData(text), () => pageWords(text)));
-  const { explainProviderError } = await import("../explain.ts");
   return explainProviderError(complaint, status, retryAfterMs(headers, Date.now()), at);
 }
 
@@ -152,7 +162,7 @@ function eventData(text: string): string {
   return /^\s*(?:event|data|error):/.test(text) ? (/^(?:data|error): ?(\{.*\})\s*$/m.exec(text)?.[1] ?? text) : text;
 }
 
-/** The status says the most; its words are not waited for any longer. */
+/** The status says the most; its words are not awaited any longer. */
 const ERROR_BODY_MS = 2_000;
 
 /** Error bodies are short; a longer one is not read to its end. */
@@ -163,8 +173,7 @@ function seconds(ms: number): string {
 }
 
 /**
- * * Aborts a request when the caller says so, when nothing happens for too long, or when it has taken too long in
- * all.
+ * Aborts a request when the caller says so, when nothing happens for too long, or when it has taken too long in all.
  */
 export class Watchdog {
   /** Why it gave up, unless the caller did. */
@@ -208,7 +217,7 @@ export class Watchdog {
     this.#held = true;
   }
 
-  /** From now on it must be over after `ms`, whatever happens; an earlier end stands. */
+  /** From now on it must be over after `ms`, whatever happens; an earlier limit stays. */
   endBy(ms: number, words: string): void {
     const end = performance.now() + ms;
     if (this.#end !== undefined && this.#end <= end) return;

@@ -2,6 +2,7 @@
 import { ModelError } from "../errors.ts";
 import type { Situation } from "../explain.ts";
 import { proxyLabel } from "../../lib/network.ts";
+import { messageOf } from "../../lib/errors.ts";
 
 export function explainNetworkError(error: unknown, at: Situation): ModelError {
   const code = codeOf(error);
@@ -22,7 +23,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
       "If a company proxy or a private CA is in between, name its certificate file in NODE_EXTRA_CA_CERTS.",
     );
   }
-  const words = error instanceof Error ? error.message : String(error);
+  const words = messageOf(error);
   const tunnel = /^Proxy refused to open a tunnel: (.*)$/.exec(words)?.[1];
   if (tunnel !== undefined) {
     return fail(tunnel, `no connection to ${at.host}: ${tunnel}`, tunnel.startsWith("5"), PROXY_HINT);

@@ -2,25 +2,28 @@
 import { parseDuration } from "../../lib/durations.ts";
 import { once } from "../../lib/values.ts";
 
-/** No single wait is longer; a server that asks for more is not waited for. */
+/** No single wait is longer; a server that asks for more is not awaited. */
 export const MAX_WAIT_MS = 60_000;
 /** All waits of one turn together. */
 export const MAX_TOTAL_WAIT_MS = 180_000;
 export const FIRST_WAIT_MS = 500;
 
 /**
- * The wait that the headers ask for, in milliseconds: `Retry-After` as seconds or a date, `retry-after-ms` (OpenAI), or
- * when a limit of which nothing remains is reset. Garbage counts as absent.
+ * The wait that the headers ask for, in milliseconds: `Retry-After` as seconds or a date, `retry-after-ms` (OpenAI,
+ * Azure), or when an exhausted limit is reset. Garbage counts as absent.
  */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
-  const millis = headers.get("retry-after-ms");
+  const millis = headers.get("retry-after-ms") ?? headers.get("x-ms-retry-after-ms");
   if (millis !== null && /^\s*\d+(\.\d+)?\s*$/.test(millis)) return Number(millis);
-  const asked = waitOf(headers.get("retry-after"), now);
+  const asked = waitOf(headers.get("retry-after") ?? headers.get("x-retry-after"), now);
   if (asked !== undefined) return asked;
-  let longest: number | undefined;
+  // The structured form: `"default";r=0;t=25`.
+  const left = /;\s*r=0\b.*;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1];
+  let longest = left === undefined ? undefined : Number(left) * 1000;
   for (const [name, remaining] of headers) {
     if (!/ratelimit.*-remaining/.test(name) || remaining.trim() !== "0") continue;
-    const wait = waitOf(headers.get(name.replace("-remaining", "-reset")), now);
+    const reset = name.replace("-remaining", "-reset");
+    const wait = waitOf(headers.get(reset) ?? headers.get(`${reset}-after`), now);
     // All that are used up must be back.
     if (wait !== undefined) longest = Math.max(longest ?? 0, wait);
   }
@@ -29,7 +32,8 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
 
 /** Seconds, a moment in Unix time, a duration ("6m0s"), a date. */
 function waitOf(given: string | null, now: number): number | undefined {
-  const value = given?.trim();
+  // Two proxies may have said it twice; a date has its comma behind a word.
+  const value = given?.trim().replace(/^([\d.]+\w*), .*$/, "$1");
   if (!value) return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) {
     const amount = Number(value);
@@ -63,7 +67,7 @@ export function waitInWords(text: string): number | undefined {
 const waitPattern = once(() => {
   const unit = "(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])";
   const one = String.raw`\d+(?:\.\d+)?\s*${unit}`;
-  const opening = String.raw`(?:try again|retry(?:ing|[-_]after)?|retry your request|wait|available again|available|allowed|resets?|replenished|cooldown|blocked)[\s:=]+(?:(?:in|after|for)\s+)?`;
+  const opening = String.raw`(?:again|retry(?:ing|[-_]after)?|retry your request|wait|available|allowed|lifted|resets?|replenished|cooldown|blocked)[\s:=]+(?:(?:in|after|for)\s+)?`;
   return {
     sentence: new RegExp(
       String.raw`${opening}(?:about\s+|at least\s+|~\s*)?(${one}(?:(?:,|\s|and)*${one})*|\d+(?=\.?\s*$|\.\s))`,

@@ -1,6 +1,5 @@
 /** The body of an Anthropic Messages request. */
 import { isRecord } from "../../lib/values.ts";
-import type { Adjustment } from "../adjustments.ts";
 import type { AssistantMessage, ImagePart, Message, ModelRequest, ToolMessage, UserMessage } from "../types.ts";
 import { wireName, type BodySettings, type Json } from "./protocol.ts";
 
@@ -20,17 +19,15 @@ export function anthropicBody(request: ModelRequest, settings: BodySettings): ob
     if (settings.topP !== undefined && !adjusted.has("top_p")) body["top_p"] = settings.topP;
   }
   if (request.tools.length > 0) {
-    body["tools"] = request.tools.map(({ name, description, parameters }) => ({
-      name,
-      description,
-      input_schema: parameters,
-    }));
+    body["tools"] = request.tools.map((tool) =>
+      settings.once(tool, ({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
+    );
   }
   if (system.length > 0) {
     const text = system.join("\n\n");
     body["system"] = marks ? [{ type: "text", text, cache_control: CACHE }] : text;
   }
-  const messages = wireMessages(request.messages, adjusted, "thinking" in thinking);
+  const messages = wireMessages(request.messages, settings, "thinking" in thinking);
   body["messages"] = marks ? marked(messages) : messages;
   return body;
 }
@@ -84,16 +81,12 @@ const BUDGETS: Readonly<Record<string, number>> = {
 };
 
 /** Roles alternate: results and a prompt that follows them are one message of the user. */
-function wireMessages(
-  messages: readonly Message[],
-  adjusted: ReadonlySet<Adjustment>,
-  thinking: boolean,
-): WireMessage[] {
+function wireMessages(messages: readonly Message[], settings: BodySettings, thinking: boolean): WireMessage[] {
   const wire: WireMessage[] = [];
   for (const message of messages) {
     if (message.role === "system") continue;
     const role = message.role === "assistant" ? "assistant" : "user";
-    const content = message.role === "assistant" ? assistantBlocks(message, adjusted, thinking) : userBlocks(message);
+    const content = message.role === "assistant" ? assistantBlocks(message, settings, thinking) : userBlocks(message);
     if (content.length === 0) continue;
     const last = wire.at(-1);
     if (last?.role === role) last.content.push(...content);
@@ -125,13 +118,15 @@ function imageBlock({ type, data }: ImagePart): Json {
 }
 
 /** The blocks as they came, with the calls as the history has them: their ids and arguments may have been repaired. */
-function assistantBlocks(message: AssistantMessage, adjusted: ReadonlySet<Adjustment>, thinking: boolean): Json[] {
-  const calls = message.toolCalls.map(({ id, name, arguments: text }) => ({
-    type: "tool_use",
-    id,
-    name: wireName(name),
-    input: inputOf(text),
-  }));
+function assistantBlocks(message: AssistantMessage, { adjusted, once }: BodySettings, thinking: boolean): Json[] {
+  const calls = message.toolCalls.map((call) =>
+    once(call, ({ id, name, arguments: text }) => ({
+      type: "tool_use",
+      id,
+      name: wireName(name),
+      input: inputOf(text),
+    })),
+  );
   if (message.items === undefined) return [...textBlocks(message.content), ...calls];
   let next = 0;
   return message.items.filter(isRecord).flatMap((block): Json[] => {

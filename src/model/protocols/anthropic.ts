@@ -1,4 +1,5 @@
 /** Anthropic Messages: `POST {base}/messages`; signed thinking travels inside the content blocks. */
+import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
@@ -24,7 +25,8 @@ export const anthropic: Protocol<AnthropicState> = {
 
   begin: (emit) => ({
     blocks: [],
-    current: 0,
+    places: new Map(),
+    current: undefined,
     usage: {},
     finish: undefined,
     stopped: false,
@@ -68,9 +70,8 @@ export const anthropic: Protocol<AnthropicState> = {
   },
 
   text: (state, delta) => {
-    const block = state.blocks[state.current];
-    if (!block) return;
-    block.text += delta;
+    if (!state.current) return;
+    state.current.text.add(delta);
     state.said.push(delta);
   },
 
@@ -93,6 +94,7 @@ export const anthropic: Protocol<AnthropicState> = {
   complete: (state) => state.stopped,
 
   reply: (state): Reply => {
+    state.said.close();
     const cut = state.finish === "length" || state.finish === "content-filter";
     const items: Json[] = [];
     const toolCalls: ToolCall[] = [];
@@ -100,24 +102,25 @@ export const anthropic: Protocol<AnthropicState> = {
     let text = "";
     const reasoning: string[] = [];
     for (const block of state.blocks) {
-      if (!block) continue;
       const { type } = block.start;
+      const written = block.text.toString();
+      const json = block.json.toString();
       if (type === "tool_use") {
-        const args = block.json !== "" ? block.json : JSON.stringify(block.start["input"] ?? {});
+        const { input } = block.start;
+        const args = json || (typeof input === "string" ? input : JSON.stringify(input ?? {}));
         if (cut && !isWholeJson(args)) continue;
         const id = uniqueId(typeof block.start["id"] === "string" ? block.start["id"] : undefined, taken);
         const name = typeof block.start["name"] === "string" ? block.start["name"] : "";
         toolCalls.push({ id, name, arguments: args });
         items.push({ type, id, name, input: isWholeJson(args) ? JSON.parse(args) : {} });
       } else if (type === "text") {
-        text += block.text;
-        if (block.text !== "") items.push({ ...block.start, text: block.text });
+        text += written;
+        if (written !== "") items.push({ ...block.start, text: written });
       } else if (type === "thinking") {
-        if (block.text !== "") reasoning.push(block.text);
-        items.push({ ...block.start, thinking: block.text, signature: block.signature });
-      } else items.push(isWholeJson(block.json) ? { ...block.start, input: JSON.parse(block.json) } : block.start);
+        if (written !== "") reasoning.push(written);
+        items.push({ ...block.start, thinking: written, signature: block.signature });
+      } else items.push(isWholeJson(json) ? { ...block.start, input: JSON.parse(json) } : block.start);
     }
-    state.said.end();
     const said = toldApart(text);
     if (said.reasoning !== "") reasoning.push(said.reasoning);
     const message: AssistantMessage = {
@@ -138,10 +141,11 @@ export const anthropic: Protocol<AnthropicState> = {
 };
 
 export interface AnthropicState {
-  /** By index; a wild one is not followed. */
-  readonly blocks: (Block | undefined)[];
-  /** The block that text belongs to. */
-  current: number;
+  readonly blocks: Block[];
+  /** The newest block of each index: some gateways give every block the same one. */
+  readonly places: Map<unknown, Block>;
+  /** The block of the newest text. */
+  current: Block | undefined;
   usage: ReportedUsage;
   finish: Finish | undefined;
   stopped: boolean;
@@ -151,54 +155,63 @@ export interface AnthropicState {
 
 interface Block {
   readonly start: Json;
-  text: string;
-  json: string;
+  readonly text: GrowingText;
+  readonly json: GrowingText;
   signature: string;
 }
 
-const MAX_BLOCKS = 4096;
-
 function openBlock(state: AnthropicState, event: Json, emit: Emit): void {
   const start = isRecord(event["content_block"]) ? event["content_block"] : {};
-  const at = indexOf(state, event);
+  // The same block opened twice.
+  if (typeof start["id"] === "string" && blockAt(state, event)?.start["id"] === start["id"]) return;
+  const text = newBlock(state, event, start).text.toString();
+  if (start["type"] === "tool_use") emit({ type: "tool-call", name: string(start["name"]), bytes: 0 });
+  else if (start["type"] === "text") state.said.push(text);
+  else if (text !== "") emit({ type: "reasoning", delta: text });
+}
+
+function newBlock(state: AnthropicState, event: Json, start: Json): Block {
   const block: Block = {
     start,
-    text: string(start["text"]) + string(start["thinking"]),
-    json: "",
+    text: new GrowingText(string(start["text"]) + string(start["thinking"])),
+    json: new GrowingText(),
     signature: string(start["signature"]),
   };
-  state.blocks[at] = block;
-  state.current = at;
-  if (start["type"] === "tool_use") emit({ type: "tool-call", name: string(start["name"]), bytes: 0 });
-  else if (start["type"] === "text") state.said.push(block.text);
-  else if (block.text !== "") emit({ type: "reasoning", delta: block.text });
+  state.blocks.push(block);
+  state.places.set(event["index"], block);
+  return block;
 }
 
 function takeDelta(state: AnthropicState, event: Json, emit: Emit): void {
-  const at = indexOf(state, event);
   const delta = isRecord(event["delta"]) ? event["delta"] : {};
-  const type = typeof delta["type"] === "string" ? delta["type"] : "";
+  const type = kindOf(delta);
   // A server that leaves the opening event out still says what kind of block this is.
-  const block = (state.blocks[at] ??= { start: { type: KINDS[type] ?? "text" }, text: "", json: "", signature: "" });
-  state.current = at;
+  const block = blockAt(state, event) ?? newBlock(state, event, { type: KINDS[type] ?? "text" });
   switch (type) {
     case "text_delta":
     case "thinking_delta": {
       const piece = string(delta["text"]) + string(delta["thinking"]);
       if (piece === "") return;
-      block.text += piece;
-      return type === "text_delta" ? state.said.push(piece) : emit({ type: "reasoning", delta: piece });
+      block.text.add(piece);
+      if (type !== "text_delta") return emit({ type: "reasoning", delta: piece });
+      state.current = block;
+      return state.said.push(piece);
     }
     case "signature_delta":
       block.signature += string(delta["signature"]);
       return;
     case "input_json_delta":
-      block.json += isRecord(delta["partial_json"])
-        ? JSON.stringify(delta["partial_json"])
-        : string(delta["partial_json"]);
+      block.json.add(
+        isRecord(delta["partial_json"]) ? JSON.stringify(delta["partial_json"]) : string(delta["partial_json"]),
+      );
       return emit({ type: "tool-call", name: string(block.start["name"]), bytes: block.json.length });
     default:
   }
+}
+
+function kindOf(delta: Json): string {
+  if (typeof delta["type"] === "string") return delta["type"];
+  return "partial_json" in delta ? "input_json_delta" : "thinking" in delta ? "thinking_delta" : "text_delta";
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -207,10 +220,8 @@ const KINDS: Readonly<Record<string, string>> = {
   input_json_delta: "tool_use",
 };
 
-function indexOf(state: AnthropicState, event: Json): number {
-  const { index } = event;
-  if (typeof index === "number" && Number.isInteger(index) && index >= 0 && index < MAX_BLOCKS) return index;
-  return "content_block" in event ? state.blocks.length : Math.max(0, state.blocks.length - 1);
+function blockAt(state: AnthropicState, { index }: Json): Block | undefined {
+  return typeof index === "number" ? state.places.get(index) : state.blocks.at(-1);
 }
 
 function string(value: unknown): string {

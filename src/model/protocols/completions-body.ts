@@ -34,13 +34,15 @@ export function completionsBody(request: ModelRequest, settings: BodySettings): 
     body.prompt_cache_key = request.session;
   if (request.tools.length > 0) {
     if (dialect.parallelCalls && !adjusted.has("parallel_tool_calls")) body.parallel_tool_calls = true;
-    body.tools = request.tools.map(({ name, description, parameters }) => ({
-      type: "function",
-      function: { name, description, parameters },
-    }));
+    body.tools = request.tools.map((tool) =>
+      settings.once(tool, ({ name, description, parameters }) => ({
+        type: "function",
+        function: { name, description, parameters },
+      })),
+    );
   }
   const marks = dialect.cacheMarks && !adjusted.has("cache_control");
-  const messages = request.messages.map((message) => wireMessage(message, adjusted));
+  const messages = request.messages.map((message) => settings.once(message, (one) => wireMessage(one, adjusted)));
   body.messages = marks ? marked(messages) : messages;
   return body;
 }

@@ -35,17 +35,17 @@ export const completions: Protocol<CompletionsState> = {
     const problem = errorIn(event);
     if (problem) throw problem;
     takeUsage(state, event);
-    const choice = firstChoice(event);
-    if (!choice) return;
-    if (choice["error"]) throw new ProviderError(choice["error"]);
-    takeUsage(state, choice);
-    takeChoice(state, choice);
-    takeFinish(state, choice["finish_reason"] ?? choice["finishReason"]);
+    for (const choice of firstAnswer(event)) {
+      if (choice["error"]) throw new ProviderError(choice["error"]);
+      takeUsage(state, choice);
+      takeChoice(state, choice);
+      takeFinish(state, choice["finish_reason"] ?? choice["finishReason"]);
+    }
   },
 
   onlyText: (event) => {
     if (!isRecord(event) || event["usage"] || event["error"] || !Array.isArray(event["choices"])) return undefined;
-    const choice = event["choices"].length === 1 ? firstChoice(event) : undefined;
+    const [choice] = event["choices"].length === 1 ? firstAnswer(event) : [];
     if (!choice || choice["finish_reason"] || choice["error"] || choice["usage"] || !isRecord(choice["delta"]))
       return undefined;
     const { delta } = choice;
@@ -62,7 +62,7 @@ export const completions: Protocol<CompletionsState> = {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
     const problem = errorIn(answer);
     if (problem) throw problem;
-    const choice = firstChoice(answer);
+    const [choice] = firstAnswer(answer);
     if (!choice || (!isRecord(choice["message"]) && typeof choice["text"] !== "string"))
       throw new Malformed("the answer has no `choices[0].message`: it does not look like chat completions");
     takeUsage(state, answer);
@@ -119,11 +119,10 @@ const HANDLED = new Set(["role", "content", "tool_calls", "function_call", "refu
 /** Readable reasoning under the names servers give it; each also goes back as an unknown field. */
 const REASONING = ["reasoning_content", "reasoning", "thinking", "reasoning_text", "thoughts"] as const;
 
-/** The first of several answers; events of the others are not mixed in. */
-function firstChoice(event: Json): Json | undefined {
-  const choices = (Array.isArray(event["choices"]) ? event["choices"] : [event["choices"]]).filter(isRecord);
-  const first = choices.find((choice) => choice["index"] === 0) ?? choices[0];
-  return typeof first?.["index"] === "number" && first["index"] > 0 ? undefined : first;
+/** What belongs to the first of several answers: some servers send two pieces of it at once. */
+function firstAnswer(event: Json): Json[] {
+  const choices = Array.isArray(event["choices"]) ? event["choices"] : [event["choices"]];
+  return choices.filter(isRecord).filter(({ index }) => typeof index !== "number" || index === 0);
 }
 
 /** A delta; a few servers put a whole `message`, or the `text` of the older protocol, where one belongs. */

@@ -6,9 +6,10 @@ import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { ProviderError } from "../provider-error.ts";
 import type { Dialect } from "../dialect.ts";
+import type { AnswerText } from "./answer-text.ts";
 import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../types.ts";
 
-export interface Protocol<State = unknown> {
+export interface Protocol<State extends Spoken = Spoken> {
   /** Below the base URL. */
   readonly path: string;
   body(request: ModelRequest, settings: BodySettings): object;
@@ -33,6 +34,11 @@ export interface Protocol<State = unknown> {
   reply(state: State): Reply;
 }
 
+/** What every protocol keeps of an answer under way. */
+export interface Spoken {
+  readonly said: AnswerText;
+}
+
 export type Emit = (event: Extract<ModelEvent, { type: "text" | "reasoning" | "tool-call" | "discard" }>) => void;
 
 /** What `step` gets for `data: [DONE]`. */
@@ -52,6 +58,8 @@ export interface BodySettings {
   readonly dialect: Dialect;
   /** What this server has refused before, and the shapes it wants. */
   readonly adjusted: ReadonlySet<Adjustment>;
+  /** What was made of a message or tool for an earlier request with the same settings, or is made now. */
+  once<K extends object, V extends object>(key: K, make: (key: K) => V): V;
 }
 
 export interface Reply {
@@ -91,7 +99,9 @@ export function textOf(value: unknown): string {
 export function finishOf(reason: unknown): Finish | undefined {
   if (typeof reason !== "string" || reason === "") return undefined;
   const word = reason.toLowerCase().replaceAll("-", "_");
-  if (/^(stop|end|end_turn|eos|eos_token|stop_sequence|complete|completed|done|finish|finished)$/.test(word))
+  // Nearly always, and no pattern need be compiled.
+  if (word === "stop") return "stop";
+  if (/^(stop|end|eos|completed?|done|finish(ed)?)(_(of_)?(turn|token|sequence|text|message))?$/.test(word))
     return "stop";
   if (/^(tool_calls?|function_calls?|tool_use|tool)$/.test(word)) return "tool-calls";
   if (/length|max_(output_|completion_|new_)?tokens|token_limit|repetition/.test(word)) return "length";

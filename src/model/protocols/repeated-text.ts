@@ -1,35 +1,69 @@
 /**
- * Recognises stream events that differ from an earlier one only in their text, so that they need no JSON parser: two
- * thirds of its time.
+ * Recognises stream events that differ from an earlier one only in their text, and in the number they have in the
+ * stream, so that they need no JSON parser: two thirds of its time.
  */
 export class RepeatedText {
   #prefix = "";
+  /** Between the number and the text, where events are numbered. */
+  #middle = "";
   #suffix = "";
   #misses = 0;
 
   /** The text of an event that is otherwise equal to the one learnt; undefined: parse it. */
   textIn(data: string): string | undefined {
     if (this.#prefix === "" || !data.startsWith(this.#prefix) || !data.endsWith(this.#suffix)) return undefined;
+    const start = this.#middle === "" ? this.#prefix.length : behindNumber(data, this.#prefix.length, this.#middle);
     const end = data.length - this.#suffix.length;
-    if (end < this.#prefix.length) return undefined;
-    const text = data.slice(this.#prefix.length, end);
-    // What is between two known parts without a quote or an escape is one whole JSON string.
-    return NEEDS_PARSING.test(text) ? undefined : text;
+    if (start < 0 || end < start) return undefined;
+    const text = data.slice(start, end);
+    return NEEDS_PARSING.test(text) ? unescaped(text) : text;
   }
 
   /** `data` was parsed and is nothing but this text. */
   learn(data: string, text: string): void {
-    if (text === "" || this.#misses > MOST_MISSES || data.includes("\\")) return;
-    const at = data.indexOf(`"${text}"`);
+    // The text of another place: what follows must not be taken for the first.
+    if (!data.startsWith(this.#prefix) || behindNumber(data, this.#prefix.length, this.#middle) < 0) this.#prefix = "";
+    if (text === "" || data.length > LONGEST || this.#misses > MOST_MISSES) return;
+    const quoted = JSON.stringify(text);
+    const at = data.indexOf(quoted);
     // Twice the same string: either could be the text.
-    if (at < 0 || at !== data.lastIndexOf(`"${text}"`)) return;
+    if (at < 0 || at !== data.lastIndexOf(quoted)) return;
+    const before = data.slice(0, at + 1);
+    const behind = data.slice(at + quoted.length - 1);
+    // With an escape elsewhere, what was found may be the end of another string.
+    if (before.includes("\\") || behind.includes("\\")) return;
     this.#misses++;
-    this.#prefix = data.slice(0, at + 1);
-    this.#suffix = data.slice(at + 1 + text.length);
+    const [whole = before, prefix = before] = (before.includes("sequence_number") && NUMBER.exec(before)) || [];
+    this.#prefix = prefix;
+    this.#middle = before.slice(whole.length);
+    this.#suffix = behind;
   }
 }
 
-/** A server that numbers its events never repeats one: learning stops. */
+/** What is between two known parts is the text if it is one whole JSON string. */
+function unescaped(text: string): string | undefined {
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where what follows the number ends, or -1 where something else follows it. */
+function behindNumber(data: string, from: number, middle: string): number {
+  let at = from;
+  while (isDigit(data.charCodeAt(at))) at++;
+  return data.startsWith(middle, at) ? at + middle.length : -1;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
+}
+
+/** A longer one is not worth a copy. */
+const LONGEST = 64 * 1024;
+/** A server that changes more from event to event never repeats one: learning stops. */
 const MOST_MISSES = 32;
+const NUMBER = /^(.*?"sequence_number": ?)\d+/s;
 // oxlint-disable-next-line no-control-regex -- JSON forbids them raw
 const NEEDS_PARSING = /["\\\u0000-\u001f]/;

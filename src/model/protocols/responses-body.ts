@@ -31,15 +31,19 @@ export function responsesBody(request: ModelRequest, settings: BodySettings): ob
     body.prompt_cache_key = request.session;
   if (request.tools.length > 0) {
     if (dialect.parallelCalls && !adjusted.has("parallel_tool_calls")) body.parallel_tool_calls = true;
-    body.tools = request.tools.map(({ name, description, parameters }) => ({
-      type: "function",
-      name,
-      description,
-      parameters,
-      strict: false,
-    }));
+    body.tools = request.tools.map((tool) =>
+      settings.once(tool, ({ name, description, parameters }) => ({
+        type: "function",
+        name,
+        description,
+        parameters,
+        strict: false,
+      })),
+    );
   }
-  body.input = request.messages.flatMap((message) => (message.role === "system" ? [] : wireItems(message, adjusted)));
+  body.input = request.messages.flatMap((message) =>
+    message.role === "system" ? [] : settings.once(message, (one) => wireItems(one, adjusted)),
+  );
   return body;
 }
 

@@ -1,4 +1,5 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
+import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
@@ -38,7 +39,8 @@ export const responses: Protocol<ResponsesState> = {
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        return takeText(state, event);
+        state.current = takeText(state, event) ?? state.current;
+        return;
       case "response.output_text.done":
         return takeLateText(state, event, event["text"]);
       case "response.content_part.done":
@@ -65,11 +67,23 @@ export const responses: Protocol<ResponsesState> = {
       case "response.failed":
         return takeEnd(state, event["response"], type);
       case "error":
+      case "response.error":
         throw new ProviderError(event["error"] ?? event);
       default:
         // Other events repeat or prepare what these bring; a bare `error` object comes from gateways.
         if (event["error"] && !type.startsWith("response.")) throw new ProviderError(event["error"]);
     }
+  },
+
+  onlyText: (event) => {
+    if (!isRecord(event) || event["type"] !== "response.output_text.delta") return undefined;
+    return typeof event["delta"] === "string" ? event["delta"] : undefined;
+  },
+
+  text: (state, delta) => {
+    if (state.finish !== undefined || !state.current) return;
+    state.current.text.add(delta);
+    state.said.push(delta);
   },
 
   whole: (state, answer, emit) => {
@@ -93,6 +107,7 @@ export const responses: Protocol<ResponsesState> = {
   complete: (state) => state.finish !== undefined,
 
   reply: (state): Reply => {
+    state.said.close();
     const cut = state.finish === "length" || state.finish === "content-filter";
     const items: Json[] = [];
     const toolCalls: ToolCall[] = [];
@@ -112,7 +127,6 @@ export const responses: Protocol<ResponsesState> = {
       if (words !== "") reasoning.push(words);
       items.push(item);
     }
-    state.said.end();
     const said = toldApart(text);
     if (said.reasoning !== "") reasoning.push(said.reasoning);
     // A reasoning item must be followed by what it led to, or the next request is refused.
@@ -131,12 +145,22 @@ export const responses: Protocol<ResponsesState> = {
 
 function fresh(emit: Emit): ResponsesState {
   const said = new AnswerText(emit);
-  return { items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0, said };
+  return {
+    items: [],
+    current: undefined,
+    final: undefined,
+    finish: undefined,
+    usage: undefined,
+    summaryParts: 0,
+    said,
+  };
 }
 
 export interface ResponsesState {
   /** By output index, as far as they have been streamed. */
   items: (StreamedItem | undefined)[];
+  /** The item of the newest text. */
+  current: StreamedItem | undefined;
   /** The items of the closing event, where it has them. */
   final: readonly Json[] | undefined;
   finish: Finish | undefined;
@@ -149,9 +173,9 @@ export interface ResponsesState {
 interface StreamedItem {
   item: Json;
   done: boolean;
-  text: string;
-  reasoning: string;
-  arguments: string;
+  text: GrowingText;
+  readonly reasoning: GrowingText;
+  arguments: GrowingText;
 }
 
 /**
@@ -169,34 +193,39 @@ function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
   if (at < 0) at = state.items.length;
   const found = state.items[at];
   if (found) return found;
-  const fresh: StreamedItem = { item: { type }, done: false, text: "", reasoning: "", arguments: "" };
-  state.items[at] = fresh;
-  return fresh;
+  return (state.items[at] = streamed({ type }));
 }
 
-function takeText(state: ResponsesState, event: Json): void {
+function streamed(item: Json): StreamedItem {
+  const [text, reasoning, args] = [new GrowingText(), new GrowingText(), new GrowingText()];
+  return { item, done: false, text, reasoning, arguments: args };
+}
+
+function takeText(state: ResponsesState, event: Json): StreamedItem | undefined {
   const { delta } = event;
-  if (typeof delta !== "string" || delta === "") return;
-  slot(state, event, "message").text += delta;
+  if (typeof delta !== "string" || delta === "") return undefined;
+  const place = slot(state, event, "message");
+  place.text.add(delta);
   state.said.push(delta);
+  return place;
 }
 
 /** The whole text of a place that had no deltas. */
 function takeLateText(state: ResponsesState, event: Json, text: unknown): void {
-  if (slot(state, event, "message").text === "") takeText(state, { ...event, delta: text });
+  if (slot(state, event, "message").text.length === 0) takeText(state, { ...event, delta: text });
 }
 
 function takeReasoning(state: ResponsesState, event: Json, emit: Emit): void {
   const { delta } = event;
   if (typeof delta !== "string" || delta === "") return;
-  slot(state, event, "reasoning").reasoning += delta;
+  slot(state, event, "reasoning").reasoning.add(delta);
   emit({ type: "reasoning", delta });
 }
 
 function takeArguments(state: ResponsesState, event: Json, emit: Emit): void {
   const call = slot(state, event, "function_call");
-  if (typeof event["delta"] === "string") call.arguments += event["delta"];
-  else if (typeof event["arguments"] === "string") call.arguments = event["arguments"];
+  if (typeof event["delta"] === "string") call.arguments.add(event["delta"]);
+  else if (typeof event["arguments"] === "string") call.arguments = new GrowingText(event["arguments"]);
   if (!call.item["name"] && event["name"]) call.item = { ...call.item, name: event["name"] };
   emit({ type: "tool-call", name: nameOf(call.item), bytes: call.arguments.length });
 }
@@ -211,8 +240,13 @@ function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit)
   place.done = done;
   if (type === "function_call") emit({ type: "tool-call", name: nameOf(item), bytes: place.arguments.length });
   if (!done) return;
-  if (type === "message") takeLateText(state, at, messageText(item));
-  else if (type === "reasoning" && place.reasoning === "")
+  const whole = messageText(item);
+  if (type === "message") {
+    takeLateText(state, at, whole);
+    // Kept once, not in addition to its deltas.
+    if (whole !== "") place.text = new GrowingText(whole);
+    state.said.share(whole);
+  } else if (type === "reasoning" && place.reasoning.length === 0)
     takeReasoning(state, { ...at, delta: reasoningText(item) }, emit);
 }
 
@@ -224,7 +258,7 @@ function isNew(state: ResponsesState, { output_index: index, item_id: id }: Json
 }
 
 function opened(state: ResponsesState, item: Json): StreamedItem {
-  const entry = { item, done: false, text: "", reasoning: "", arguments: "" };
+  const entry = streamed(item);
   state.items.push(entry);
   return entry;
 }
@@ -239,6 +273,7 @@ function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
   const { output_text: text } = response;
   if (state.final?.length === 0 && state.items.length === 0 && typeof text === "string")
     state.final = [{ type: "message", role: "assistant", content: [{ type: "output_text", text }] }];
+  if (itemsOf(state) === state.final) state.items = [];
   state.usage = usageIn(response) ?? state.usage;
   const details = response["incomplete_details"];
   const why = isRecord(details) ? details["reason"] : undefined;
@@ -247,18 +282,17 @@ function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
 }
 
 /** The closing event may repeat all items, some, or none (the login endpoint): the fuller list counts. */
-function itemsOf(state: ResponsesState): readonly Json[] {
-  const streamed: Json[] = [];
-  for (const entry of state.items)
-    if (entry) streamed.push(entry.done && !isHollow(entry) ? entry.item : assembled(entry));
-  return state.final && state.final.length >= streamed.length ? state.final : streamed;
+function itemsOf({ items, final }: ResponsesState): readonly Json[] {
+  const streamed = items.filter((entry) => entry !== undefined);
+  if (final && final.length >= streamed.length) return final;
+  return streamed.map((entry) => (entry.done && !isHollow(entry) ? entry.item : assembled(entry)));
 }
 
 /** The closing event of an item without what its deltas brought. */
 function isHollow({ item, text, arguments: args }: StreamedItem): boolean {
   return item["type"] === "function_call"
-    ? !item["arguments"] && args !== ""
-    : item["type"] === "message" && text !== "" && messageText(item) === "";
+    ? !item["arguments"] && args.length > 0
+    : item["type"] === "message" && text.length > 0 && messageText(item) === "";
 }
 
 /** Nothing is missing where the closing event of a response never came. */
@@ -266,7 +300,7 @@ function isWhole(entry: StreamedItem | undefined): boolean {
   return (
     entry === undefined ||
     entry.done ||
-    (entry.item["type"] === "function_call" ? isWholeJson(entry.arguments) : entry.text !== "")
+    (entry.item["type"] === "function_call" ? isWholeJson(entry.arguments.toString()) : entry.text.length > 0)
   );
 }
 
@@ -274,13 +308,13 @@ function isWhole(entry: StreamedItem | undefined): boolean {
 function assembled({ item, text, reasoning, arguments: args }: StreamedItem): Json {
   switch (item["type"]) {
     case "message":
-      return { ...item, role: "assistant", content: [{ type: "output_text", text, annotations: [] }] };
+      return { ...item, role: "assistant", content: [{ type: "output_text", text: text.toString(), annotations: [] }] };
     case "function_call":
-      return args === "" ? item : { ...item, arguments: args };
+      return args.length === 0 ? item : { ...item, arguments: args.toString() };
     case "reasoning":
-      return reasoning === "" || reasoningText(item) !== ""
+      return reasoning.length === 0 || reasoningText(item) !== ""
         ? { summary: [], ...item }
-        : { ...item, summary: [{ type: "summary_text", text: reasoning }] };
+        : { ...item, summary: [{ type: "summary_text", text: reasoning.toString() }] };
     default:
       return item;
   }

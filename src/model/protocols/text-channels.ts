@@ -1,5 +1,5 @@
 /**
- * Tells apart what a server left together in one text: reasoning between tags, the channels of gpt-oss, and tool calls
+ * Separates what a server mixed in one text: reasoning between tags, the channels of gpt-oss, and tool calls
  * that were written as text. Only what is where a template puts it counts; an answer may speak of these tags.
  */
 import { once } from "../../lib/values.ts";
@@ -29,7 +29,7 @@ export class TextChannels {
 
   push(piece: string): void {
     // Nearly every piece of nearly every answer.
-    if (this.#held === "" && !piece.includes("<") && !piece.includes("[") && this.#isText(piece)) {
+    if (this.#held === "" && !mayHaveTag(piece) && this.#isText(piece)) {
       this.#mode = "text";
       return this.#sink.text(piece);
     }
@@ -49,7 +49,7 @@ export class TextChannels {
     else if (this.#mode !== "call" && this.#mode !== "channels") this.#show(rest);
   }
 
-  /** For a piece without < and [. */
+  /** For a piece that has no tag. */
   #isText(piece: string): boolean {
     if (this.#mode !== "start" || this.#closing !== "") return this.#mode === "text";
     const text = piece.trimStart();
@@ -206,6 +206,10 @@ export class TextChannels {
     else if (/final/.test(channel)) this.#show(piece);
     else this.#sink.reasoning(piece);
   }
+}
+
+export function mayHaveTag(text: string): boolean {
+  return text.includes("<") || text.includes("[");
 }
 
 /** Opening tags of reasoning, and what closes each. */

@@ -2,6 +2,7 @@
  * Puts streamed chat-completions tool calls together, also from servers that leave out `index` or `id`, or give every
  * call index 0.
  */
+import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { ToolCall } from "../types.ts";
 import { mergeDelta } from "./deltas.ts";
@@ -50,16 +51,24 @@ export class ToolCallSlots {
   #slotFor(delta: Json, name: string, piece: string): Slot {
     const index = count(delta["index"]);
     const id = typeof delta["id"] === "string" && delta["id"] !== "" ? delta["id"] : undefined;
-    const found = index === undefined ? this.#withoutIndex(id, name) : this.#withIndex(index, id, name, piece);
+    const found =
+      this.#withId(id, name) ??
+      (index === undefined ? this.#withoutIndex(id, name) : this.#withIndex(index, id, name, piece));
     if (found) return found;
     const slot = new Slot(this.#slots.length, index, id);
     this.#slots.push(slot);
     return slot;
   }
 
+  /** More of a call that has begun, whatever its index says. */
+  #withId(id: string | undefined, name: string): Slot | undefined {
+    return id === undefined || name !== "" ? undefined : this.#slots.findLast((known) => known.id === id);
+  }
+
   /** Where every call has the same index, another begins with a name: under its own id, or after a whole one. */
   #withIndex(index: number, id: string | undefined, name: string, piece: string): Slot | undefined {
     const slot = this.#slots.findLast((known) => known.index === index);
+    if (slot === undefined && name === "" && id === undefined) return this.#unfinished();
     if (slot === undefined || name === "") return slot;
     const renamed = name !== slot.name;
     if (id !== undefined) {
@@ -69,6 +78,12 @@ export class ToolCallSlots {
     const another =
       slot.whole && piece !== "" && (renamed || (slot.id === undefined && ![piece, "{}"].includes(slot.text())));
     return another ? undefined : slot;
+  }
+
+  /** The call that a piece without a name must continue. */
+  #unfinished(): Slot | undefined {
+    const last = this.#slots.at(-1);
+    return last === undefined || last.whole ? undefined : last;
   }
 
   #withoutIndex(id: string | undefined, name: string): Slot | undefined {
@@ -115,10 +130,9 @@ const FUNCTION_FIELDS = new Set(["name", "arguments", "parameters", "input"]);
 
 class Slot {
   name = "";
-  length = 0;
   readonly extra: Json = {};
   readonly functionExtra: Json = {};
-  #text = "";
+  #text = new GrowingText();
 
   constructor(
     readonly order: number,
@@ -128,17 +142,22 @@ class Slot {
 
   add(piece: string): void {
     // Some servers repeat with every piece what there was before; no JSON object continues with its own beginning.
-    const repeats = piece.length > this.length && this.#text.startsWith("{") && piece.startsWith(this.#text);
-    this.#text = repeats ? piece : this.#text + piece;
-    this.length = this.#text.length;
+    const repeats = piece.length > this.length && piece.startsWith("{") && piece.startsWith(this.text());
+    if (repeats) this.#text = new GrowingText(piece);
+    else this.#text.add(piece);
+  }
+
+  get length(): number {
+    return this.#text.length;
   }
 
   /** Nothing more belongs to these arguments. */
   get whole(): boolean {
-    return this.#text.endsWith("}") && isWholeJson(this.#text);
+    const text = this.text();
+    return text.endsWith("}") && isWholeJson(text);
   }
 
   text(): string {
-    return this.#text;
+    return this.#text.toString();
   }
 }

@@ -8,7 +8,7 @@ import type { ShellJudgement } from "../verdict.ts";
 
 /**
  * The prefixes that would have to be allowed for this text to run unasked, or undefined where "always" must not be
- * offered: uncertain, dangerous, privileged, or anything beside plain commands (redirections, expansions, groups).
+ * offered: uncertain, dangerous, privileged, or anything but plain commands (redirections, expansions, groups).
  */
 export function prefixesOf(text: string, judgement: ShellJudgement): readonly CommandPrefix[] | undefined {
   const { verdict, risk, privesc, uncertain, commands } = judgement;
@@ -51,7 +51,9 @@ function opened(first: readonly string[], words: readonly string[], operands: nu
   const installs = name !== "git" && INSTALLS.has(first.at(-1) ?? "");
   const places = read.operands.slice(operands).filter((word) => /^\+|:/.test(word) || (installs && isPlace(word)));
   const decisive = read.operands.slice(0, operands);
-  return { words: [...first, ...decisive], open: true, options: unique([...options, ...places]) };
+  // What a project lists is not what else could be named.
+  const open = !(installs && read.operands.length === 0);
+  return { words: [...first, ...decisive], open, options: unique([...options, ...places]) };
 }
 
 const unique = (list: readonly string[]) => [...new Set(list)].toSorted();

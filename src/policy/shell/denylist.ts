@@ -1,5 +1,5 @@
 /**
- * `shell_denylist`: word prefixes against every command of the text, in which `*` and `?` stand for characters, or
+ * `shell_denylist`: word prefixes against every command of the text, where `*` and `?` match characters, or
  * `/regex/` against the text itself.
  */
 import { matchesGlob } from "../../lib/names.ts";

@@ -1,4 +1,4 @@
-/** What the policy says of a shell command. Import it lazily: it brings the bash parser with it. */
+/** What the policy says about a shell command. Import it lazily: it brings the bash parser with it. */
 import { allowedBy, allowedForDevelopers } from "./allow.ts";
 import { deniedBy, textDeniedBy } from "./denylist.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
@@ -10,7 +10,9 @@ import { otherReadings } from "./dangers/readings.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
 import { isBash, outsideCommonGrammar } from "./syntax/common-grammar.ts";
-import { HOME, isUnknown, readable, shown } from "./syntax/field.ts";
+import { field, HOME, isGlob, isUnknown, programName, readable, shown } from "./syntax/field.ts";
+import { globMatches } from "./syntax/glob.ts";
+import { listsSecrets } from "../output-kind.ts";
 import { namesBuddy } from "../secret-files.ts";
 import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
@@ -20,7 +22,7 @@ import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
 import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
 
-/** What is known of the machine and the shell a text would run on. */
+/** What is known about the machine and the shell a text would run on. */
 export interface ShellContext {
   /** The shell that runs what is not asked about: `bash` unless given. Any other name means a machine without bash. */
   readonly shell?: string;
@@ -110,7 +112,7 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   });
   const blocked = dangers.find(({ check }) => rules.safety[check] === "block");
   if (blocked !== undefined) return done("deny", blocked.why);
-  if (denied?.certain === true) return done("deny", `the denylist has “${denied.entry}”`);
+  if (denied?.certain === true) return done("deny", `your configuration denies “${denied.entry}”`);
   const own = unproven(found);
   const preset = own === undefined ? undefined : presetOf(rules);
   const why = preset === undefined ? own : unproven(found, preset);
@@ -119,8 +121,8 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   const asked = dangers.find(({ check }) => rules.safety[check] !== "off");
   if (asked !== undefined) return done("ask", asked.why);
   if (denied !== undefined) {
-    note(uncertain, `it may be “${denied.entry}” of the denylist`);
-    return done("ask", `it may be “${denied.entry}” of the denylist`);
+    note(uncertain, `it may be “${denied.entry}”, which your configuration denies`);
+    return done("ask", `it may be “${denied.entry}”, which your configuration denies`);
   }
   const secret = why === undefined ? secretRead(found, cwd) : undefined;
   if (secret !== undefined && allowedBy(found, rules.allow) === undefined) return done("ask", secret, true);
@@ -151,12 +153,36 @@ function note(list: string[], why: string): void {
 }
 
 function dangersOf(found: FoundCommand, cwd: string | undefined): readonly Danger[] {
-  const { argv, writes } = found;
   const directories = startingAt(found.directories, cwd);
   const first =
-    gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories) ?? writeDanger(writes);
+    mayBe(found.argv)
+      .map((argv) => gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories))
+      .find(isFound) ?? writeDanger(found.writes);
   return [first, dataDanger(found, cwd), lockoutDanger(found, cwd)].filter(isFound);
 }
+
+/** A pattern for a program (`/bin/r?`) counts as each one that it may match; one without letters says nothing. */
+function mayBe(argv: FoundCommand["argv"]): readonly FoundCommand["argv"][] {
+  const [program, ...rest] = argv;
+  const name = programName(program?.value ?? "");
+  if (!isGlob(name) || !/[a-z]/.test(name)) return [argv];
+  return DESTRUCTIVE.filter((one) => globMatches(name, one)).map((one) => [field(one), ...rest]);
+}
+const DESTRUCTIVE = [
+  "rm",
+  "git",
+  "dd",
+  "find",
+  "chmod",
+  "chown",
+  "mv",
+  "tee",
+  "cp",
+  "shred",
+  "wipefs",
+  "mkfs",
+  "rsync",
+];
 
 /** A danger that fish, zsh or a plain POSIX shell would find in the text although bash does not. */
 function dangerElsewhere(known: Walked, context: ShellContext, cwd: string | undefined): Danger | undefined {
@@ -211,12 +237,11 @@ function overall(
   if (denied !== undefined || raw?.broken === false)
     return {
       kind: "deny",
-      why: `permission denied: shell_denylist has “${denied ?? raw?.entry}”`,
-      brief: `shell_denylist has “${denied ?? raw?.entry}”`,
+      why: `permission denied: your configuration denies “${denied ?? raw?.entry}”`,
+      brief: `your configuration denies “${denied ?? raw?.entry}”`,
       instead: "Do it another way, or let the operator do it by hand.",
     };
-  if (raw !== undefined)
-    return { kind: "ask", why: `shell_denylist has “${raw.entry}”, which is not a valid regular expression` };
+  if (raw !== undefined) return { kind: "ask", why: `the deny entry “${raw.entry}” is not a valid regular expression` };
   const asking = dangers.filter((danger) => rules.safety[danger.check] !== "off");
   const [asked] = asking;
   if (asked !== undefined) {
@@ -234,6 +259,8 @@ function overall(
   if (effect !== undefined) return { kind: "ask", why: effect };
   const variable = readOnly ? walked.secretVariable : undefined;
   if (variable !== undefined) return { kind: "ask", why: `$${variable} is a secret the model would see` };
+  if (readOnly && handsVariablesOn(text, judged))
+    return { kind: "ask", why: "it makes text of variables that may be secret" };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);
   if (secret !== undefined) return { kind: "ask", why: secret };
   if (own !== undefined) return { kind: "ask", why: own };
@@ -242,6 +269,15 @@ function overall(
     kind: "allow",
     why: readOnly ? "read-only" : (judged.find((item) => !item.command.readOnly)?.command.why ?? "read-only"),
   };
+}
+
+/** Listed variables that become words of another command: nothing distinguishes their values from its own text then. */
+function handsVariablesOn(text: string, judged: readonly Judged[]): boolean {
+  if (!judged.some(({ command }) => listsSecrets(command.words))) return false;
+  return (
+    /\$\(|`|<\(/.test(text) ||
+    judged.some(({ command }) => /^(?:xargs|read|mapfile|readarray)$/.test(programName(command.words[0] ?? "")))
+  );
 }
 
 /** A danger in words for people: without what a model should do instead. */

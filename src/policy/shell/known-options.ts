@@ -244,7 +244,7 @@ export function readOptions(
   return { options, operands };
 }
 
-/** `-xvf FILE`, `-j4`: letters of the table, the last of which may take a value. */
+/** `-xvf FILE`, `-j4`: letters of the table; the last one may take a value. */
 function bundled(
   word: string,
   row: Row | undefined,

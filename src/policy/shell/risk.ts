@@ -172,12 +172,16 @@ const READS: Readonly<Record<string, Check>> = {
 /** rm, mv, cp and friends on a critical path, however harmless the form. */
 function touchesSystem(name: string, argv: readonly Field[], directories: readonly string[]): boolean {
   if (!/^(?:rm|mv|chmod|chown|chgrp|ln|truncate|tee|cp|install)$/.test(name)) return false;
-  return argv
-    .slice(1)
-    .some(
-      ({ value }) =>
-        /^\/(?:etc|boot|usr|bin|sbin|lib\w*)(?:\/|$)/.test(value) ||
-        (name !== "cp" &&
-          directories.some((cwd) => criticalPath(value, cwd) !== undefined && value !== "." && !value.startsWith("-"))),
-    );
+  const changed = onlyLast(name, argv) ? argv.slice(-1) : argv.slice(1);
+  return changed.some(
+    ({ value }) =>
+      /^(?:-\w+|--[\w-]+=)?\/(?:etc|boot|usr|bin|sbin|lib\w*)(?:\/|$)/.test(value) ||
+      (name !== "cp" &&
+        directories.some((cwd) => criticalPath(value, cwd) !== undefined && value !== "." && !value.startsWith("-"))),
+  );
+}
+
+/** These read all but their last operand, except with the destination in an option (`-t`) or to make directories. */
+function onlyLast(name: string, argv: readonly Field[]): boolean {
+  return /^(?:cp|install|ln)$/.test(name) && !argv.some(({ value }) => /^-(?:\w*[td]|-t|-d)/.test(value));
 }

@@ -3,20 +3,22 @@
  */
 import { words } from "../../lib/text.ts";
 import { hasBuddysBelow, hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
-import { startingAt } from "./dangers/protected-paths.ts";
-import { type Field, HOME, programName, readable, UNKNOWN } from "./syntax/field.ts";
+import { isDeviceToRead, startingAt } from "./dangers/protected-paths.ts";
+import { type Field, HOME, programName, readable, STAR, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
-import { readsAnyFile } from "./unknown-names.ts";
+import { openedBy, readsAnyFile } from "./unknown-names.ts";
 import { findPlan, patternName } from "./wrappers/find.ts";
 
 /** Why a read needs a question; undefined: it shows nothing secret. */
 export function secretRead(found: FoundCommand, cwd: string | undefined): string | undefined {
   const program = programName(found.argv[0]?.value ?? "");
-  if (TEXT_ONLY.has(program)) return undefined;
+  if (TEXT_ONLY.has(program) || (program === "openssl" && PRINTS_CERTIFICATES.has(found.argv[1]?.value ?? "")))
+    return undefined;
   const loads = LOADS.get(program);
   if (loads !== undefined && found.argv.some(({ value }) => loads.test(value)))
     return "its script reads a file that the text may compute, and that may contain secrets";
   const places = startingAt(found.directories, cwd);
+  if (places.some((place) => openedBy(found).some((path) => isDeviceToRead(path, place)))) return "it reads a device";
   const whole = isRecursive(program, found);
   const namesOnly = printsNamesOnly(found);
   for (const path of pathsOf(program, found)) {
@@ -38,14 +40,14 @@ function above(path: string): string {
   return start !== undefined && isAnyName(name) ? start || "/" : path;
 }
 
-/** A pattern that says nearly nothing about the names it stands for. */
+/** A pattern that says nearly nothing about the names it matches. */
 const isAnyName = (name: string) => name.replace(/[\uFDD0-\uFDD5]/g, "").length < 2;
 
 /** What a script of these programs reads other files with. */
 const LOADS: ReadonlyMap<string, RegExp> = new Map([
   ["jq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
   ["gojq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
-  ["yq", /load\w*\s*\(/],
+  ["yq", /load\w*\s*\(|\b(?:eval|system)\s*\(/],
 ]);
 
 const withSecrets = (path: string) => `${readable(path)} contains secrets the model would see`;
@@ -55,6 +57,7 @@ export function secretInput(walked: Walked, cwd: string | undefined): string | u
   for (const { file, directories } of walked.reads)
     for (const place of startingAt(directories, cwd))
       if (holdsSecrets(file, place) || isBuddysOwn(file, place)) return withSecrets(file);
+      else if (isDeviceToRead(file, place)) return "it reads a device";
   return undefined;
 }
 
@@ -74,12 +77,21 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
     const anyName = isFind(program) ? foundBy(found.argv).filter((path) => above(path) !== path) : [];
     for (const place of startingAt(found.directories, cwd)) {
       const path =
-        pathsOf(program, found).find((one) => holdsSecrets(one, place) || holdsSecretFiles(one, place)) ??
-        anyName.find((one) => hasSecretsBelow(above(one), place) || hasBuddysBelow(above(one), place));
+        [...pathsOf(program, found), ...hiddenIn(program, found)].find(
+          (one) => holdsSecrets(one, place) || holdsSecretFiles(one, place),
+        ) ?? anyName.find((one) => hasSecretsBelow(above(one), place) || hasBuddysBelow(above(one), place));
       if (path !== undefined) return withSecrets(path);
     }
   }
   return undefined;
+}
+
+/** What `ls -A` lists in addition to what it is asked for. */
+function hiddenIn(program: string, { argv }: FoundCommand): readonly string[] {
+  const args = argv.slice(1).map(({ value }) => value);
+  if (program !== "ls" || !args.some((word) => /^-[a-zA-Z1]*[aAf]|^--a/.test(word))) return [];
+  const directories = args.filter((word) => !word.startsWith("-"));
+  return (directories.length === 0 ? ["."] : directories).map((directory) => `${directory}/.${STAR}`);
 }
 
 /**
@@ -90,11 +102,15 @@ const TEXT_ONLY: ReadonlySet<string> = new Set(
   words(`echo printf systemctl service dpkg-query apt-cache getent id groups pgrep pidof ps
     terraform tofu etcdctl curl psql mysql mariadb`),
 );
+/** Of openssl: of a file of keys they say only that it holds no certificate. */
+const PRINTS_CERTIFICATES = new Set(["x509", "crl", "verify"]);
 /** Programs that print names and facts of files, never what is in them. */
 const NAMES_ONLY: ReadonlySet<string> = new Set(
   words(`ls stat du find gfind test [ tree file realpath readlink dirname basename cd pushd echo printf pwd which type
     namei lsattr getfacl`),
 );
+export const namesOnly = (program: string): boolean => NAMES_ONLY.has(programName(program));
+
 /** Options with which they print what a file holds, as names. */
 const LISTS_FROM_FILE = /^(?:--files0?-from|--exclude-from|--fromfile|--magic-file|-files0-from|-X)/;
 
@@ -123,6 +139,7 @@ function pathsOf(program: string, found: FoundCommand): readonly string[] {
   if (by !== undefined && by.command.argv.some(({ value }) => /^-(?:exec|ok)dir$/.test(value)))
     for (const start of foundBy(by.command.argv))
       paths.push(...args.filter((word) => !word.startsWith("-")).map((word) => `${above(start)}/${UNKNOWN}/${word}`));
+  if (/^(?:go)?jq$/.test(program)) args.splice(scriptOfJq(args), 1);
   let skip = PATTERN_FIRST.has(program) && !args.some((word) => /^-[a-zA-Z]*[ef]|^--(?:regexp|file)/.test(word));
   for (const word of args) {
     if (skip && !word.startsWith("-")) {
@@ -143,6 +160,17 @@ function pathsOf(program: string, found: FoundCommand): readonly string[] {
   return paths.filter((path) => path !== "");
 }
 
+/** Where the script of jq is among its words: in it `.key` is a field. What it may load is looked for apart. */
+function scriptOfJq(args: readonly string[]): number {
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at] as string;
+    if (/^--(?:arg|argjson|slurpfile|rawfile)$/.test(word)) at += 2;
+    else if (word === "--indent") at++;
+    else if (!word.startsWith("-")) return at;
+  }
+  return args.length;
+}
+
 /** The names that find looks for, below where it starts. */
 function foundBy(argv: readonly Field[]): string[] {
   const starts = findPlan(argv).starts.map((start) => start.value);
@@ -158,7 +186,7 @@ function foundBy(argv: readonly Field[]): string[] {
 
 const RECURSIVE = new Set(words("rg ag ack diff gdiff sdiff tar bsdtar gtar zip 7z rsync cp scp"));
 
-/** Reads all that lies below a directory. */
+/** Reads everything below a directory. */
 function isRecursive(program: string, { argv, by }: FoundCommand): boolean {
   const options = argv.slice(1).map((word) => readable(word.value));
   // Only names such as *.conf, which no file of keys has.

@@ -41,9 +41,13 @@ const PRINT_FACTS = new Set(
 const JQ_FILES = /^--(?:rawfile|slurpfile)$/;
 
 /** The words of a command that name files which it prints. */
-function filesOf({ argv }: FoundCommand): readonly string[] {
+function filesOf(found: FoundCommand): readonly string[] {
+  return PRINT_FACTS.has(programName(found.argv[0]?.value ?? "")) ? [] : openedBy(found);
+}
+
+/** The words of a command that name files which it opens. */
+export function openedBy({ argv }: FoundCommand): readonly string[] {
   const program = programName(argv[0]?.value ?? "");
-  if (PRINT_FACTS.has(program)) return [];
   const valued = new Set<string>();
   let reads = /^(?:[gmn]?awk|g?sed|yq)$/.test(program);
   for (const row of readOnlyRows().of(program))
@@ -69,7 +73,7 @@ function filesOf({ argv }: FoundCommand): readonly string[] {
 /** Programs that print names of files, numbers, or text that is written out. */
 const LISTS = new Set(
   words(`ls stat du find gfind fd fdfind test [ [[ tree file realpath readlink dirname basename cd pushd popd echo printf pwd which
-    type whereis namei lsattr getfacl locate plocate dpkg rpm apk systemctl service pgrep pidof ps id groups whoami hostname
+    type whereis namei lsattr getfacl dpkg rpm apk systemctl service pgrep pidof ps id groups whoami hostname
     uname nproc date seq true false : sleep read mapfile readarray command xargs wc uptime free df lsof docker podman`),
 );
 /** Programs that only leave lines out, where they read no file. */

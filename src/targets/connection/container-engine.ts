@@ -57,7 +57,7 @@ export async function findContainer(
   engines: readonly string[] = ["docker", "podman"],
 ): Promise<FoundContainer> {
   if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) {
-    throw new BuddyError("usage", `--container ${JSON.stringify(name)}: that is not a name a container can have`);
+    throw new BuddyError("usage", `--container ${JSON.stringify(name)}: that is not a valid container name`);
   }
   const options = { args: [name, ...engines], timeoutMs: 60_000 };
   const result = await base.run(FIND, signal === undefined ? options : { ...options, signal });

@@ -1,6 +1,4 @@
-/**
- * Processes inside a container, on this machine or further in: `exec -i` of docker or podman on another transport.
- */
+/** Processes inside a container, on this machine or further in: `exec -i` of docker or podman on another transport. */
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
 import { LOADER } from "../loader.ts";

@@ -1,6 +1,6 @@
 /**
- * Ends what buddy started, however buddy ends: a small sh beside it acts when its stdin ends. With the same steps, TERM
- * then KILL to whole process groups, for buddy itself and for the far side.
+ * Ends what buddy started, however buddy ends: a small sh next to it acts when its stdin ends. With the same steps,
+ * TERM then KILL to whole process groups, for buddy itself and for the far side.
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { startChild } from "../../lib/start-child.ts";

@@ -1,18 +1,29 @@
-/** Who and where: what a machine says of itself, asked in one round trip. */
+/** Who and where: what a machine says about itself, asked in one round trip. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/local-directories.ts";
 import { askProgram, unusableProgram } from "../../lib/start-child.ts";
 import { lean } from "../loader.ts";
-import type { MachineFacts, ScriptResult } from "../target.ts";
+import type { MachineFacts, ScriptResult, Transport } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
+/** What `tmux -V` says; where it fails, its exit code and the file that is there follow. */
+const TMUX_VERSION = `
+t() {
+  printf ' %s ' $?
+  IFS=:
+  for d in $PATH; do d=$d/tmux; if [ -f "$d" ] || { [ -L "$d" ] && [ ! -d "$d" ]; }; then echo "$d"; break; fi; done
+}
+t=$(tmux -V 2>&1 || t)`;
+/** A tmux is there and was not asked. */
+const LATER = "later";
+
 /**
- * Arguments: the directory to work in, or ""; anything when it may be gone. The last fields are the directory of
- * records, and whether the shell leads a process group. What files tell is not asked of programs: where many machines
- * are opened at once, each counts.
+ * Arguments: the directory to work in, or ""; anything when it may be gone; anything when a tmux that is there is asked
+ * for its version later. The last fields are the directory of records, and whether the shell leads a process group.
+ * What files contain is not asked of programs: where many machines are opened at once, each counts.
  */
 export const FACTS_SCRIPT = lean(`
 case \${1-} in
@@ -41,12 +52,10 @@ n= r=
 while IFS== read -r r n; do [ "$r" != PRETTY_NAME ] || break; done 2>/dev/null </etc/os-release
 [ "$r" = PRETTY_NAME ] || n=
 n=\${n#[\\"\\']} n=\${n%[\\"\\']}
-t() {
-  printf ' %s ' $?
-  IFS=:
-  for d in $PATH; do d=$d/tmux; if [ -f "$d" ] || { [ -L "$d" ] && [ ! -d "$d" ]; }; then echo "$d"; break; fi; done
-}
-printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$(tmux -V 2>&1 || t)"
+if [ -n "\${3-}" ] && command -v tmux >/dev/null; then t=${LATER}; else
+${TMUX_VERSION}
+fi
+printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$t"
 for p in ${PROGRAMS.join(" ")}; do command -v $p 2>/dev/null; printf '\\0'; done
 printf '%s\\0' "\${D-}"
 if kill -0 "-$$" 2>/dev/null; then printf '%s\\0' leads; fi
@@ -55,7 +64,7 @@ if kill -0 "-$$" 2>/dev/null; then printf '%s\\0' leads; fi
 export function parseFacts(result: ScriptResult, label: string, wanted?: string): ReportedFacts {
   if (result.code === 3) {
     throw new BuddyError("target", `${label} has no directory ${wanted}`, {
-      // Of the shell's line only what it says of the directory, not where in our script.
+      // Of the shell's line only what it says about the directory, not where in our script.
       hint: `${result.stderr.trim().replace(/^.*?\b\d+: (?=cd: )/s, "")}\nName another one with --cd.`,
     });
   }
@@ -81,7 +90,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
     home: home ?? "/",
     loginShell: loginShell ?? "",
     programs,
-    ...tmuxFacts(tmux),
+    ...(tmux === LATER ? { tmuxUnasked: true } : tmuxFacts(tmux)),
     directory: fields[9 + PROGRAMS.length] ?? "",
     leads: fields[10 + PROGRAMS.length] === "leads",
   };
@@ -171,6 +180,13 @@ function tmuxFacts(said = ""): TmuxFacts {
   return code === "126" || code === "127"
     ? { tmuxProblem: `${file} cannot be executed: ${why}` }
     : { tmuxProblem: `tmux does not start: ${why || "it gave no reason"}` };
+}
+
+/** The version, where it was left for later. */
+export async function askTmux(transport: Transport): Promise<TmuxFacts> {
+  if (transport.facts.tmuxUnasked !== true) return transport.facts;
+  const { stdout } = await transport.run(`${TMUX_VERSION}\nprintf %s "$t"`);
+  return tmuxFacts(stdout.toString());
 }
 
 /** Where to work on this machine, links followed; refused where there is none. */

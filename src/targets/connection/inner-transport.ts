@@ -4,6 +4,7 @@ import { labelOfHop } from "../place.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
 import { Reconnector } from "./reconnector.ts";
 import type { RemoteSession } from "./remote-session.ts";
+import { messageOf } from "../../lib/errors.ts";
 
 const CHECK_MS = 5000;
 
@@ -62,7 +63,7 @@ export abstract class InnerTransport implements Transport {
       await (await this.enterAgain(signal)).close();
       return undefined;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
   }
 

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { Channel, runAgainAfterDrop } from "./script-runners.ts";
 import { childEnv, startChild } from "../../lib/start-child.ts";
+import { fileError } from "../../lib/files.ts";
 import { within } from "../../lib/waiting.ts";
 import { endGroups, exitCleanup, signalGroup } from "./exit-cleanup.ts";
 import { directory, localFacts } from "./identity.ts";
@@ -161,7 +162,7 @@ function stdinOf(sink: Bun.FileSink): Process["stdin"] {
 function notStarted(error: unknown, argv: readonly string[], cwd: string): Process {
   const code = (error as NodeJS.ErrnoException).code;
   const why = existsSync(cwd)
-    ? `${argv[0]}: ${code === "ENOENT" ? "not found" : String((error as Error).message)}`
+    ? `${argv[0]}: ${code === "ENOENT" ? "not found" : fileError(error)}`
     : `cd: ${cwd}: no such directory`;
   const text = new Response(`${why}\n`).body as ReadableStream<Uint8Array>;
   return {

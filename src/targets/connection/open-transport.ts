@@ -1,4 +1,4 @@
-/** From options to a transport that has reached its machine: never another one than was asked for. */
+/** From options to a transport that has reached its machine, and never a different machine. */
 import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";

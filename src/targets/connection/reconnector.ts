@@ -1,4 +1,4 @@
-/** Connects again when a connection drops: one attempt for all who notice, until the transport is closed. */
+/** Connects again when a connection drops: one attempt for everyone who notices, until the transport is closed. */
 import { unlessAborted } from "../../lib/waiting.ts";
 import { LoginRefused, TargetClosed } from "../errors.ts";
 import { runAgainAfterDrop } from "./script-runners.ts";

@@ -19,7 +19,7 @@ import { within } from "../../lib/waiting.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { randomBytes } from "node:crypto";
 import { lean, quoteOnOneLine } from "../loader.ts";
-import { DEFAULT_SIGNALS, LOAD, STAND } from "../unasked/standing-shell.ts";
+import { DEFAULT_SIGNALS, LOADED, STAND } from "../unasked/standing-shell.ts";
 
 interface RemoteSessionOptions {
   readonly label: string;
@@ -88,7 +88,11 @@ export class RemoteSession {
     );
     remoteGuard.tell("makedirectory");
     try {
-      const asked = remoteGuard.run(FACTS_SCRIPT, [options.cwd, options.again ? "again" : ""]);
+      const asked = remoteGuard.run(FACTS_SCRIPT, [
+        options.cwd,
+        options.again ? "again" : "",
+        options.frugal ? "later" : "",
+      ]);
       const answer = await within(asked, options.timeoutMs, options.signal);
       if (answer === undefined) throw new NoAnswer("target", `no answer within ${options.timeoutMs / 1000} s`);
       const { directory, leads, ...facts } = parseFacts(answer, options.label, options.cwd);
@@ -115,6 +119,8 @@ export class RemoteSession {
     const check = this.#options.checkMachine === true ? { check: sameMachine(this.facts) } : {};
     const more = { ...options, softCwd: this.facts.cwd, ...check };
     const process = remoteProcess(this.#options.client(), argv, more, this.#ender);
+    // It may mount something.
+    this.#own?.watch();
     // The shell comes first: where the sshd allows only two sessions, scripts can do without one of their own.
     if (!this.#warmed && options.isClient !== true) {
       this.#warmed = true;
@@ -165,14 +171,14 @@ then unset m; else echo ${quote(OTHER_MACHINE)} >&2; exit 72; fi`;
 /** Nothing came back in time. */
 export class NoAnswer extends BuddyError {}
 
-// * What the session of the guard does besides, for one of many machines: it holds the read-only room and runs what
+// What the session of the guard does besides, for one of many machines: it holds the read-only room and runs what
 // nobody was asked about, in a clean shell that stays there. So such a machine needs one ssh process here and one
 // session there until something is asked about.
 
 /**
- * In the guard: `text TAG DIRECTORY KEY SCRIPT` runs the script beside the loop and marks its end like a direct shell;
- * `ask` has the clean shell run a text, or says that it was not taken. D is the directory of records, T the process of
- * the last text, J the mark of everything they start. 6 holds the room; nothing else may.
+ * In the guard: `text TAG DIRECTORY KEY SCRIPT` runs the script in parallel to the loop and marks its end like a direct
+ * shell; `ask` has the clean shell run a text, or says that it was not taken. D is the directory of records, T the
+ * process of the last text, J the mark of everything they start. 6 holds the room; nothing else may.
  */
 const TEXTS = lean(`
 marks() {
@@ -208,26 +214,38 @@ ask() {
 }`);
 
 /**
- * `serve "PID START" WORDS` starts the clean shell with the words that enter the room, and waits until it is there. 8
- * and 9 are stdout and stderr of the session. S is its bash, W its directory. Whoever waits for it hears of its end.
+ * `open_room WORDS` makes the room as `how` says, with the clean shell in it behind those words, and sets its pid and
+ * start; `serve "PID START" WORDS` starts another one with words that enter a room. Both wait until it is there. 8 and
+ * 9 are stdout and stderr of the session. S is its bash, W its directory. Its end is reported to whoever waits for it.
  */
 const SERVE = lean(`
+served() {
+  exec 5<>"$D/texts" 6>&3 2>/dev/null 7>&-
+  printf %s ${quote(STAND)} >"$D/stand"
+  export TERM=dumb BUDDY_JOB="$J"
+  "$@" 3<"$D/stand"
+  : >"$D/gone"
+  echo gone >&6
+}
+open_room() {
+  if [ -z "$S" ] || [ -e "$D/gone" ]; then return 1; fi
+  exec 3<>"$D/codes"
+  set -- ${DEFAULT_SIGNALS} "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe"
+  served unshare $how sh "$dir/room.sh" "$dir/fstab" "\${how##*propagation }" "$@" <&4 >"$dir/made" &
+  said=; read -r said pid start <"$dir/made"
+  IFS= read -r s <&3; exec 3>&-
+  if [ "$s" = ready ]; then ready=stands; fi
+  [ "$said" = made ]
+}
 serve() {
   [ -n "$S" ] || return 1
   if [ -e "$D/gone" ]; then rm -f "$D/gone" "$D/texts" "$D/codes"; fi
   [ -p "$D/texts" ] || mkfifo "$D/texts" "$D/codes" || return 1
   s=$1; shift
   exec 3<>"$D/codes"
-  (
-    exec 5<>"$D/texts" 6>&3 </dev/null >&8 2>/dev/null 3>&- 4>&- 7>&- 8>&-
-    printf %s ${quote(STAND)} >"$D/stand"
-    export TERM=dumb BUDDY_JOB="$J"
-    ${DEFAULT_SIGNALS} "$@" "$S" -p -c ${quote(LOAD)} bash "$W" "$D/process" "$s" "$D/probe" 3<"$D/stand"
-    : >"$D/gone"
-    echo gone >&6
-  ) &
-  IFS= read -r s <&3
-  exec 3>&-
+  set -- ${DEFAULT_SIGNALS} "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe" "$s"
+  served "$@" </dev/null >&8 4>&- 8>&- &
+  IFS= read -r s <&3; exec 3>&-
   [ "$s" = ready ]
 }`);
 
@@ -246,6 +264,8 @@ class OwnSession implements SessionTexts {
   readonly key = randomBytes(16).toString("hex");
   readonly #guard: ScriptRunner;
   #stands: { readonly cwd: string } | undefined;
+  #started = false;
+  #watching = false;
 
   constructor(guard: ScriptRunner) {
     this.#guard = guard;
@@ -272,6 +292,8 @@ class OwnSession implements SessionTexts {
   async start({ script, directory, bash, cwd }: RoomStart): Promise<string> {
     const values = `S=${quoteOnOneLine(bash)} W=${quoteOnOneLine(cwd)} J=${this.job}`;
     this.#guard.tell(`${values}; eval ${quoteOnOneLine(SERVE)}; ${PIPES} && exec 6<>"$D/alive" 7<>"$D/go"; B=1`);
+    this.#started = true;
+    if (this.#watching) this.#guard.tell("echo >&7");
     const { stdout } = await this.#guard.run(BESIDE, [script, directory]);
     const line = stdout.toString().trimEnd();
     if (!line.startsWith("stands\t")) return line;
@@ -280,7 +302,8 @@ class OwnSession implements SessionTexts {
   }
 
   watch(): void {
-    this.#guard.tell("echo >&7");
+    if (this.#started && !this.#watching) this.#guard.tell("echo >&7");
+    this.#watching = true;
   }
 
   serveAgain(look: string, enter: string): void {
@@ -288,7 +311,7 @@ class OwnSession implements SessionTexts {
     this.#guard.tell(`( eval ${quoteOnOneLine(again)} ) 8>&1 9>&2 </dev/null 6>&-`);
   }
 
-  /** What was stopped and does not end is not waited for. */
+  /** What was stopped and does not end is not awaited. */
   forget(): void {
     this.#guard.tell("T=");
   }

@@ -25,7 +25,7 @@ export function scriptInFile(shell: readonly string[], script: ShellScript): Scr
   const file = scriptFile(script.text);
   if (file === undefined) return scriptOnStdin(shell, script);
   const args = script.args ?? [];
-  // In the messages of bash its name stands before each line: a path would only be in the way there.
+  // bash puts its name before each line of a message: a path would only be in the way.
   if (/(?:^|\/)bash$/.test(shell[0] ?? ""))
     return { argv: [...shell, "-c", FROM_FILE, script.name, file, ...args], stdin: "" };
   return { argv: [...shell, file, ...args], stdin: "" };

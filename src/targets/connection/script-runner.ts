@@ -167,8 +167,8 @@ export class ScriptRunner {
   }
 
   /**
-   * A process for what runs beside the loop and prints into its streams: each line of its stdin is one that the loop
-   * reads. From now on what comes outside of an answer is its output. It ends with the runner.
+   * A process for what runs in parallel to the loop and prints into its streams: each line of its stdin is one that the
+   * loop reads. From now on what comes outside of an answer is its output. It ends with the runner.
    */
   lend(): Process {
     const [out, err] = [new Lent(), new Lent()];

@@ -1,10 +1,10 @@
 /** A private directory with a short path for control sockets, and the removal of what dead buddies left in it. */
-import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { isAlive } from "../../lib/processes.ts";
 import { temporaryDirectory } from "../../lib/local-directories.ts";
+import { sha256 } from "../../lib/values.ts";
 
 /**
  * A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to
@@ -40,7 +40,7 @@ function places(env: Readonly<Record<string, string | undefined>>): string[] {
 
 /** From target, process and time: two buddies, or two connections of one, never share a socket. */
 export function socketName(target: string, now = Date.now()): string {
-  const hash = createHash("sha256").update(target).digest("hex").slice(0, 8);
+  const hash = sha256(target).slice(0, 8);
   return `${hash}-${process.pid}-${now.toString(36)}${(counter++ % 1296).toString(36)}`;
 }
 

@@ -179,9 +179,8 @@ async function logIn(socket: string, options: MasterOptions): Promise<void> {
   const { destination, interactive } = options;
   const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, "BatchMode=yes"];
   const argv = ["-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
-  // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do.
-  // After the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned
-  // up.
+  // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do. After
+  // the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
   const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
   const stop = () => child.kill("SIGTERM");
   options.signal?.addEventListener("abort", stop, { once: true });

@@ -209,7 +209,7 @@ async function connect(
     try {
       return await open(shared);
     } catch (error) {
-      // A master whose network is gone still answers for itself: then a connection of our own is made.
+      // A master whose network is gone still answers locally: then a separate connection is made.
       signal?.throwIfAborted();
       if (!(error instanceof ConnectionLost)) throw error;
     }

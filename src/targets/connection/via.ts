@@ -1,5 +1,5 @@
 /** Processes behind any command that starts a program with piped stdio: kubectl exec, incus exec, chroot, nsenter. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged } from "../errors.ts";
 import { quoteAll } from "../../lib/quote.ts";
@@ -8,6 +8,7 @@ import type { Process, ScriptOptions, ScriptResult } from "../target.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { NoAnswer, OTHER_MACHINE, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
+import { sha256 } from "../../lib/values.ts";
 
 /** Commands such as gcloud compute ssh take their time. */
 const OPEN_MS = 60_000;
@@ -156,17 +157,14 @@ ls -di / 2>/dev/null
 async function surroundingsOf(remoteSession: RemoteSession, options: ViaOptions): Promise<string> {
   const { signal } = options;
   const { stdout } = await remoteSession.run(SURROUNDINGS, signal === undefined ? {} : { signal });
-  return createHash("sha256")
-    .update(`${labelOf(options)}\n`)
-    .update(stdout)
-    .digest("hex")
-    .slice(0, 8);
+  return sha256(`${labelOf(options)}\n${stdout.toString("latin1")}`).slice(0, 8);
 }
 
 function cannotEnter(options: ViaOptions, error: unknown): unknown {
   if (!(error instanceof ScriptRunnerLost) && !(error instanceof NoAnswer)) return error;
-  const said = error.message.trim().split("\n").at(-1);
-  const missing = said !== undefined && /\bsh\b.*(not found|no such file)/i.test(said);
+  // Without the place in our script, which a shell names.
+  const said = (error.message.trim().split("\n").at(-1) ?? "").replace(/^\S*sh: (?:line )?\d+: (?:exec: )?/, "");
+  const missing = /(?:^|[\s"'‘`])(?:\/bin\/)?sh\b["'’`]?:? .*(?:not found|no such file)/i.test(said);
   return new BuddyError("target", `cannot enter ${labelOf(options)}: ${said || "it gave no answer"}`, {
     hint: missing
       ? "It needs a POSIX sh there (busybox is enough)."

@@ -1,6 +1,6 @@
 /**
  * `sudo` in a direct shell, which has no terminal: sudo starts a program for its password, which asks a helper of
- * buddy's beside the shell, through pipes that only this user can open. Both are there as long as the command.
+ * buddy's next to the shell, through pipes that only this user can open. Both exist as long as the command.
  */
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";

@@ -66,6 +66,9 @@ while :; do
 done
 `;
 
+/** Where process $2 is, if that is not $1. */
+export const ELSEWHERE = '[ "$1" -ef "/proc/$2/cwd" ] || readlink "/proc/$2/cwd"';
+
 /**
  * Only what may change an exported variable or the umask is followed by a snapshot: it costs a tenth of a millisecond.
  */
@@ -94,9 +97,9 @@ __buddy_ask() {
 }`;
 
 /** A command that runs as a clean child; `clean` gives its lines of sh. */
-export function cleanRequest(clean: (to: string) => string): string {
+export function cleanRequest(command: string, clean: (to: string) => string): string {
   const to = '"${__buddy_file%/env}/dir"';
-  return `{ ${clean(to)}\n${followClean(to, "command cd")}\n[ $__buddy_code = 0 ] || (exit $__buddy_code); } 9>&2 2>/dev/null`;
+  return `{ ${clean(to)}\n${followClean(command, to, "command cd")}\n[ $__buddy_code = 0 ] || (exit $__buddy_code); } 9>&2 2>/dev/null`;
 }
 
 /**

@@ -3,7 +3,7 @@
  * commands.
  */
 import { randomBytes } from "node:crypto";
-import { BuddyError } from "../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { PermanentRefusal } from "../errors.ts";
 import type {
   OutputPage,
@@ -18,7 +18,7 @@ import type {
   Transport,
   Unasked,
 } from "../target.ts";
-import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
+import { changesEnvironment, cleanRequest, DIRECT_LOOP, ELSEWHERE, END_TREE, request } from "./direct-scripts.ts";
 import type { StandingScript } from "../unasked/clean-children.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
 import { lean } from "../loader.ts";
@@ -33,12 +33,12 @@ export interface DirectShellOptions {
   readonly transport: Transport;
   readonly outputStore: OutputStore;
   readonly cwd: string;
-  /** The script for a command that nobody was asked about. */
+  /** The script for a command that runs without a question. */
   readonly clean: CleanScript;
   /** What a bash has to know to keep a clean shell for such commands. */
   readonly standing: StandingScript;
   readonly notice: (notice: TargetNotice) => void;
-  /** What nobody was asked about may run in the session of the connection, where it has one for that. */
+  /** What runs without a question may run in the session of the connection, where it has one for that. */
   readonly own: OwnTexts;
 }
 
@@ -77,6 +77,8 @@ export class DirectShell implements Shell, AsyncDisposable {
   readonly #turns = new Turns();
   #busy = false;
   #tag = 0;
+  /** The last shell went with its connection: there may never be another one. */
+  #droppedBefore = false;
   #closed = false;
 
   constructor(options: DirectShellOptions) {
@@ -93,9 +95,15 @@ export class DirectShell implements Shell, AsyncDisposable {
     return `${this.#directory}/env`;
   }
 
-  /** Nobody but buddy types here: what is known is so. */
-  where(): Promise<ShellPlace> {
-    return Promise.resolve({ cwd: this.#cwd, user: this.#options.transport.facts.user, typed: "" });
+  /** Only buddy types here, but others can rename or remove the directory, and a command can set PWD. */
+  async where(): Promise<ShellPlace> {
+    const { transport } = this.#options;
+    const place = { cwd: this.#cwd, user: transport.facts.user, typed: "" };
+    const live = this.#live;
+    if (live === undefined || live.ended !== undefined) return place;
+    const args = [this.#cwd, String(await live.process.pid)];
+    const cwd = (await transport.run(ELSEWHERE, { args })).stdout.toString().replace(/\n$/, "");
+    return cwd === "" ? place : { ...place, cwd };
   }
 
   /** Starts the shell ahead of the first command. */
@@ -118,7 +126,6 @@ export class DirectShell implements Shell, AsyncDisposable {
         output: NOTHING,
         cwd: this.#cwd,
         notes: ["It had not begun."],
-        durationMs: 0,
       }
     );
   }
@@ -155,7 +162,6 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   async #run(command: string, options: RunOptions): Promise<RunResult> {
-    const startedAt = performance.now();
     const stdout = new Recording(this.#options.outputStore.open(), options, "stdout");
     const stderr = new Recording(this.#options.outputStore.open("err"), options, "stderr");
     const notes: string[] = [];
@@ -173,7 +179,6 @@ export class DirectShell implements Shell, AsyncDisposable {
       outputId: stdout.id,
       stderrId: stderr.id,
       notes,
-      durationMs: performance.now() - startedAt,
     };
     this.#last = { result, stdout, stderr };
     return result;
@@ -181,10 +186,9 @@ export class DirectShell implements Shell, AsyncDisposable {
 
   async #execute(command: string, options: RunOptions, into: Recordings, notes: string[]): Promise<RunOutcome> {
     if (this.#live?.ended !== undefined) {
-      // Between two commands, where no outcome told of it.
+      // Between two commands, where no outcome reported it.
       this.#live = undefined;
-      notes.push(this.#restarted);
-      this.#options.notice({ kind: "lost-state", text: this.#restarted });
+      this.#tellRestart(notes);
     }
     const { unasked } = options;
     let own = unasked === undefined ? undefined : this.#ownSession();
@@ -192,18 +196,24 @@ export class DirectShell implements Shell, AsyncDisposable {
       try {
         await this.#options.transport.ensure(options.signal);
       } catch (error) {
-        return notRun((error as Error).message);
+        return notRun(messageOf(error));
       }
       own = unasked === undefined ? undefined : this.#ownSession();
-      if (own === undefined) this.#live = this.#start();
+      if (own === undefined) {
+        this.#live = this.#start();
+        if (this.#droppedBefore) this.#tellRestart(notes);
+      }
     }
     const live = own?.live ?? this.#live!;
     const tag = ++this.#tag;
     const late = live.begin(tag, into);
     if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
     this.#used = true;
-    const text = unasked === undefined ? command : cleanRequest((to) => this.#options.clean(command, unasked, to));
-    const line = () => own?.session.line(text, tag, this.#cwd) ?? request((askpass?.prelude ?? "") + text, tag);
+    const line = (): string => {
+      const clean = (to: string) => this.#options.clean(command, unasked!, to);
+      const text = unasked === undefined ? command : cleanRequest(command, clean);
+      return own?.session.line(text, tag, this.#cwd) ?? request((askpass?.prelude ?? "") + text, tag);
+    };
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
     if (options.signal?.aborted === true) return { kind: "stopped", by: "user" };
@@ -262,9 +272,11 @@ export class DirectShell implements Shell, AsyncDisposable {
       KILLED_MS,
     );
     if (refusal !== undefined) return notRun([refusal.message, refusal.hint].filter(Boolean).join(". "));
-    this.#options.notice({ kind: "lost-state", text: this.#restarted });
-    if (end.lost && !(await this.#answers())) return this.#connectionLost();
-    notes.push(this.#restarted);
+    if (end.lost && !(await this.#answers())) {
+      this.#droppedBefore = true;
+      return this.#connectionLost();
+    }
+    this.#tellRestart(notes);
     return { kind: "shell-ended", code: end.code };
   }
 
@@ -280,6 +292,12 @@ export class DirectShell implements Shell, AsyncDisposable {
 
   get #restarted(): string {
     return this.#remembered === this.#changed ? KEPT : LOST;
+  }
+
+  #tellRestart(notes: string[]): void {
+    this.#droppedBefore = false;
+    notes.push(this.#restarted);
+    this.#options.notice({ kind: "lost-state", text: this.#restarted });
   }
 
   #connectionLost(): RunOutcome {
@@ -320,7 +338,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       this.#environment = stdout.toString();
       this.#remembered = change;
     } catch {
-      // The connection is gone: what was known before is all there is.
+      // The connection is gone: only what was known before is left.
     }
   }
 
@@ -334,7 +352,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   async #endJob(pid: string, job: string, notes: string[]): Promise<void> {
     const tree = this.#endTree(pid, job).then(
       () => true,
-      (error: unknown) => notes.push(`Ending its processes failed: ${(error as Error).message}`),
+      (error: unknown) => notes.push(`Ending its processes failed: ${messageOf(error)}`),
     );
     if ((await within(tree, END_MS)) === undefined)
       notes.push("The target does not answer: its processes may still run there.");

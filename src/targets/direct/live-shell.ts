@@ -31,7 +31,7 @@ export class LiveShell {
   /** Every process started from this shell carries it in its environment. */
   readonly job: string;
   ended: Gone | undefined;
-  /** What it knows of a clean shell. */
+  /** What is known about a clean shell. */
   #standing: string | undefined;
   #into: Recordings | undefined;
   #tag = 0;

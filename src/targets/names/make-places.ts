@@ -1,6 +1,5 @@
 /**
- * Places out of configured targets, inventories and destinations: each once, with all its names, also those of
- * groups.
+ * Places out of configured targets, inventories and destinations: each once, with all its names, also those of groups.
  */
 import { BuddyError } from "../../lib/errors.ts";
 import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
@@ -76,11 +75,11 @@ function readable(name: string, target: NamedTarget): Place[] {
   }
 }
 
-/** Equal paths are one place, known by the names of all. */
-export function merge(places: readonly Place[]): Place[] {
+/** Equal paths are one place, known by the names of all. `paths`: instead of their own, in the same order. */
+export function merge(places: readonly Place[], paths = places.map(({ path }) => path)): Place[] {
   const byPath = new Map<string, Place>();
-  for (const one of places) {
-    const key = pathKey(one.path);
+  for (const [index, one] of places.entries()) {
+    const key = pathKey(paths[index] ?? one.path);
     const before = byPath.get(key);
     byPath.set(key, before === undefined ? one : { ...before, names: [...new Set([...before.names, ...one.names])] });
   }

@@ -7,7 +7,8 @@ import { atMost } from "../../lib/waiting.ts";
 import { LOCAL, type Place } from "../place.ts";
 import { type Inventory, readInventory, inventoryNames, rememberNames } from "./inventory.ts";
 import { expandRanges, MOST_PLACES, splitList, tooMany, readList } from "./written-names.ts";
-import { byAddress, type SshHosts, sshHosts } from "./ssh-config.ts";
+import { parseDestination } from "../connection/ssh-destination.ts";
+import { byAddress, loginPath, type SshHosts, sshHosts } from "./ssh-config.ts";
 import {
   type NamedTarget,
   placesOf,
@@ -43,7 +44,20 @@ export async function resolvePlaces(what: string, sources: PlaceSources): Promis
   if (items.length === 0) throw new BuddyError("usage", "--on needs the name of a machine", { hint: EXAMPLES });
   const places = await resolver.all(items);
   if (places.length > MOST_PLACES) throw tooMany(what, places.length);
-  return distinctNames(await resolver.withKnownNames(places));
+  return distinctNames(await resolver.withKnownNames(await oncePerLogin(places)));
+}
+
+/** `root@web1` and `web1` are one place if ssh logs in as root. Only hosts written in two ways cost a start of ssh. */
+async function oncePerLogin(places: readonly Place[]): Promise<Place[]> {
+  const hostOf = ({ path: [first] }: Place) =>
+    first?.kind === "ssh" ? parseDestination(first.destination).host.toLowerCase() : "";
+  const written = new Map<string, number>();
+  for (const one of places) written.set(hostOf(one), (written.get(hostOf(one)) ?? 0) + 1);
+  written.delete("");
+  const paths = await atMost(8, places, async (one) =>
+    (written.get(hostOf(one)) ?? 0) > 1 ? loginPath(one.path) : one.path,
+  );
+  return merge(places, paths);
 }
 
 /** The place with every name that configured targets give it, so that no second name goes around a rule. */
@@ -54,8 +68,8 @@ export async function withKnownNames(place: Place, sources: PlaceSources): Promi
 
 /**
  * Names that lead to the machine by another way of writing it: an alias and its address are one machine, and so are two
- * aliases, unless a key or a jump host tells them apart. Compared by what ssh makes of both, so each destination costs
- * a start of ssh: `counts` says which names are worth it.
+ * aliases, unless a key or a jump host makes them different. Compared by what ssh makes of both, so each destination
+ * costs a start of ssh: `counts` says which names are worth it.
  */
 export async function namesByAddress(
   place: Place,
@@ -216,14 +230,14 @@ class Resolver {
       if (found.length > MOST_PLACES) throw tooMany(`@${path}`, found.length);
     }
     if (found.length > 0) return found;
-    throw new BuddyError("usage", `${shown} names no machine`, { hint: "Write one name or host a line." });
+    throw new BuddyError("usage", `${shown} names no machine`, { hint: "Write one name or host per line." });
   }
 
   async #line(item: string): Promise<Place[]> {
     if (item.startsWith("@") || item === "-") throw new BuddyError("usage", "a list cannot name another list");
     if (/[\s,]/.test(item))
       throw new BuddyError("usage", `${JSON.stringify(item)} is more than one name`, {
-        hint: "Write one name or host a line.",
+        hint: "Write one name or host per line.",
       });
     if (/[*?]/.test(item)) return this.#glob(item, []);
     const names = expandRanges(item);

@@ -5,6 +5,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
 import type { Hop } from "../place.ts";
 import { runProgram } from "../../lib/start-child.ts";
+import { expandTilde } from "../../lib/user-directories.ts";
 
 export interface SshHosts {
   /** Names that can be connected to as they are. */
@@ -47,7 +48,7 @@ export function sshHosts(home: string | undefined = process.env["HOME"]): SshHos
 }
 
 function included(pattern: string, home: string): string[] {
-  const path = resolve(join(home, ".ssh"), pattern.replace(/^~(?=\/)/, home));
+  const path = resolve(join(home, ".ssh"), expandTilde(pattern, home));
   if (!/[*?[]/.test(path)) return [path];
   return [...new Bun.Glob(path.slice(1)).scanSync({ cwd: "/", absolute: true, dot: true })].sort();
 }
@@ -73,6 +74,20 @@ export async function resolvedSsh(destination: string, signal?: AbortSignal): Pr
     port: Number(values.get("port") ?? port ?? 22),
     ...(jump === undefined || jump === "none" ? {} : { jump }),
   };
+}
+
+/** The path with the user and port that ssh makes of its destination. One that ssh refuses stays as it is. */
+export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
+  const [first, ...inner] = path;
+  if (first?.kind !== "ssh") return path;
+  try {
+    const { user, port } = await resolvedSsh(first.destination);
+    const { host } = parseDestination(first.destination);
+    return [{ kind: "ssh", destination: `${user}@${host.toLowerCase()}:${port}` }, ...inner];
+  } catch (error) {
+    if (error instanceof BuddyError) return path;
+    throw error;
+  }
 }
 
 /** Asks `ssh -G`, which connects to nothing. */
@@ -111,7 +126,7 @@ export interface PathByAddress {
 const ROUTE = new Set(["proxyjump", "proxycommand", "identityfile", "hostkeyalias"]);
 const asked = new Map<string, Promise<PathByAddress>>();
 
-/** Each destination is asked about once. One that ssh refuses stays as it is. */
+/** ssh is asked once for each destination. One that ssh refuses stays as it is. */
 export async function byAddress([first, ...inner]: readonly Hop[]): Promise<PathByAddress> {
   if (first?.kind !== "ssh") return { path: first === undefined ? [] : [first, ...inner], isAlias: false, route: "" };
   const { destination } = first;

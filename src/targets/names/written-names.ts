@@ -3,6 +3,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileError } from "../../lib/files.ts";
+import { expandTilde } from "../../lib/user-directories.ts";
 
 /** No operator means more at once; a mistyped range must not fill the memory. */
 export const MOST_PLACES = 1000;
@@ -10,20 +11,25 @@ export const MOST_PLACES = 1000;
 /** An address in brackets, [::1], is not a range. */
 const BRACKETS = /\[([^\][:]*)\]/;
 
-/** The text itself when it has no range. */
-export function expandRanges(text: string): string[] {
+/** The text itself when it has no range; `whole` is what an error names. */
+export function expandRanges(text: string, whole = text): string[] {
   const found = BRACKETS.exec(text);
   if (found === null) {
-    if (/[[\]]/.test(text.replace(/\[[^\][]*:[^\][]*\]/g, ""))) throw badRange(text, "a bracket is missing");
+    if (hasBracket(text)) throw badRange(whole, "a bracket is missing");
     return [text];
   }
   const before = text.slice(0, found.index);
   const after = text.slice(found.index + found[0].length);
-  const values = (found[1] ?? "").split(",").flatMap((part) => valuesOf(part.trim(), text));
-  const rest = expandRanges(after);
-  if (values.length * rest.length > MOST_PLACES) throw tooMany(text, values.length * rest.length);
-  if (/[\][]/.test(before)) throw badRange(text, "a bracket is missing");
+  const values = (found[1] ?? "").split(",").flatMap((part) => valuesOf(part.trim(), whole));
+  if (hasBracket(before)) throw badRange(whole, "brackets cannot be nested");
+  const rest = expandRanges(after, whole);
+  if (values.length * rest.length > MOST_PLACES) throw tooMany(whole, values.length * rest.length);
   return values.flatMap((value) => rest.map((tail) => `${before}${value}${tail}`));
+}
+
+/** Beside those of addresses. */
+function hasBracket(text: string): boolean {
+  return /[[\]]/.test(text.replace(/\[[^\][]*:[^\][]*\]/g, ""));
 }
 
 /** At commas that are not within brackets. */
@@ -82,10 +88,10 @@ export function readList(
   path: string,
   { cwd, home }: { readonly cwd: string; readonly home?: string | undefined },
 ): string {
-  const full = resolve(cwd, home === undefined ? path : path.replace(/^~(?=\/)/, home));
+  const full = resolve(cwd, expandTilde(path, home));
   const problem = (why: string, cause?: unknown) =>
     new BuddyError("usage", `--on @${path}: ${why}`, {
-      hint: "Name a file with one name or host a line.",
+      hint: "Name a file with one name or host per line.",
       ...(cause === undefined ? {} : { cause }),
     });
   if (path === "") throw problem("the name of the file is missing");

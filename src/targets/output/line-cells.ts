@@ -25,7 +25,7 @@ export class LineCells {
     return this.#cells === undefined ? this.#spread().length : this.#column;
   }
 
-  /** `gap` stands for cells that nothing was written to. */
+  /** `gap` fills cells that nothing was written to. */
   text(gap = " "): string {
     return this.#cells === undefined ? this.#text : this.#cells.map((cell) => (cell === GAP ? gap : cell)).join("");
   }

@@ -20,9 +20,7 @@ export interface OutputPiece {
 
 const WHOLE = ".end";
 
-/**
- * Tells which text a file belongs to, where in it, and whether the text ends there: `out-3@0`, `out-3@33554432.end`.
- */
+/** Says which text a file belongs to, where in it, and whether the text ends there: `out-3@0`, `out-3@33554432.end`. */
 export function parseName(name: string): { id: string; number: number; start: number; whole: boolean } | undefined {
   const [, id, number, start, end] = /^(\w+-(\d{1,9}))@(\d{1,15})(\.end)?$/.exec(name) ?? [];
   if (id === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * The full text of every command as long as its session is kept: private files beside the sessions, bounded. Not on the
- * target: every byte has crossed the wire already, so reading costs no round trip, works while the connection is down,
- * and fills no disk of a machine that is not ours.
+ * The full text of every command as long as its session is kept: private files next to the sessions, bounded. Not on
+ * the target: every byte has crossed the wire already, so reading costs no round trip, works while the connection is
+ * down, and fills no disk of a machine that is not ours.
  */
 import fs from "node:fs";
 import path from "node:path";

@@ -30,7 +30,7 @@ export class ScreenText {
   #savedColumn = 0;
   #asked = false;
 
-  /** `commit` gets text that no later output can change; `gap` stands where the cursor jumped over a place. */
+  /** `commit` gets text that no later output can change; `gap` marks where the cursor jumped over cells. */
   constructor(commit: (text: string) => void, gap = " ") {
     this.#commit = commit;
     this.#gap = gap;

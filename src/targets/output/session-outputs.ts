@@ -4,7 +4,7 @@ import path from "node:path";
 import { FilePiece, parseName } from "./output-piece.ts";
 import { type Places, StoredOutput } from "./stored-output.ts";
 
-/** Short texts of commands that have ended wait so long for their files. */
+/** How long short texts of ended commands wait before they get a file. */
 const LATER_MS = 250;
 const MOST_LATER = 200;
 /** Where no disk takes anything. */

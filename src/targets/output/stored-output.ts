@@ -1,5 +1,5 @@
 /** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
-import { BuddyError } from "../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { wholeCharacters, wholeAt } from "../../lib/text.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
@@ -9,7 +9,7 @@ import { type FilePiece, MemoryPiece, type OutputPiece } from "./output-piece.ts
 export interface Places {
   /** A new file in the first place, the second, ...; undefined when there are no more. Throws when it takes none. */
   create(place: number, id: string, start: number, whole: boolean): FilePiece | undefined;
-  /** A place took no more of a text that is at least so long. */
+  /** A place accepts no more of a text that is at least this long. */
   failed(place: number, error: unknown, bytes: number): void;
   /** So many bytes came to it. */
   grown(bytes: number): void;
@@ -24,7 +24,7 @@ export interface Places {
 
 const FLUSH_AT = 64 * 1024;
 const MEMORY_SEGMENT = 1024 * 1024;
-/** What has been printed so long ago is on the disk, also if buddy is killed now. */
+/** Text older than this is on the disk, even if buddy is killed now. */
 const SAVE_MS = 500;
 const CHUNK_BYTES = 1024 * 1024;
 const PAGE_BYTES = 64 * 1024;
@@ -160,7 +160,7 @@ export class StoredOutput {
     return this.#marked(this.#page(this.#within(offset, tail), pageLimit(limit), tail, this.#total + tail.length));
   }
 
-  /** Only lines that match; beside other work, and for a bounded time. */
+  /** Only lines that match; in the background, and for a bounded time. */
   async search(filter: string, { offset, limit }: Omit<ReadOutputOptions, "filter"> = {}): Promise<OutputPage> {
     using lines = lineFilter(filter);
     const tail = this.#tail();
@@ -337,7 +337,7 @@ function gap(bytes: number): string {
   return bytes > 0 ? `[${bytes} bytes are no longer kept]\n` : "";
 }
 
-/** A line of any length, of which only the beginning is kept. */
+/** A line of any length; only its beginning is kept. */
 class LongLine {
   readonly start: number;
   length = 0;
@@ -375,7 +375,7 @@ function lineFilter(filter: string): LineFilter {
   try {
     return new LineFilter(filter);
   } catch (error) {
-    throw new BuddyError("tool", `filter is not a regular expression: ${(error as Error).message}`, {
+    throw new BuddyError("tool", `filter is not a regular expression: ${messageOf(error)}`, {
       hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
     });
   }

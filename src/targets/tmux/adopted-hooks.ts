@@ -80,10 +80,7 @@ const ready = "${__buddy_m:+$__buddy_m$PWD$__buddy_e}";
 /** The last thing that is marked: the next prompt has no mark. */
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
-/**
- * Of the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text set gets its
- * mark.
- */
+/** Of the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text set gets its mark. */
 const run =
   `__buddy_run() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; __buddy_c=; ` +
   `${ends} "$__buddy_k" "$2" "$1" "$PWD"; __buddy_ps; return "$2"; }`;
@@ -156,5 +153,5 @@ export const WHO =
   "id -un || id -u; id -u; uname -n; m=; read -r m </etc/machine-id; echo $m; " +
   '(. /etc/os-release; echo "$PRETTY_NAME, $(uname -sr)") || uname -sr; echo "${HOME:-/}"; command -v bash || echo; ';
 
-/** What tells whether two processes see the same files: the machine's boot, the mounts, the root directory. */
+/** What shows whether two processes see the same files: the machine's boot, the mounts, the root directory. */
 export const VIEW = "echo $(cat /proc/sys/kernel/random/boot_id; readlink /proc/self/ns/mnt; ls -di /)";

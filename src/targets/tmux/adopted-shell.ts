@@ -3,6 +3,7 @@
  * marks of their own. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or whatever is in a pane of their
  * own tmux.
  */
+import { isPasswordPrompt } from "./probe.ts";
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { Condition, within } from "../../lib/waiting.ts";
@@ -41,7 +42,7 @@ export interface InnerMachine {
 
 export interface AdoptedPane {
   readonly outputStore: OutputStore;
-  /** Clears the line and types the text, with Enter unless told otherwise. */
+  /** Clears the line and types the text, with Enter unless `enter` is false. */
   type(text: string, enter?: boolean): Promise<void>;
   /** Types what the terminal does not show, and Enter. */
   typeUnseen(text: string): Promise<void>;
@@ -69,7 +70,6 @@ const INTERRUPTED = 130;
 interface Running {
   readonly tag: number;
   readonly recording: Recording;
-  readonly startedAt: number;
   readonly notes: string[];
   outcome: RunOutcome | undefined;
   started: boolean;
@@ -162,7 +162,7 @@ export class AdoptedShell implements Shell {
     this.#machine = { user, uid: Number(uid), host, machine: machine || host, os, home, bash: bash !== "", view };
   }
 
-  /** For marks that a typed line asks for: it stands on the screen, so they carry a word of their own, not the key. */
+  /** For marks that a typed line asks for: it is on the screen, so they carry a word of their own, not the key. */
   #listen(): { word: string; kind: Promise<AdoptedShellName>; unseen: Promise<true> } {
     const kind = Promise.withResolvers<AdoptedShellName>();
     const unseen = Promise.withResolvers<true>();
@@ -269,13 +269,12 @@ export class AdoptedShell implements Shell {
   }
 
   #begin(tag: number, options: RunOptions): Running {
-    const now = performance.now();
     const typed = this.#typed.text();
     this.#aside = isTerminalReply(typed) ? "" : typed;
     const notes = this.#aside === "" ? [] : ["A line that the operator had typed was set aside and put back."];
     const recording = new Recording(this.#pane.outputStore.open(), options, "stdout");
-    const times = { startedAt: now, lastActivity: now };
-    const running: Running = { tag, recording, notes, outcome: undefined, started: false, ...times };
+    const lastActivity = performance.now();
+    const running: Running = { tag, recording, notes, outcome: undefined, started: false, lastActivity };
     this.#current = running;
     this.#ready = false;
     return running;
@@ -303,7 +302,7 @@ export class AdoptedShell implements Shell {
         await this.#changes.until(() => running.outcome !== undefined, INTERRUPT_MS);
         return this.#result(running, { kind: "stopped", by: "user" });
       }
-      const asks = /pass(word|phrase)|\bPIN\b/i.test(running.recording.lastLine);
+      const asks = isPasswordPrompt(running.recording.lastLine);
       if (left <= 0) {
         if (asks) return this.#result(running, { kind: "waiting", for: "password", program: "a program" });
         return this.#result(running, { kind: "running", why: "deadline" });
@@ -313,7 +312,7 @@ export class AdoptedShell implements Shell {
     }
   }
 
-  /** What nobody was asked about runs as a child that knows nothing of this shell. */
+  /** What runs without a question runs as a child that knows nothing about this shell. */
   #child(command: string, { unasked }: RunOptions): string {
     if (unasked === undefined) return command;
     const shell = this.machine.bash ? ({ kind: "bash", path: "bash" } as const) : ({ kind: "sh", path: "sh" } as const);
@@ -393,14 +392,13 @@ export class AdoptedShell implements Shell {
   }
 
   #result(running: Running, outcome: RunOutcome): RunResult {
-    const { recording, notes, startedAt } = running;
+    const { recording, notes } = running;
     const result: RunResult = {
       outcome,
       output: recording.captured(),
       cwd: this.#cwd,
       outputId: recording.id,
       notes: notes.splice(0),
-      durationMs: performance.now() - startedAt,
     };
     this.#last = result;
     return result;
@@ -408,6 +406,6 @@ export class AdoptedShell implements Shell {
 
   #notRun(outcome: RunOutcome, notes: readonly string[]): RunResult {
     const output = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
-    return { outcome, output, cwd: this.#cwd, notes, durationMs: 0 };
+    return { outcome, output, cwd: this.#cwd, notes };
   }
 }

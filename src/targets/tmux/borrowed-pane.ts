@@ -57,7 +57,7 @@ export function ownPane(env: Readonly<Record<string, string | undefined>> = proc
   });
 }
 
-/** One process a command: there is no control client on a server that is not buddy's. */
+/** One process per command: there is no control client on a server that is not buddy's. */
 class TmuxCommands implements TmuxServer {
   readonly #socket: string;
 

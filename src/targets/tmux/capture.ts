@@ -36,6 +36,18 @@ export async function capturePane(
   return { text: (await session.ask(command(""))).join("\n") };
 }
 
+/** The last line with text up to the cursor: what a program that reads keys asks. */
+export async function lineBeforeCursor(session: TmuxServer, pane: string): Promise<string> {
+  const [cursor, screen] = await session.send([
+    `display-message -p -t ${tmuxQuote(pane)} '#{cursor_x} #{cursor_y}'`,
+    `capture-pane -p -t ${tmuxQuote(pane)}`,
+  ]);
+  const [x = 0, y = 0] = (cursor?.lines[0] ?? "").split(" ").map(Number);
+  const lines = screen?.lines.slice(0, y + 1) ?? [];
+  if (lines.length > y) lines.push(lines.pop()!.slice(0, x));
+  return lines.findLast((line) => line.trim() !== "") ?? "";
+}
+
 export async function sendKeys(session: TmuxServer, pane: string, options: KeysOptions): Promise<void> {
   const keys = options.keys ?? [];
   const text = options.literalText ?? "";

@@ -1,10 +1,13 @@
 /** How a command gets into a pane's shell: through its line editor where it has hooks, by a typed line otherwise. */
+import { writeFileSync } from "node:fs";
 import { quote } from "../../lib/quote.ts";
-import { followClean } from "../unasked/clean-script.ts";
+import { followClean, mayMove } from "../unasked/clean-script.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { tmuxQuote } from "./control.ts";
 
 export interface Delivery {
+  /** What the shell reads, by path: there before the keys are. */
+  readonly files: Readonly<Record<string, string>>;
   /** Lines for the control client, to be sent in one write. */
   readonly lines: readonly string[];
   /** Output begins at the mark behind the text shown to the operator, not at the start of the command. */
@@ -45,8 +48,7 @@ export function deliver(
   place: DeliveryTarget,
   { clean, shown }: { readonly clean?: CleanRun | undefined; readonly shown?: string | undefined } = {},
 ): Delivery {
-  if (clean !== undefined)
-    return deliverClean({ seen: shown ?? command, isSecret: shown !== undefined }, tag, place, clean);
+  if (clean !== undefined) return deliverClean(command, shown, tag, place, clean);
   const number = place.pane.slice(1);
   const next = `${place.directory}/${number}.next`;
   const script = `${place.directory}/${number}.sh`;
@@ -57,38 +59,32 @@ export function deliver(
     const typed = hex(Buffer.from(source));
     const once = secret === undefined ? command : `${removed(secret.script)}\n${command}`;
     return {
-      lines: [
-        ...putFiles({ [script]: typedScript(shown ?? command, tag, once) }),
-        leaveMode,
-        `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`,
-      ],
+      files: { [script]: typedScript(shown ?? command, tag, once) },
+      lines: [leaveMode, `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`],
       shown: false,
     };
   }
   const keys = `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`;
   if (secret === undefined && fitsOneLine(command, place.shell)) {
-    return { lines: [...putFiles({ [next]: `${tag}\n${command}` }), leaveMode, keys], shown: false };
+    return { files: { [next]: `${tag}\n${command}` }, lines: [leaveMode, keys], shown: false };
   }
   return {
-    lines: [
-      ...putFiles({
-        [script]: sourcedScript(command, tag, place.shell, secret),
-        [next]: `${tag}\n${source}`,
-      }),
-      leaveMode,
-      keys,
-    ],
+    files: { [script]: sourcedScript(command, tag, place.shell, secret), [next]: `${tag}\n${source}` },
+    lines: [leaveMode, keys],
     shown: true,
   };
 }
 
 /** The shell reads how the child is started; the operator sees the command itself, or what may be shown of it. */
 function deliverClean(
-  { seen, isSecret }: { readonly seen: string; readonly isSecret: boolean },
+  command: string,
+  shown: string | undefined,
   tag: number,
   place: DeliveryTarget,
   clean: CleanRun,
 ): Delivery {
+  const seen = shown ?? command;
+  const isSecret = shown !== undefined;
   const file = (name: string) => `${place.directory}/${place.pane.slice(1)}.${name}`;
   const to = file("dir");
   const leaveMode = `copy-mode -q -t ${place.pane}`;
@@ -96,29 +92,23 @@ function deliverClean(
   const lines = clean(quote(to));
   const gone = (name: string) => (isSecret ? `${removed(file(name))}\n` : "");
   if (!place.editor) {
-    const child = `{ ${lines}\n${followClean(quote(to), "command cd")}; } 9>&2 2>/dev/null`;
+    const child = `{ ${lines}\n${followClean(command, quote(to), "command cd")}; } 9>&2 2>/dev/null`;
     const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
     return {
-      lines: [
-        ...putFiles({ [file("sh")]: typedScript(seen, tag, gone("sh") + child, "$__buddy_code") }),
-        leaveMode,
-        keys,
-      ],
+      files: { [file("sh")]: typedScript(seen, tag, gone("sh") + child, "$__buddy_code") },
+      lines: [leaveMode, keys],
       shown: false,
     };
   }
   return {
-    lines: [
-      ...putFiles({
-        ...(place.shell === "fish"
-          ? { [file("run")]: `${gone("run")}{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n` }
-          : { [file("shown")]: `${tag}\n${excerpt(seen)}` }),
-        [file("sh")]: gone("sh") + cleanSource(seen, tag, place.shell, lines, file),
-        [file("next")]: `${tag}\n${source}`,
-      }),
-      leaveMode,
-      `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`,
-    ],
+    files: {
+      ...(place.shell === "fish"
+        ? { [file("run")]: `${gone("run")}{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n` }
+        : { [file("shown")]: `${tag}\n${excerpt(seen)}` }),
+      [file("sh")]: gone("sh") + cleanSource(command, seen, tag, place.shell, lines, file),
+      [file("next")]: `${tag}\n${source}`,
+    },
+    lines: [leaveMode, `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`],
     shown: true,
   };
 }
@@ -126,6 +116,7 @@ function deliverClean(
 /** The output begins at the mark `S`. What `set -x` and `set -e` of the pane's shell do is not done to the child. */
 function cleanSource(
   command: string,
+  seen: string,
   tag: number,
   shell: PaneShell["kind"],
   lines: string,
@@ -136,33 +127,37 @@ function cleanSource(
   switch (shell) {
     case "fish":
       // fish draws every line that it runs: this one is drawn over.
-      return `printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(command))}; ${shown}
+      return `printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(seen))}; ${shown}
 /bin/sh ${fishQuote(file("run"))}
 set -l code $status
-set -l to
-read -z to <${fishQuote(to)}
-set to (string replace -r '\\n$' '' -- "$to" | string collect)
-test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- "$to" >/dev/null 2>/dev/null
-__buddy_status $code
+${mayMove(command) ? followInFish(to) : ""}__buddy_status $code
 `;
     case "zsh":
       // An interrupted child would end the lines that follow, and with them its exit code.
-      return `{ print -sr -- ${quote(command)}; () {
+      return `{ print -sr -- ${quote(seen)}; () {
 emulate -L sh; setopt localtraps noerrexit noxtrace; trap : INT; ${shown}
 ${lines}
-${followClean(quote(to), "builtin cd -q")}
-return $__buddy_code } } 9>&2 2>/dev/null
+${followClean(command, quote(to), "builtin cd -q")}
+return $__buddy_code; }; } 9>&2 2>/dev/null
 `;
     case "bash":
     case "sh":
       // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
-      return `{ history -s -- ${quote(command)}
+      return `{ history -s -- ${quote(seen)}
 printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$PWD" "$__buddy_key" ${tag}; ${shown}
 ${lines}
-${followClean(quote(to), "builtin cd")}
+${followClean(command, quote(to), "builtin cd")}
 case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
 `;
   }
+}
+
+function followInFish(to: string): string {
+  return `set -l to
+read -z to <${fishQuote(to)}
+set to (string replace -r '\\n$' '' -- "$to" | string collect)
+test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- "$to" >/dev/null 2>/dev/null
+`;
 }
 
 /** Puts back into the line what was set aside for a command: the shell knows it, or it is typed. */
@@ -192,8 +187,23 @@ export function isBlank(command: string): boolean {
   return command.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
 }
 
-/** tmux writes the files on its own machine, in the same order as the keys that follow. */
-export function putFiles(files: Readonly<Record<string, string>>): string[] {
+/** All of it for tmux, which writes the files on its own machine, in the same order as the keys that follow. */
+export function byTmux({ files, lines }: Delivery): readonly string[] {
+  return [...putFiles(files), ...lines];
+}
+
+/** Without tmux, where it runs on this machine: tmux takes a turn of its event loop for each file. */
+export function putHere(files: Delivery["files"]): boolean {
+  try {
+    for (const [path, text] of Object.entries(files)) writeFileSync(path, text, { mode: 0o600 });
+    return true;
+  } catch {
+    // tmux says why not.
+    return false;
+  }
+}
+
+function putFiles(files: Readonly<Record<string, string>>): string[] {
   const paths = Object.keys(files);
   // Named after a file: other buddies write theirs on the same server.
   const buffer = tmuxQuote(`buddy-line-${paths[0]?.replaceAll("/", "-")}`);
@@ -227,7 +237,7 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], s
         "",
       ].join("\n");
     case "zsh":
-      return `{ ${gone}print -sr -- ${quote(seen)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag} } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}print -sr -- ${quote(seen)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag}; } 2>/dev/null\n${command}\n`;
     case "bash":
     case "sh":
       return `{ ${gone}history -s -- ${quote(seen)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}; } 2>/dev/null\n${command}\n`;

@@ -11,7 +11,8 @@ export type Mark =
   | { readonly kind: "ready"; readonly cwd?: string }
   /** The shell took our line; `aside` is what the operator had typed. */
   | { readonly kind: "taken"; readonly tag: number; readonly aside: string }
-  | { readonly kind: "started"; readonly tag: number }
+  /** `greets`: text of the shell's own follows (PS0 of bash), and a mark behind it. */
+  | { readonly kind: "started"; readonly tag: number; readonly greets?: true }
   /** The text shown to the operator is over, output begins. */
   | { readonly kind: "shown"; readonly tag: number }
   | { readonly kind: "ended"; readonly code: number; readonly tag: number }
@@ -103,7 +104,7 @@ export function parseMark(text: string): Mark | undefined {
       return { kind: "taken", tag: Number(fields?.[1] ?? 0), aside: fields?.[2] ?? "" };
     }
     case "C":
-      return { kind: "started", tag: Number.parseInt(rest, 10) || 0 };
+      return { kind: "started", tag: Number.parseInt(rest, 10) || 0, ...(rest.endsWith(";S") ? { greets: true } : {}) };
     case "S":
       return { kind: "shown", tag: Number(rest) || 0 };
     case "E": {

@@ -10,11 +10,10 @@ import type { KeysOptions, Pane, Panes, ShellPlace, Transport } from "../target.
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
 import { joinScript } from "./bootstrap.ts";
-import { capturePane, sendKeys, typeKeys, hexKeys } from "./capture.ts";
+import { capturePane, hexKeys, lineBeforeCursor, sendKeys, typeKeys } from "./capture.ts";
 import { ControlClient } from "./control.ts";
-import { foregroundGroup, probeForeground } from "./probe.ts";
-import { stillThere } from "./still-there.ts";
-import { hasPrintable } from "./typed-keys.ts";
+import { asksForPassword, foregroundGroup, probeForeground } from "./probe.ts";
+import { hasPrintable, stillThere } from "./typed-keys.ts";
 import { holdsShell } from "./watch.ts";
 
 /** How long tmux may take to answer. */
@@ -198,8 +197,9 @@ export class OperatorPane {
     const closed = await this.#closedOff();
     // A full-screen program takes keys.
     if (closed !== undefined && closed !== FULL_SCREEN) refuse(closed);
-    const { doing } = await probeForeground(transport, this.#row, true);
-    if (doing === "password" && hasPrintable(options.keys ?? [], options.literalText ?? ""))
+    const seen = await probeForeground(transport, this.#row, true);
+    const line = seen.doing === "raw" ? await lineBeforeCursor(this.#client, this.id) : "";
+    if (asksForPassword(seen, line) && hasPrintable(options.keys ?? [], options.literalText ?? ""))
       refuse("a program in the pane asks for a password");
     if (options.onlyWhere !== undefined) stillThere(await this.#where(), options.onlyWhere);
     await sendKeys(this.#client, this.id, options);

@@ -110,8 +110,7 @@ function quietly(read: () => string): string {
   }
 }
 
-// * A session that a client has just attached to: what is in it, whose it is; its size and its end when it is not in
-// use.
+// A session that a client has just attached to: what is in it, whose it is; its size and its end when it is not in use.
 
 /** What a session is like when a client has attached to it. */
 export interface SessionLook {
@@ -181,7 +180,7 @@ export function restoreSize(client: ControlClient, id: string): void {
     if (clients?.some((line) => line === `${id}|0`) !== false) return;
     const changed = windows?.filter((line) => !line.endsWith(`|${WIDTH}x${HEIGHT}`)) ?? [];
     if (changed.length === 0) return;
-    // A size that was set by hand stays for ever: the option goes again, so that the next client gets its own.
+    // A size that was set by hand stays forever: the option goes again, so that the next client gets its own.
     const commands = changed
       .map((line) => line.split("|")[0] ?? "")
       .flatMap((window) => [

@@ -2,16 +2,30 @@
  * What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and
  * signals.
  */
-import { deliver, type DeliveryTarget, giveBack, giveUpLine, withdraw } from "./delivery.ts";
+import { within } from "../../lib/waiting.ts";
+import {
+  byTmux,
+  deliver,
+  type Delivery,
+  type DeliveryTarget,
+  giveBack,
+  giveUpLine,
+  putHere,
+  withdraw,
+} from "./delivery.ts";
 import type { PaneState } from "./pane-state.ts";
 import { type ForegroundState, foregroundPlace, type Place, probeForeground, signalForeground } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
+import { messageOf } from "../../lib/errors.ts";
 
 const READY_MS = 1500;
 /** Between two presses of Ctrl-C. */
 const PRESS_MS = 400;
 const MAX_PRESSES = 10;
+/** Its reply comes behind all output that tmux has read so far. */
+const ECHO = "display-message -p ''";
+const ECHO_MS = 1000;
 const UNTAKEN = "the shell in the pane did not take the command; it did not run";
 const UNDELIVERED = "the connection was lost before the command was delivered; it did not run";
 
@@ -25,11 +39,10 @@ export class PaneInput {
   }
 
   get place(): DeliveryTarget {
-    const { runDirectory, options } = this.#session;
     return {
       pane: this.#state.id,
-      directory: runDirectory,
-      shell: options.shell.kind,
+      directory: this.#session.runDirectory,
+      shell: this.#state.shell.kind,
       editor: this.#state.editor,
     };
   }
@@ -39,10 +52,11 @@ export class PaneInput {
     return this.#session.closed;
   }
 
-  send(command: RunningCommand, lines: readonly string[]): void {
+  send(command: RunningCommand, delivery: Delivery): void {
     const { id } = this.#state;
     this.#state.sending(command);
-    this.#session.send(lines).then(
+    const isPut = this.#session.options.transport.kind === "local" && putHere(delivery.files);
+    this.#session.send(isPut ? delivery.lines : byTmux(delivery)).then(
       async (replies) => {
         const refused = replies.find((reply) => !reply.ok);
         if (refused === undefined || command.phase !== "sent") return;
@@ -51,7 +65,7 @@ export class PaneInput {
         else await this.sendAgain(command);
       },
       (error: unknown) => {
-        if (command.phase === "sent") command.notes.push(`Sending failed: ${(error as Error).message}`);
+        if (command.phase === "sent") command.notes.push(`Sending failed: ${messageOf(error)}`);
       },
     );
   }
@@ -75,10 +89,10 @@ export class PaneInput {
         return state.finish({ kind: "lost", why: command.refusal ?? UNTAKEN, notRun: true });
       }
       state.sendingAgain(attempt === 2);
-      await this.#session.send(deliver(command.text, command.tag, this.place, command).lines);
+      await this.#session.send(byTmux(deliver(command.text, command.tag, this.place, command)));
     } catch (error) {
       if (state.current !== command) return;
-      const why = `the command could not be delivered (${(error as Error).message}); it did not run`;
+      const why = `the command could not be delivered (${messageOf(error)}); it did not run`;
       state.finish({ kind: "lost", why, notRun: true });
     }
   }
@@ -94,8 +108,8 @@ export class PaneInput {
    */
   async leaveSearch(command: RunningCommand): Promise<void> {
     if (this.#state.current !== command || command.phase !== "sent" || !this.#state.editor) return;
-    const { lines } = deliver(command.text, command.tag, this.place, command);
-    await this.#session.send([`send-keys -t ${this.#state.id} C-g`, ...lines]);
+    const again = byTmux(deliver(command.text, command.tag, this.place, command));
+    await this.#session.send([`send-keys -t ${this.#state.id} C-g`, ...again]);
   }
 
   /** True when it had not been taken and never will be. */
@@ -154,7 +168,7 @@ export class PaneInput {
   /** The shell reads a line although no mark reported a prompt: one Ctrl-C makes it draw another. True when it did. */
   async wakePrompt(seen: ForegroundState): Promise<boolean> {
     const state = this.#state;
-    const ours = seen.shellItself && this.#session.options.shell.argv.some((word) => word.endsWith(seen.program));
+    const ours = seen.shellItself && state.shell.argv.some((word) => word.endsWith(seen.program));
     if (!ours || seen.doing !== "raw" || state.operatorCommand !== undefined) return false;
     await this.press();
     await state.changes.until(() => state.phase === "ready", PRESS_MS);
@@ -165,7 +179,7 @@ export class PaneInput {
   async restoreHooks(command: RunningCommand): Promise<void> {
     const seen = await this.look(true);
     if (this.#state.current !== command || !seen.shellItself || seen.doing !== "raw") return;
-    await this.#session.send(deliver("", command.tag, this.place).lines);
+    await this.#session.send(byTmux(deliver("", command.tag, this.place)));
   }
 
   /** `prompting`: the last line on the screen has no end, as a question has. */
@@ -173,11 +187,20 @@ export class PaneInput {
     return probeForeground(this.#session.options.transport, this.#state.row, prompting);
   }
 
-  /** The same; undefined where the stream has a gap: the command may be further than what was heard of it. */
+  /**
+   * The same; undefined where the stream has a gap, or tmux does not answer: the command may be further than what was
+   * learnt about it.
+   */
   async lookInStep(prompting: boolean): Promise<ForegroundState | undefined> {
     const { gap } = this.#state;
     const { round } = gap;
     const seen = gap.open ? undefined : await this.look(prompting);
+    if (
+      seen !== undefined &&
+      seen.doing !== "working" &&
+      (await within(this.#session.ask(ECHO), ECHO_MS)) === undefined
+    )
+      return undefined;
     return gap.open || gap.round !== round ? undefined : seen;
   }
 

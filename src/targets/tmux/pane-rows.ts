@@ -1,4 +1,5 @@
 /** The panes of a session as tmux lists them, and the marks by which buddy knows its own. */
+import type { PaneShell } from "./bootstrap.ts";
 import { tmuxQuote } from "./control.ts";
 
 export interface PaneRow {
@@ -11,6 +12,8 @@ export interface PaneRow {
   readonly name: string;
   readonly command: string;
   readonly windowName: string;
+  /** The shell that it was started with: the account may have another one since. Undefined where that is not known. */
+  readonly shell: PaneShell | undefined;
 }
 
 export const PANE_FORMAT = [
@@ -22,15 +25,25 @@ export const PANE_FORMAT = [
   "@buddy_pane",
   "pane_current_command",
   "window_name",
+  "pane_start_command",
 ]
   .map((name) => `#{${name}}`)
   .join("|");
 
 export function parsePanes(lines: readonly string[]): PaneRow[] {
   return lines.map((line) => {
-    const [id = "", window = "", tty = "", pid, dead, name = "", command = "", windowName = ""] = line.split("|");
-    return { id, window, tty, pid: Number(pid), dead: dead === "1", name, command, windowName };
+    const [id = "", window = "", tty = "", pid, dead, name = "", command = "", windowName = "", ...start] =
+      line.split("|");
+    const shell = startedShell(start.join("|"));
+    return { id, window, tty, pid: Number(pid), dead: dead === "1", name, command, windowName, shell };
   });
+}
+
+/** From the words of `paneCommand`, as tmux quotes them. */
+function startedShell(command: string): PaneShell | undefined {
+  const [, kind, program = ""] = /\/supervisor\.sh"? (bash|zsh|fish|sh) .* (\/[\w./+-]+)$/.exec(command) ?? [];
+  if (kind === undefined) return undefined;
+  return { kind: kind as PaneShell["kind"], name: program.split("/").at(-1) ?? kind, argv: [program] };
 }
 
 export function markPane(pane: string, name: string, owner: string): string[] {

@@ -110,8 +110,12 @@ export class PaneState {
     this.#options = options;
     this.#effects = effects;
     this.#cwd = options.cwd;
-    this.#editor = options.shell.kind !== "sh";
+    this.#editor = this.shell.kind !== "sh";
     this.#scanner = this.#newScanner();
+  }
+
+  get shell(): PaneShell {
+    return this.#row.shell ?? this.#options.shell;
   }
 
   get row(): PaneRow {
@@ -180,7 +184,7 @@ export class PaneState {
 
   /** Why there is no shell in the pane. */
   get noShell(): { readonly message: string; readonly hint: string } {
-    const { name } = this.#options.shell;
+    const { name } = this.shell;
     return { message: `${name} does not come up in the pane: it ends before its first prompt`, hint: FIX_HINT };
   }
 
@@ -293,8 +297,8 @@ export class PaneState {
   /** The shell took the line and does not run it: that is the outcome, and the line is given up. */
   incomplete(): void {
     if (this.#current?.phase !== "taken") return;
-    // fish reports it before it runs anything and has emptied the line again; the others stand at their second prompt.
-    if (this.#options.shell.kind === "fish") this.#phase = "ready";
+    // fish reports it before it runs anything and has emptied the line again; the others are at their second prompt.
+    if (this.shell.kind === "fish") this.#phase = "ready";
     else this.#effects.breakLine();
     this.finish({ kind: "incomplete", hint: INCOMPLETE });
     this.changes.changed();
@@ -320,7 +324,7 @@ export class PaneState {
   revived(row: PaneRow): void {
     this.#row = row;
     this.#alive = true;
-    this.#editor = this.#options.shell.kind !== "sh";
+    this.#editor = this.shell.kind !== "sh";
     this.#scanner = this.#newScanner();
   }
 
@@ -354,7 +358,7 @@ export class PaneState {
     if (this.#phase !== "ready") return;
     this.#typed.write(bytes);
     // A prompt that is drawn again by itself (an asynchronous theme) begins at the left; fish does so for every key.
-    if (!bytes.includes(CARRIAGE_RETURN) || this.#options.shell.kind === "fish") this.#typedAt = performance.now();
+    if (!bytes.includes(CARRIAGE_RETURN) || this.shell.kind === "fish") this.#typedAt = performance.now();
     if (!this.#editor && bytes.includes(10)) this.#unsure = true;
   }
 
@@ -383,7 +387,7 @@ export class PaneState {
         break;
       case "started":
         this.#phase = "running";
-        if (ours) command.started();
+        if (ours) command.started(mark.greets);
         else this.#operatorCommand = this.#typed.text();
         break;
       case "shown":
@@ -409,7 +413,7 @@ export class PaneState {
           "warning",
           mark.code === undefined
             ? READ_ONLY
-            : `${this.#options.shell.name} ended before its first prompt (exit code ${mark.code}): ${SKIPPED}`,
+            : `${this.shell.name} ended before its first prompt (exit code ${mark.code}): ${SKIPPED}`,
         );
         break;
       case "gave-up":
@@ -485,12 +489,10 @@ export class PaneState {
   #shellEnded(code: number): void {
     const command = this.#current;
     const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${this.#cwd}: variables, functions and aliases are lost.`;
-    if (command === undefined) {
-      this.tell("lost-state", text);
-    } else if (command.phase !== "sent") {
-      command.notes.push(text);
-      this.finish({ kind: "shell-ended", code });
-    }
+    if (command === undefined) return this.tell("lost-state", text);
+    command.notes.push(text);
+    // What was only sent runs in the new shell.
+    if (command.phase !== "sent") this.finish({ kind: "shell-ended", code });
   }
 
   /** What the model itself left in the line is not the operator's, nor is what the terminal answered to a program. */

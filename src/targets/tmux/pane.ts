@@ -2,7 +2,7 @@
  * A managed tmux pane: commands go in through its shell's own line, output and ends come out of the stream, exactly.
  */
 import { randomInt } from "node:crypto";
-import { BuddyError } from "../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
 import { TmuxUnusable } from "../errors.ts";
 import type { OutputStore } from "../output/output-store.ts";
@@ -20,16 +20,15 @@ import type {
 } from "../target.ts";
 import { Turns } from "../turns.ts";
 import { within, pause } from "../../lib/waiting.ts";
-import { capturePane, sendKeys, typeKeys, hexKeys } from "./capture.ts";
+import { capturePane, hexKeys, lineBeforeCursor, sendKeys, typeKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
-import { stillThere } from "./still-there.ts";
-import { hasPrintable, typedLines } from "./typed-keys.ts";
+import { hasPrintable, typedLines, stillThere } from "./typed-keys.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
 import { PaneInput } from "./pane-input.ts";
 import type { PaneRow } from "./pane-rows.ts";
 import { PaneState } from "./pane-state.ts";
-import type { ForegroundState } from "./probe.ts";
+import { asksForPassword, type ForegroundState } from "./probe.ts";
 import { recover } from "./recover.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { PaneSink, TmuxSession } from "./tmux-session.ts";
@@ -40,7 +39,7 @@ export interface PaneOptions {
   readonly name: string;
   readonly outputStore: OutputStore;
   readonly notice: (notice: TargetNotice) => void;
-  /** The script for a command that nobody was asked about. */
+  /** The script for a command that runs without a question. */
   readonly clean: CleanScript;
   /** Makes the pane anew after it was lost; gives the row of the new one. */
   readonly revive: () => Promise<PaneRow>;
@@ -52,10 +51,11 @@ const START_MS = 10_000;
 const REPLACED_MS = 2000;
 /** How long a command waits for the pane to become free before it is reported as busy. */
 const FREE_MS = 1500;
+const SETTLED_MS = 200;
 /** A pause in the operator's typing, and how long a command waits for one. */
 const PAUSE_MS = 1000;
 const TYPING_MS = 15_000;
-/** How long a command that is not waited for may take to begin. */
+/** How long a command that is not awaited may take to begin. */
 const BEGUN_MS = 1000;
 /** How long a screen that is asked for waits for the prompt on it. */
 const PROMPT_MS = 250;
@@ -180,6 +180,8 @@ export class TmuxPane implements Pane, PaneSink {
   async keys(options: KeysOptions): Promise<void> {
     await this.#ensureAlive();
     await pause(options.delayMs ?? 0, options.signal);
+    // Before a prompt is drawn, the terminal itself makes something of keys like Ctrl-D.
+    await this.#state.changes.until(() => this.#state.phase !== "prompt", FREE_MS, options.signal);
     // Looked at after the delay: what was in the foreground before may be gone.
     if (hasPrintable(options.keys ?? [], options.literalText ?? "") && (await this.#asksForPassword())) {
       throw new BuddyError("tool", "a program in the pane asks for a password: buddy types nothing there", {
@@ -251,9 +253,7 @@ export class TmuxPane implements Pane, PaneSink {
     const { current } = this.#state;
     if (current?.phase !== "sent")
       current?.note("The connection was lost while the command ran; the command was found again.");
-    void this.#recover(MISSED).catch((error: unknown) =>
-      this.gone(error instanceof Error ? error.message : String(error)),
-    );
+    void this.#recover(MISSED).catch((error: unknown) => this.gone(messageOf(error)));
   }
 
   gone(why: string): void {
@@ -305,9 +305,9 @@ export class TmuxPane implements Pane, PaneSink {
     const tag = randomInt(1, 2 ** 31 - 1);
     const { unasked } = options;
     const clean = unasked && ((to: string) => this.#options.clean(command, unasked, to));
-    const { lines, shown } = deliver(command, tag, this.#input.place, { clean, shown: options.shown });
-    const running = new RunningCommand(tag, command, this.#options.outputStore.open(), options, shown, clean);
-    this.#input.send(running, lines);
+    const delivery = deliver(command, tag, this.#input.place, { clean, shown: options.shown });
+    const running = new RunningCommand(tag, command, this.#options.outputStore.open(), options, delivery.shown, clean);
+    this.#input.send(running, delivery);
     return running;
   }
 
@@ -331,13 +331,22 @@ export class TmuxPane implements Pane, PaneSink {
       const { message, hint } = state.noShell;
       return this.#notRun({ kind: "lost", why: `${message}; the command did not run. ${hint}`, notRun: true }, []);
     }
-    if (state.current === undefined && state.phase === "ready" && !state.unsure) {
+    const isFree = () => state.current === undefined && state.phase === "ready" && !state.unsure;
+    if (isFree()) {
       // Their Enter is not to run what is left of a line that was taken from them in the middle.
       return (await this.#operatorTypes(options)) ? this.#becomeFree(options) : undefined;
     }
-    const seen = await this.#input.look(false);
+    const { phase } = state;
+    let seen = await this.#input.look(false);
+    if (state.current === undefined && !seen.shellItself && state.phase === phase) {
+      // A shell that is about to end or to start looks like a program.
+      const ms = seen.betweenShells ? FREE_MS : SETTLED_MS;
+      await state.changes.until(() => state.phase !== phase, ms, options.signal);
+      seen = await this.#input.look(false);
+    }
     // It ended while we looked: what was seen is the end of it, not a program of the operator's.
-    if (earlier !== undefined && state.current === undefined) return this.#becomeFree(options);
+    const isOver = state.phase !== phase || isFree();
+    if (state.current === undefined && (earlier !== undefined || isOver)) return this.#becomeFree(options);
     if (state.current === undefined && state.unsure && seen.shellItself) {
       state.sure();
       return undefined;
@@ -391,12 +400,14 @@ export class TmuxPane implements Pane, PaneSink {
 
   async #asksForPassword(): Promise<boolean> {
     if (this.#state.current === undefined && this.#state.phase === "ready") return false;
-    return (await this.#input.look(true)).doing === "password";
+    const seen = await this.#input.look(true);
+    const line = seen.doing === "raw" ? await lineBeforeCursor(this.#options.session, this.id) : "";
+    return asksForPassword(seen, line);
   }
 
   /** Another shell than buddy's waits in the foreground: a start-up file ends with `exec`. */
   #isReplaced(seen: ForegroundState): boolean {
-    const { argv } = this.#options.session.options.shell;
+    const { argv } = this.#state.shell;
     return seen.shellItself && seen.doing !== "working" && !argv.some((word) => word.endsWith(seen.program));
   }
 
@@ -416,7 +427,6 @@ export class TmuxPane implements Pane, PaneSink {
       cwd: this.cwd,
       outputId: command.recording.id,
       notes: command.notes.splice(0),
-      durationMs: (command.endedAt || performance.now()) - command.startedAt,
     };
   }
 
@@ -428,7 +438,6 @@ export class TmuxPane implements Pane, PaneSink {
       cwd: this.cwd,
       ...(current === undefined ? {} : { outputId: current.recording.id }),
       notes,
-      durationMs: 0,
     };
   }
 }

@@ -10,25 +10,21 @@ export interface ForegroundState {
   readonly cpu: number;
   /** The pane's own shell is in the foreground, not a program started from it. */
   readonly shellItself: boolean;
+  /** No shell is there at the moment: the last one has ended, and the supervisor starts a new one. */
+  readonly betweenShells: boolean;
   /** The terminal does not show what is typed. */
   readonly silent: boolean;
 }
 
 /**
- * $1 process id of the pane's supervisor, $2 its terminal. One line of terminal flags, then one for each process in the
- * foreground.
+ * $1 process id of the pane's supervisor, $2 its terminal. One line for each process in the foreground, then one of
+ * terminal flags: what reads by then has set them.
  */
 const SCRIPT = `
-set -f
-mode=line echo=on
-for w in $(stty -a <"$2" 2>/dev/null); do
-  case $w in -icanon*) mode=raw ;; -echo|'-echo;') echo=off ;; esac
-done
-set +f
+tty=$2 g=0 own=
 if [ -r "/proc/$1/stat" ]; then
   IFS= read -r l <"/proc/$1/stat"; set -- "$1" "$2" \${l##*) }
   own=$5 g=$8
-  echo "$mode $echo $g $own"
   # A shell reads byte by byte: with many processes grep is much faster.
   f='/proc/[0-9]*/stat'
   if command -v grep >/dev/null; then f=$(grep -ls ") [A-Za-z] [0-9]* $g " $f); fi
@@ -44,11 +40,17 @@ if [ -r "/proc/$1/stat" ]; then
     echo "$p $4 $3 \${w:-?} $s $((\${14} + \${15})) \${c%% *} $n"
   done
 else
+  g=$(($(ps -o tpgid= -p "$1")))
   ps -t "\${2#/dev/}" -o pid=,ppid=,pgid=,tpgid=,stat=,wchan=,comm= 2>/dev/null | while read -r p pp pg tg st w n; do
-    if [ -n "$mode" ]; then echo "$mode $echo $tg 0"; mode=; fi
     [ "$pg" = "$tg" ] && echo "$p $pp $st $w ? 0 ? $n"
   done
 fi
+set -f
+mode=line echo=on
+for w in $(stty -a <"$tty" 2>/dev/null); do
+  case $w in -icanon*) mode=raw ;; -echo|'-echo;') echo=off ;; esac
+done
+echo "$mode $echo $g $own"
 `;
 
 export async function probeForeground(
@@ -62,9 +64,9 @@ export async function probeForeground(
 
 /** `prompting`: the last line on the screen has no end, as a question has. */
 export function readProbe(text: string, supervisor: number, prompting: boolean): ForegroundState {
-  const [first = "", ...rest] = text.split("\n").filter((line) => line !== "");
-  const [mode, echo, group] = first.split(" ");
-  const processes = rest.map((line) => {
+  const lines = text.split("\n").filter((line) => line !== "");
+  const [mode, echo, group, own] = (lines.pop() ?? "").split(" ");
+  const processes = lines.map((line) => {
     const [pid, parent, state = "", wchan = "?", files, cpu, call = "?", ...name] = line.split(" ");
     // Stopped, or in the middle of a write that the terminal does not take: neither waits for input.
     const reads = !/^[Tt]/.test(state) && !WRITES.has(call);
@@ -78,14 +80,30 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
   const subject = reading ?? leader;
   const program = (subject?.name ?? "").replace(/^.*\//, "") || "unknown";
   const cpu = processes.reduce((sum, one) => sum + one.cpu, 0);
-  const shellItself = subject !== undefined && subject.parent === String(supervisor);
+  const betweenShells = group !== undefined && group === own;
+  const shellItself = !betweenShells && subject !== undefined && subject.parent === String(supervisor);
   const unreadable = processes.length > 0 && processes.every((one) => one.reads && /^[?0]$/.test(one.wchan));
   const silent = echo === "off";
-  const seen = { program, cpu, shellItself, silent };
+  const seen = { program, cpu, shellItself, betweenShells, silent };
   if (mode === "raw") return { doing: "raw", ...seen };
   if (silent && (reading !== undefined || unreadable)) return { doing: "password", ...seen };
   return { doing: reading === undefined ? "working" : "line", ...seen };
 }
+
+/**
+ * Whether what waits is a password prompt. In raw mode the program itself hides what is typed, or another terminal
+ * behind this one does (ssh): then the words before the cursor count.
+ */
+export function asksForPassword({ doing }: ForegroundState, beforeCursor: string): boolean {
+  return doing === "password" || (doing === "raw" && isPasswordPrompt(beforeCursor));
+}
+
+export function isPasswordPrompt(line: string): boolean {
+  return PASSWORD_PROMPT.test(line);
+}
+
+const PASSWORD_PROMPT =
+  /(?:pass(?:word|phrase|code|wort|wd)|kennwort|mot de passe|contraseña|senha|wachtwoord|lösenord|hasło|heslo|пароль|密[码碼]|口令|パスワード|암호|\bsecret\b|verification code|one-time|\b(?:PIN|OTP|PUK)\b)(?:[^\n]{0,80}[:：]|\?)\s*(?:\(press [^()]*\)\s*)?[*•●]*\s*$/iu;
 
 /** Numbers of write, pwrite and writev on x86-64, arm64, and 32-bit systems; none of them is a read on another one. */
 const WRITES = new Set(words("1 4 18 20 64 66 68 146"));

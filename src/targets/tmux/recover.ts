@@ -1,4 +1,4 @@
-/** After a gap in the stream of a pane: the screen and the last mark that tmux remembers tell what was missed. */
+/** After a gap in the stream of a pane: the screen and the last mark that tmux remembers show what was missed. */
 import { wholeCharacters } from "../../lib/text.ts";
 import type { RunOutcome } from "../target.ts";
 import type { OutputStore } from "../output/output-store.ts";
@@ -111,7 +111,7 @@ export class Gap {
 export interface PaneSnapshot {
   readonly mark: Mark | undefined;
   readonly cwd: string;
-  /** History and screen; the last one is where the cursor stands. */
+  /** History and screen; the last one is where the cursor is. */
   readonly lines: readonly string[];
   /** Where in that line. */
   readonly column: number;
@@ -199,7 +199,7 @@ function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | un
 
 const UNHEARD = "it ended while the connection was down, and its exit code is not known";
 
-/** A command that a buddy before this one started and that still runs: it can be waited for. */
+/** A command that a buddy before this one started and that still runs: buddy can wait for it. */
 export function commandOnScreen(tag: number, { lines }: PaneSnapshot, outputStore: OutputStore): RunningCommand {
   const prompt = visiblePrompts(lines).at(-1);
   const typed = prompt === undefined ? "" : (lines[prompt.line]?.slice(prompt.end).trim() ?? "");
@@ -224,7 +224,7 @@ const WHOLE_SEQUENCE =
   // oxlint-disable-next-line no-control-regex
   /^\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[PX^_][^\x1b]*\x07|[ -/]+[0-~]|[0-OQ-WYZ\\`-~=>])/;
 
-// Finds in a captured screen, which ends where the cursor stands, what the stream of a command did not bring.
+// Finds in a captured screen, which ends where the cursor is, what the stream of a command did not bring.
 
 /** Puts what the stream did not bring into the recording; `why` says how it came to be missed. */
 export function fillGap(command: RunningCommand, snapshot: PaneSnapshot, why: string): void {
@@ -245,7 +245,7 @@ function fill(command: RunningCommand, { lines, alternate }: PaneSnapshot, why: 
     command.note(`${why}; it was read back from the pane.`);
     return;
   }
-  // What stands above the command's own prompt belongs to others; below it is all that this one printed.
+  // What is above the command's own prompt belongs to others; below it is all that this one printed.
   if (own !== undefined) {
     recording.insert(`\n[a part came out of order; all of it, as the pane shows it:]\n${own}`);
     command.note(`${why}; it was read back from the pane.`);
@@ -268,7 +268,7 @@ function missedOf(
 
 /**
  * What follows the last lines that were seen; undefined when they are not on the screen. `count` is the number of lines
- * that had ended before the last of them: where lines repeat themselves, only that tells which one it was.
+ * that had ended before the last of them: where lines repeat themselves, only that shows which one it was.
  */
 export function linesAfter(seen: readonly string[], screen: string, count?: number): string | undefined {
   const lines = screen.split("\n");

@@ -16,13 +16,11 @@ export class RunningCommand {
   readonly shown: string | undefined;
   readonly recording: Recording;
   readonly notes: string[] = [];
-  readonly startedAt = performance.now();
   readonly ended: Promise<RunOutcome>;
   /** Moves on when the shell took the line, or started it. */
   readonly begun = Promise.withResolvers<void>();
   phase: "sent" | "taken" | "started" | "over" = "sent";
   outcome: RunOutcome | undefined;
-  endedAt = 0;
   /** Why tmux did not hand it over. */
   refusal: string | undefined;
   /** Deliveries that the shell did not take. */
@@ -38,6 +36,8 @@ export class RunningCommand {
   #before: Buffer[] = [];
   #beforeBytes = 0;
   #open = false;
+  /** Marks to come before output begins. */
+  #hidden = 0;
   #frozen = false;
 
   constructor(tag: number, text: string, spooled: StoredOutput, options: RunOptions, shown: boolean, clean?: CleanRun) {
@@ -78,17 +78,18 @@ export class RunningCommand {
     this.note(`The operator had typed ${JSON.stringify(line)} without running it; it was set aside and put back.`);
   }
 
-  started(): void {
+  started(greets = false): void {
     this.phase = "started";
     this.#before = [];
     this.#beforeBytes = 0;
-    if (!this.#shown) this.#open = true;
+    this.#hidden = Number(this.#shown) + Number(greets);
+    if (this.#hidden === 0) this.#open = true;
     this.begun.resolve();
   }
 
   outputBegins(): void {
     this.#before = [];
-    this.#open = true;
+    if (--this.#hidden <= 0) this.#open = true;
   }
 
   /** What follows is the shell's, not the command's. */
@@ -101,7 +102,6 @@ export class RunningCommand {
     if (!this.#open) this.#keepBefore();
     this.phase = "over";
     this.outcome = outcome;
-    this.endedAt = performance.now();
     this.recording.end();
     this.begun.resolve();
     this.#finish(outcome);

@@ -36,7 +36,7 @@ export const PREPARE = `IFS= read -r k || exit 1
 s=${STAMP}
 files() {
 ${Object.entries(FILES)
-  .map(([name, text]) => `put "$d/${name}" ${quote(text)} || return`)
+  .map(([name, text]) => `printf %s ${quote(text)} >"$n/${name}" || return`)
   .join("\n")}
 }
 ${prepare}`;
@@ -61,9 +61,10 @@ export function prepareArguments(options: {
 const SWEEP = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 private() { own "$1" && case $(ls -ld "$1") in d???------*) ;; *) return 1 ;; esac; }
+named() { if [ -r "/proc/$1/comm" ]; then IFS= read -r n <"/proc/$1/comm"; else n=$(ps -o comm= -p "$1"); fi; }
 isup() {
   while IFS= read -r s; do
-    kill -0 "\${s##*,}" && case $(ps -o comm= -p "\${s##*,}") in '' | *tmux*) return ;; esac
+    if kill -0 "\${s##*,}"; then named "\${s##*,}"; case $n in '' | *tmux*) return ;; esac; fi
     [ "$("$tmux" -S "\${s%,*}" display-message -p '#{pid}' </dev/null)" = "\${s##*,}" ] && return
   done
   return 1

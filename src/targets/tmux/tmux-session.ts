@@ -1,6 +1,6 @@
 /** One managed tmux session on the target: its control client, kept up across drops, and what its panes say. */
 import { randomBytes } from "node:crypto";
-import { BuddyError } from "../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
@@ -265,9 +265,7 @@ export class TmuxSession {
     this.#early.clear();
   }
 
-  /**
-   * Something cleaned the directory away, and the new key is not the one that the shells of this session know.
-   */
+  /** Something cleaned the directory away, and the new key is not the one that the shells of this session know. */
   async #keepKey(key: string): Promise<void> {
     if (key === this.#key) return;
     this.#key = key;
@@ -412,7 +410,7 @@ export class TmuxSession {
     for (const sink of this.#sinks.values()) sink.dropped(why);
     this.#reconnecting ??= this.#reconnect(why).finally(() => {
       this.#reconnecting = undefined;
-      // Dropped again before it was known to stand.
+      // Dropped again before it was known to work.
       if (this.#client?.closed === true) this.#lost(why);
     });
   }
@@ -430,7 +428,7 @@ export class TmuxSession {
       try {
         await transport.ensure();
       } catch (error) {
-        failed = (error as Error).message;
+        failed = messageOf(error);
         if (error instanceof PermanentRefusal) return this.#giveUp(failed);
         continue;
       }

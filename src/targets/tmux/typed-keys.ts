@@ -3,6 +3,8 @@
  * known.
  */
 import { words } from "../../lib/text.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import type { ShellPlace } from "../target.ts";
 
 export interface KeysInput {
   readonly keys?: string | readonly string[] | undefined;
@@ -13,13 +15,13 @@ export interface KeysInput {
 export interface TypedLines {
   /** Entered with Enter, in this order. */
   readonly lines: readonly string[];
-  /** What stands in the line afterwards. */
+  /** What the line holds afterwards. */
   readonly rest: string;
   /** A key that the shell's editor makes something of: history, completion, a move of the cursor. */
   readonly unknown: string | undefined;
 }
 
-/** `before`: what stands in the line already. */
+/** `before`: what the line already holds. */
 export function typedLines(before: string, input: KeysInput): TypedLines {
   const lines: string[] = [];
   let rest = before;
@@ -72,3 +74,23 @@ const SILENT = new Set(
     pgdn pgup`),
 );
 const NAMES = new Set([...SILENT, ...words("space any")]);
+
+// Keys that were approved for one program, user, directory and line are not typed into another.
+
+/** Throws where what was approved is not what is there now. */
+export function stillThere(now: ShellPlace, then: ShellPlace): void {
+  const moved = difference(now, then);
+  if (moved === undefined) return;
+  throw new BuddyError("tool", `${moved}: nothing was typed`, { hint: "Look at the pane with capture-pane first." });
+}
+
+function difference(now: ShellPlace, then: ShellPlace): string | undefined {
+  // A raw target such as `{last}` may mean another pane than when it was judged.
+  if (now.pane !== then.pane) return `it would be typed into ${now.pane ?? "the shared pane"} now`;
+  const [program, before] = [now, then].map((place) => place.program ?? "the shell");
+  if (program !== before) return `${program} is in the foreground of the pane now, not ${before}`;
+  if (now.user !== then.user) return `the pane belongs to ${now.user || "another user"} now`;
+  if (now.cwd !== then.cwd) return `the shell is in ${now.cwd || "another directory"} now, not in ${then.cwd}`;
+  if (now.typed.trim() !== then.typed.trim()) return "the line has another text now";
+  return undefined;
+}

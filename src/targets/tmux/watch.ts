@@ -4,7 +4,7 @@ import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { RunOptions, RunOutcome, AskPassword } from "../target.ts";
 import type { PaneInput } from "./pane-input.ts";
 import { named } from "./pane-state.ts";
-import type { ForegroundState } from "./probe.ts";
+import { asksForPassword, type ForegroundState } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
 
 type Waiting = RunOutcome & { kind: "waiting" };
@@ -57,7 +57,9 @@ async function watched(
     if (command.outcome !== undefined) return command.outcome;
     if (event === "aborted") return stop(command, pane);
     if (performance.now() >= deadline) {
-      return told === undefined ? atDeadline(command, pane) : { kind: "waiting", for: "password", program: told };
+      return told === undefined
+        ? atDeadline(command, pane, before)
+        : { kind: "waiting", for: "password", program: told };
     }
     const silence = performance.now() - command.lastActivity;
     if (command.recording.fullScreen) {
@@ -136,8 +138,7 @@ function judge(
         program,
       };
     case "raw":
-      if (/pass(word|phrase)|\bPIN\b/i.test(command.recording.lastLine))
-        return { kind: "waiting", for: "password", program };
+      if (asksForPassword(seen, command.recording.lastLine)) return { kind: "waiting", for: "password", program };
       // Raw mode alone does not mean waiting: only twice in a row, without work in between.
       if (before?.doing !== "raw" || before.program !== program || before.cpu !== seen.cpu) return undefined;
       return { kind: "waiting", for: "repl", program };
@@ -164,17 +165,24 @@ async function next(
   return event;
 }
 
-async function atDeadline(command: RunningCommand, pane: PaneInput): Promise<RunOutcome> {
+async function atDeadline(
+  command: RunningCommand,
+  pane: PaneInput,
+  before: ForegroundState | undefined,
+): Promise<RunOutcome> {
   if (command.phase === "sent" && (await pane.withdraw(command).catch(() => false))) {
     command.notes.push("The command was not started: something else held the pane all the time. It was taken back.");
     return { kind: "stopped", by: "deadline" };
   }
-  return command.outcome ?? { kind: "running", why: "deadline" };
+  // The program may have begun to wait since the last look, and a short wait had none.
+  const seen = await reached(pane.lookInStep(command.recording.lastLine.trim() !== ""));
+  const waiting = typeof seen === "object" ? judge(seen, before, command) : undefined;
+  return command.outcome ?? waiting ?? { kind: "running", why: "deadline" };
 }
 
 /**
  * Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. A target that does not answer
- * is not waited for.
+ * is not awaited.
  */
 async function stop(command: RunningCommand, pane: PaneInput): Promise<RunOutcome> {
   const stopped: RunOutcome = { kind: "stopped", by: "user" };
@@ -243,8 +251,8 @@ export function busyOutcome(
 }
 
 /**
- * * A password prompt in the pane, and the operator's answer to it: asked for once a prompt, typed only while that
- * prompt is still there, and kept nowhere.
+ * A password prompt in the pane, and the operator's answer to it: asked for once a prompt, typed only while that prompt
+ * is still there, and kept nowhere.
  */
 interface PromptPane {
   look(prompting: boolean): Promise<ForegroundState>;

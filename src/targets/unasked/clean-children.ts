@@ -1,7 +1,4 @@
-/**
- * What a target does with a text that runs unasked: a clean child, in the read-only room where there is
- * one.
- */
+/** What a target does with a text that runs unasked: a clean child, in the read-only room where there is one. */
 import { within } from "../../lib/waiting.ts";
 import type { Locks, Process, RoomState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
 import { type CleanScript, type CleanShell, cleanScript, cleanShell, LOOK, type RoomEntry } from "./clean-script.ts";
@@ -9,6 +6,7 @@ import { fitsStandingShell, standingShell } from "./standing-shell.ts";
 import { quote } from "../../lib/quote.ts";
 import { lean } from "../loader.ts";
 import roomScript from "../../../templates/read-only-room.sh" with { type: "text" };
+import { messageOf } from "../../lib/errors.ts";
 
 const ROOM = lean(roomScript);
 
@@ -128,16 +126,16 @@ export class ReadOnlyRoom implements AsyncDisposable {
       cwd: "/",
     });
     this.#process = child;
-    const timer = setTimeout(() => this.#settle({ kind: "none", why: "making it took too long" }), MAKE_MS);
-    timer.unref();
-    void this.#listen(child)
+    const report = Promise.withResolvers<string>();
+    const reported = this.#report(report.promise);
+    void this.#listen(child, report.resolve)
       .catch(() => {})
-      .finally(() => {
-        clearTimeout(timer);
+      .finally(async () => {
+        report.resolve("");
+        await reported;
         this.#entry = undefined;
         this.#lost = this.#state.kind === "ready";
-        const why = this.#lost ? "its process has ended" : "it could not be made";
-        if (this.#state.kind !== "none") this.#settle({ kind: "none", why });
+        if (this.#lost) this.#settle({ kind: "none", why: "its process has ended" });
       });
   }
 
@@ -150,7 +148,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     this.#settled = Promise.withResolvers();
     this.#transport.ensure().then(
       () => this.#closed || this.make(),
-      (error: unknown) => this.#settle({ kind: "none", why: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) => this.#settle({ kind: "none", why: messageOf(error) }),
     );
   }
 
@@ -160,7 +158,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     if (child === undefined) return;
     child.stdin.end();
     child.kill();
-    await Promise.race([child.exited, Bun.sleep(CLOSE_MS)]).catch(() => {});
+    await within(child.exited, CLOSE_MS).catch(() => {});
   }
 
   /** Without a process: it ends with the session. */
@@ -168,25 +166,25 @@ export class ReadOnlyRoom implements AsyncDisposable {
     this.#session = session;
     const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
     const made = session.start({ script: ROOM, directory, bash, cwd: this.#transport.facts.cwd });
-    const line = await within(made, MAKE_MS).catch(() => "");
-    this.#take((line ?? "none\tmaking it took too long").split("\t"));
-    // A run of one command has ended by then.
+    await this.#report(made.catch(() => ""));
+    // Looking after it costs more than making it, and a run of one command has ended by then.
     setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();
   }
 
   /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the room again by itself. */
-  async #listen(child: Process): Promise<void> {
+  async #listen(child: Process, report: (line: string) => void): Promise<void> {
     const decoder = new TextDecoder();
     let text = "";
     for await (const chunk of child.stdout) {
       text += decoder.decode(chunk, { stream: true });
-      const line = /^(.*)\n/.exec(text);
-      if (line === null || this.#state.kind !== "making") continue;
-      this.#take((line[1] ?? "").split("\t"));
+      const line = /^(.*)\n/.exec(text)?.[1];
+      if (line !== undefined) report(line);
     }
   }
 
-  #take([word, ...rest]: string[]): void {
+  async #report(made: Promise<string>): Promise<void> {
+    const line = (await within(made, MAKE_MS)) ?? "none\tmaking it took too long";
+    const [word, ...rest] = line.split("\t");
     if (word !== "ready") return this.#settle({ kind: "none", why: rest[0] || "it could not be made" });
     const [kind, file = "", ...argv] = rest;
     const enter = argv.map((one) => (one === "@pid@" ? '"$__buddy_pid"' : quote(one))).join(" ");
@@ -202,6 +200,6 @@ export class ReadOnlyRoom implements AsyncDisposable {
 }
 
 const CLOSE_MS = 1500;
-const WATCH_MS = 1000;
-/** Something that keeps ending it is not fought for ever. */
+const WATCH_MS = 10_000;
+/** Something that keeps ending it is not fought forever. */
 const MOST_REMADE = 20;

@@ -16,6 +16,12 @@ export interface CleanShell {
   readonly path: string;
 }
 
+/**
+ * How a clean bash begins. --norc: with SSH_CLIENT, and no shell around it that counts in SHLVL, bash takes itself for
+ * one that sshd started, and reads ~/.bashrc even with -p.
+ */
+export const CLEAN_BASH: readonly string[] = ["--norc", "-p", "-c"];
+
 /** The shell that runs what is not asked about; the policy judges for exactly this one. */
 export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanShell {
   const { bash, sh } = programs;
@@ -24,7 +30,7 @@ export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanS
 
 /** A read-only room on the target: where its process is found, and how it is entered. */
 export interface RoomEntry {
-  /** Holds "PID START-TIME" while there is a room; beside it, FILE.changing while it is made again. */
+  /** Holds "PID START-TIME" while there is a room; next to it, FILE.changing while it is made again. */
   readonly file: string;
   /** What enters it, in words for sh; "$__buddy_pid" is its process. A program and its arguments follow. */
   readonly enter: string;
@@ -33,30 +39,40 @@ export interface RoomEntry {
 }
 
 export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | undefined, to: string): string {
-  const start = (enter: string, before: string, argument: string) => {
-    const program = `${enter}${programWords(text, shell).map(quote).join(" ")}`;
-    const child = mayMove(text)
+  const start = (before: string, args: string) => {
+    const program = programWords(text, shell).map(quote).join(" ");
+    return mayMove(text)
       ? `${program} ${quote(`${before}__buddy_text=$1; shift; ${REPORT}; eval "$__buddy_text" 3>&-`)} ` +
-        `${shell.kind}${argument} ${quote(text)} 3>|${to}`
-      : `${program} ${quote(before + text)} ${shell.kind}${argument}`;
-    return `${child} 2>&9 9>&- || __buddy_code=$?`;
+          `${shell.kind}${args} ${quote(text)} 3>|${to}`
+      : `${program} ${quote(before + text)} ${shell.kind}${args}`;
   };
-  const clear = mayMove(text) ? "" : `: >|${to}\n`;
   const close = closing(shell);
-  const plain = start("", close, "");
-  if (room === undefined) return `__buddy_code=0\n${clear}${plain}`;
+  if (room === undefined) return `__buddy_code=0\n${start(close, "")} ${OWN_FILES} || __buddy_code=$?`;
   const look = `__buddy_look ${quote(room.file)}`;
   const changing = quote(`${room.file}.changing`);
+  const child = start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+set}"');
   // The room was published before it stopped changing: where it is not changing, another look is the last.
   return `__buddy_code=0 __buddy_round=0
-${clear}${LOOK}
+${LOOK}
+${enterOrStay(room)}
 until ${look} || { [ ! -e ${changing} ] && { ${look} || ${room.required ? waited(60) : ":"}; }; } || ${waited(600)}; do
   sleep 0.05 2>/dev/null || sleep 1
 done
-if [ -n "$__buddy_pid" ]; then ${start(`${room.enter} `, `${ENTER_DIRECTORY}; ${close}`, ' "$PWD"')}
-else ${room.required ? REFUSE : plain}
-fi`;
+__buddy_enter ${child} || __buddy_code=$?`;
 }
+
+/** Without a room it runs all the same, or not at all. Entering needs no locale, and loading one takes its time. */
+function enterOrStay({ enter, required }: RoomEntry): string {
+  return `__buddy_enter() {
+  if [ -z "$__buddy_pid" ]; then ${required ? REFUSE : `"$@" ${OWN_FILES}`}
+  elif [ -n "\${LC_ALL+set}" ]; then ${enter} "$@" ${OWN_FILES}
+  else LC_ALL=C ${enter} "$@" ${OWN_FILES}
+  fi
+}`;
+}
+
+/** stderr as it was. */
+const OWN_FILES = "2>&9 9>&-";
 
 /** The same as a separate command, in words as `quoteWord` writes them: a change of directory is lost. */
 export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
@@ -65,15 +81,16 @@ export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: st
 
 function programWords(text: string, shell: CleanShell): string[] {
   if (shell.kind === "sh") return [shell.path, "-c"];
-  return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, "-p", "-c"];
+  return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
 }
 
 function closing({ kind }: CleanShell): string {
   return `${QUIETLY}; ${kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
 }
 
-/** For a shell of the Bourne family: enters the directory in which the child ended. */
-export function followClean(to: string, cd: string): string {
+/** For a shell of the Bourne family: enters the directory in which the child of this text ended. */
+export function followClean(text: string, to: string, cd: string): string {
+  if (!mayMove(text)) return ":";
   return `__buddy_to= __buddy_rest=
 { IFS= read -r __buddy_to || :; while IFS= read -r __buddy_rest; do __buddy_to=$__buddy_to'
 '$__buddy_rest; done; } <${to}
@@ -88,7 +105,10 @@ export function mayMove(text: string): boolean {
 const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 
 /** By its name and inside the room: the directory of the shell is on the writable mount. */
-export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
+export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old`;
+
+/** In the child: $1 is a directory where a room was entered, $2 is empty where that took another locale. */
+const ARRIVE = `if [ -n "$1" ]; then ${ENTER_DIRECTORY}; [ -n "$2" ] || unset LC_ALL; fi; shift 2`;
 
 /**
  * Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over.
@@ -96,17 +116,18 @@ export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126;
 export const STARTS_SHELL =
   /(?:^|[^\w.])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
 
-/** `bash -p` takes no function over, but hands it on: here it goes. */
+/** `bash -p` does not import functions, but passes them on: removed here. */
 function withoutFunctions(bash: string): string[] {
   const drop = `IFS='\n'; set -f; exec env $(env | sed -n 's/^\\(BASH_FUNC_[^=]*\\)=.*/-u\\1/p') "$@"`;
-  return [bash, "-p", "-c", drop, "bash"];
+  return [bash, ...CLEAN_BASH, drop, "bash"];
 }
 
 /**
- * No shell inside reads a start-up file, no pager waits for keys, git does not write into its index, and all go where
- * the policy looked.
+ * No shell inside reads a start-up file (SHLVL: see CLEAN_BASH), no pager waits for keys, git does not write into its
+ * index, and all go where the policy looked.
  */
 export const QUIETLY =
+  `[ "\${SHLVL:-0}" -gt 2 ] || export SHLVL=3; ` +
   "unset BASH_ENV ENV CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
   "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0; " +
   `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
@@ -124,10 +145,10 @@ const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
 /** Finds the process of the room, if it still is the one that made it and this directory can be entered by its name. */
 export const LOOK = `__buddy_look() {
-  __buddy_pid= __buddy_since= __buddy_stat= __buddy_field=1
-  IFS=' ' read -r __buddy_pid __buddy_since <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"
-  __buddy_stat=\${__buddy_stat##*) }
-  while [ $__buddy_field -lt 20 ]; do __buddy_stat=\${__buddy_stat#* } __buddy_field=$((__buddy_field + 1)); done
+  __buddy_pid= __buddy_since= __buddy_stat=
+  { IFS=' ' read -r __buddy_pid __buddy_since <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"; } 2>/dev/null
+  __buddy_stat=\${__buddy_stat##*) } __buddy_stat=\${__buddy_stat#* * * * * } __buddy_stat=\${__buddy_stat#* * * * * }
+  __buddy_stat=\${__buddy_stat#* * * * * } __buddy_stat=\${__buddy_stat#* * * * }
   if [ -n "$__buddy_since" ] && [ "\${__buddy_stat%% *}" = "$__buddy_since" ] && [ . -ef "\${PWD:-}" ]; then return 0; fi
   __buddy_pid=
   return 1
@@ -135,4 +156,4 @@ export const LOOK = `__buddy_look() {
 
 /** Rounds of 50 ms: as long as a room may take on a busy machine, or a little where none is being made. */
 const waited = (rounds: number) => `[ $((__buddy_round=__buddy_round+1)) -gt ${rounds} ]`;
-const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; __buddy_code=126`;
+const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; return 126`;

@@ -1,4 +1,4 @@
-/** Which locks a target has on what runs without a question, in words. */
+/** How a target protects what runs without a question, in words. */
 import type { Locks } from "../target.ts";
 
 export function lockWords({ shell, room }: Pick<Locks, "shell" | "room">): string {

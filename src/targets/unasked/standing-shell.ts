@@ -1,6 +1,7 @@
 /** A clean bash that stays in the read-only room and forks for each text: entering the room is what takes time. */
 import { quote } from "../../lib/quote.ts";
 import {
+  CLEAN_BASH,
   type CleanShell,
   closeFiles,
   ENTER_DIRECTORY,
@@ -20,7 +21,7 @@ import {
  */
 export function standingShell(shell: CleanShell, room: RoomEntry): string {
   const file = quote(room.file);
-  const words = `${quote(shell.path)} -p -c ${quote(LOAD)} bash "$PWD" ${file} "$__buddy_pid $__buddy_since"`;
+  const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "" "$__buddy_pid $__buddy_since"`;
   return `${LOOK}
 __buddy_texts= __buddy_codes=
 __buddy_serve() {
@@ -58,11 +59,14 @@ __buddy_standing() {
 }`;
 }
 
-/** What a shell starts beside itself ignores these, and so would all that runs in it. */
+/** What a shell starts in the background ignores these, and so would all that runs in it. */
 export const DEFAULT_SIGNALS = "env --default-signal=INT,QUIT";
 
 /** The text comes by a file: as an argument everyone would see it in `ps`. */
-export const LOAD = `IFS= read -r -d "" __buddy_line <&3; exec 3<&-; eval "$__buddy_line"`;
+const LOAD = `IFS= read -r -d "" __buddy_line <&3; exec 3<&-; eval "$__buddy_line"`;
+
+/** The options of a bash that loads it. */
+export const LOADED = [...CLEAN_BASH, LOAD].map(quote).join(" ");
 
 /** Texts that a standing shell takes: they end where they began, and what they start takes no functions over. */
 export function fitsStandingShell(text: string): boolean {
@@ -73,17 +77,18 @@ export function fitsStandingShell(text: string): boolean {
 const MOST_STANDING = 8192;
 
 /**
- * In the room: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 and $3 file of the
- * room and what it says, $4 a file that must not be writable, where "ready" is to be said. A room that is made again
- * holds mounts that are gone, so each look at it ends this shell. One line: so that what a text prints of its lines is
- * right.
+ * In the room: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 file of the room, $3 a
+ * file that must not be writable, where "ready" is to be said, or "", $4 what the file of the room says. A room that is
+ * made again holds mounts that are gone, so each look at it ends this shell. One line: so that what a text prints of
+ * its lines is right.
  */
 export const STAND = [
   ENTER_DIRECTORY,
+  "shift",
   QUIETLY,
   closeFiles("[0-2569]", "[0-9]*"),
-  `if [ -n "\${3-}" ]; then if true >"$3"; then exit 1; fi; echo ready >&6; fi`,
-  "__buddy_file=$1 __buddy_room=$2; set --; unset BASH_EXECUTION_STRING",
+  `if [ -n "$2" ]; then if true >"$2"; then exit 1; fi; echo ready >&6; fi`,
+  "__buddy_file=$1 __buddy_room=$3; set --; unset BASH_EXECUTION_STRING",
   `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_room" ] && [ . -ef "$PWD" ]; }`,
   "while __buddy_text=; do " +
     `until IFS= read -r -d "" -t 2 __buddy_part <&5; do ` +

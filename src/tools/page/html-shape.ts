@@ -119,8 +119,7 @@ const BLOCKS = words(
 const PROSE = words("p h1 h2 h3 h4 article main pre blockquote table");
 
 /**
- * * Takes out of an HTML text the tags that would nest too deeply or close nothing: parsers take quadratic time on
- * those.
+ * Takes out of an HTML text the tags that would nest too deeply or close nothing: parsers take quadratic time on those.
  */
 export function limitNesting(html: string): string {
   const pieces: string[] = [];

@@ -1,5 +1,6 @@
 /** An HTML page as text to be read: headings, lists, tables, code and links stay, furniture goes. */
 import { type HtmlElement, type HtmlNode, type Shape, isElement, shapeOf, isText, limitNesting } from "./html-shape.ts";
+import { collapseSpaces } from "../../lib/text.ts";
 
 interface ReadablePage {
   readonly title: string;
@@ -12,7 +13,7 @@ export async function htmlText(html: string, url: string): Promise<ReadablePage>
   // one element around everything: measured, a million nodes straight in the root take minutes
   const $ = load(`<page>${limitNesting(html)}`);
   const base = URL.parse($("base[href]").attr("href") ?? "", url)?.href ?? url;
-  const title = squeeze($("head title, title").first().text());
+  const title = collapseSpaces($("head title, title").first().text());
   const body = ($("body").get(0) ?? $.root().get(0)) as unknown as HtmlElement | undefined;
   if (body === undefined) return { title, text: "" };
   const shape = shapeOf(body, base);
@@ -20,7 +21,7 @@ export async function htmlText(html: string, url: string): Promise<ReadablePage>
   const main = mains.length === 1 && mains[0] !== undefined ? blocks(mains[0], shape, 0) : "";
   // a page whose text is elsewhere has an empty main
   let text = main.length >= SHORT ? main : blocks(body, shape, 0);
-  if (text === "") text = squeeze($("noscript").text());
+  if (text === "") text = collapseSpaces($("noscript").text());
   return { title, text };
 }
 
@@ -154,10 +155,6 @@ function indent(text: string, by: string): string {
   return text.replace(/^(?=.)/gm, by);
 }
 
-function squeeze(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
-}
-
 // A table as rows of `| cell |`, or, when it only arranges the page, its cells one after the other.
 
 function tableText(table: HtmlElement, shape: Shape, blocks: (cell: HtmlElement) => string): string {
@@ -248,7 +245,7 @@ function element(node: HtmlElement, shape: Shape, parts: string[]): void {
     case "kbd":
     case "samp":
     case "tt": {
-      const text = shape.verbatim(node).replace(/\s+/g, " ").trim();
+      const text = collapseSpaces(shape.verbatim(node));
       if (text !== "") parts.push(text.includes("`") ? `\`\` ${text} \`\`` : `\`${text}\``);
       return;
     }
@@ -257,7 +254,7 @@ function element(node: HtmlElement, shape: Shape, parts: string[]): void {
       else through(node, shape, parts);
       return;
     case "img": {
-      const alt = (node.attribs["alt"] ?? "").replace(/\s+/g, " ").trim();
+      const alt = collapseSpaces(node.attribs["alt"] ?? "");
       if (alt !== "") parts.push(`[image: ${alt}]`);
       return;
     }
@@ -293,7 +290,7 @@ function through(node: HtmlElement, shape: Shape, parts: string[]): void {
 function linked(node: HtmlElement, shape: Shape): string {
   const url = shape.link(node);
   const raw = rawText(node.children, shape);
-  const text = raw.replace(/\s+/g, " ").trim();
+  const text = collapseSpaces(raw);
   const label = text === "" ? (shape.name(node) ?? "") : text;
   if (url === undefined || label === "") return raw;
   const before = /^\s/.test(raw) ? " " : "";

@@ -240,7 +240,7 @@ export class ApprovalPrompt {
       return;
     }
     this.#mode = "choose";
-    this.#note = text === "" ? "" : `none of ${foldNames(names)} is called that; nothing was approved`;
+    this.#note = text === "" ? "" : `none of ${foldNames(names)} has that name; nothing was approved`;
   }
 
   #nameLabel(): string {
@@ -292,11 +292,16 @@ export class ApprovalPrompt {
     const visible = view.rows
       .slice(first, first + height)
       .map((row, i) => (first + i === 0 ? this.#style.warning(shownLabel) : " ".repeat(row.indent)) + row.text);
-    const back = this.#style.grey(clip(LINE_KEYS[this.#mode], columns));
+    const back = this.#style.grey(clip(LINE_KEYS[this.#asksNext() ? "chosen" : this.#mode], columns));
     return {
       rows: [...above, ...visible, ...(above.length + visible.length < rows ? [back] : [])],
       cursor: { row: above.length + view.cursor.row - first, col: view.cursor.col },
     };
+  }
+
+  /** Choosing machines approves nothing yet where a name must be typed. */
+  #asksNext(): boolean {
+    return this.#mode === "machines" && this.request.typed !== undefined;
   }
 }
 
@@ -306,6 +311,7 @@ const LINE_KEYS = {
   edit: "Enter runs it  Esc back  Ctrl-X Ctrl-E editor",
   name: "Enter approves  Esc back",
   machines: "Enter approves for these  Esc back",
+  chosen: "Enter chooses these  Esc back",
   choose: "",
 } as const;
 

@@ -1,4 +1,6 @@
-/** Where questions wait for the operator: one at a time, and no key counts that was meant for something else. */
+/**
+ * Where questions wait for the operator: one at a time, and a key that was meant for something else never answers one.
+ */
 import type { ApprovalAnswer, ApprovalRequest, Asker } from "../../policy/approvals.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
 import { COMMAND_FIRST } from "./question-text.ts";
@@ -21,7 +23,7 @@ export class ApprovalQueue implements Asker {
   #habit: { readonly rest: string; readonly typed: string; readonly at: number } | undefined;
   #askedAt = 0;
   #behind: (() => number) | undefined;
-  /** A key on a question that no one can have read yet: an answer, unless a word follows. */
+  /** A key pressed before anyone can have read the question: an answer, unless a word follows. */
   #held: { readonly input: KeyInput; readonly timer: ReturnType<typeof setTimeout> } | undefined;
 
   constructor(style: Theme, listener: QueueListener) {
@@ -89,7 +91,7 @@ export class ApprovalQueue implements Asker {
     return promise;
   }
 
-  /** The terminal is gone: no one answers any more. */
+  /** The terminal is gone: no one can answer any more. */
   close(): void {
     for (const prompt of this.#waiting.slice()) prompt.giveUp();
   }
@@ -174,9 +176,7 @@ export class ApprovalQueue implements Asker {
     return held?.input;
   }
 
-  /**
-   * "y" and Enter, or "yes" and Enter, out of habit: the rest of the word is taken back, and that Enter sends nothing.
-   */
+  /** "y" and Enter, or "yes" and Enter, out of habit: the rest of the word is removed, and that Enter sends nothing. */
   #withoutEnter(inputs: readonly TerminalInput[], now: number): readonly TerminalInput[] {
     return inputs.flatMap((input) => {
       const habit = this.#habit;
@@ -236,7 +236,7 @@ function isCharacter({ ctrl, alt, name }: KeyInput): boolean {
   return !ctrl && !alt && [...name].length === 1;
 }
 
-/** n, e and / open a line of their own, which begins in the same chunk where a script writes it. */
+/** n, e and / open a line of their own, which may begin in the same chunk when a script types. */
 function isSentence(text: string): boolean {
   return text.length > 1 && !/^(?:y+|yes|a+|always|[ne?/].*)$/is.test(text);
 }

@@ -4,9 +4,9 @@ import { clip, plural } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
 import { showText, showLine } from "../../policy/terminal-text.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
+import { oneLine } from "../words.ts";
 
-/** What the scrollback keeps of a question: the command, on one line, and what became of it. */
+/** What the scrollback keeps of a question: the command, on one line, and the decision. */
 export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme, columns: number): string {
   const where = showLine(request.where);
   const [first, ...rest] = showText(answer.kind === "edit" ? answer.command : request.action, {
@@ -16,7 +16,7 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
   const sign = signOf(request);
   const decision =
     request.keep === undefined
-      ? decisionWords(answer, style)
+      ? decisionWords(request, answer, style)
       : answer.kind === "yes"
         ? style.ok("kept")
         : style.removed("reverted");
@@ -34,12 +34,13 @@ export function signOf({ tool }: Pick<ApprovalRequest, "tool">): string {
   return tool === "run_shell" ? "$" : ":";
 }
 
-function decisionWords(answer: ApprovalAnswer, style: Theme): string {
+function decisionWords({ typed }: ApprovalRequest, answer: ApprovalAnswer, style: Theme): string {
   switch (answer.kind) {
     case "yes":
       return style.ok("approved");
     case "choose":
-      return style.ok(`approved for ${oneLine(foldNames(answer.only))}`);
+      // Where a name must be typed, the chosen machines are asked about next.
+      return style.ok(`${typed === undefined ? "approved for" : "chosen:"} ${oneLine(foldNames(answer.only))}`);
     case "canary":
       return style.ok("approved for one machine first");
     case "always":
@@ -102,7 +103,7 @@ export const KEY_NAMES: Readonly<Record<string, string>> = {
   "?": "help",
 };
 
-/** Whether a change stays that is taken back by itself. */
+/** Whether a change stays that is otherwise reverted. */
 export const KEEP_KEY_NAMES: Readonly<Record<string, string>> = { k: "keep", r: "revert now", v: "view" };
 
 /** What differs in a question for several machines. */

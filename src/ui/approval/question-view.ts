@@ -4,8 +4,7 @@ import type { ApprovalRequest } from "../../policy/approvals.ts";
 import { showText, showLine } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { timeOfDay } from "../words.ts";
+import { timeOfDay, oneLine } from "../words.ts";
 import {
   inRows,
   KEEP_KEY_NAMES,
@@ -142,7 +141,7 @@ export class QuestionView {
     }
     if (request.policy !== "") facts.push({ text: `  ${style.grey(oneLine(request.policy))}` });
     if (request.typed !== undefined) {
-      const words = `approving this takes the name of the machine: ${this.machineName()}`;
+      const words = `to approve this, type the name of the machine: ${this.machineName()}`;
       facts.push({ text: `  ${style.warning(words)}`, must: true });
     }
     if (note !== "") facts.push({ text: `  ${style.warning(note)}`, must: true });
@@ -158,7 +157,7 @@ export class QuestionView {
       return `${verb} ${withoutMiddle(this.#path(), 2 * columns)} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
     }
     const { keep } = this.request;
-    if (keep !== undefined) return `keep this change? It is reverted at ${timeOfDay(keep.until)}`;
+    if (keep !== undefined) return `keep this change? It will be reverted at ${timeOfDay(keep.until)}`;
     if (tool === "run_shell") return `run a command${privesc ? ` as ${privilegedUser(action)}` : ""}`;
     if (tool === "send-keys") return "press keys in the pane";
     return oneLine(tool.replaceAll(/[_-]/g, " "));

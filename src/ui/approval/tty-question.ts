@@ -11,6 +11,7 @@ import { ApprovalPrompt } from "./approval-prompt.ts";
 import { answeredLine } from "./question-text.ts";
 import type { PasswordQuestion } from "../../agent/passwords.ts";
 import { PasswordLine } from "../password-line.ts";
+import { messageOf } from "../../lib/errors.ts";
 
 /** Answers `nobody` where there is no terminal or we are not in its foreground. */
 export async function askOnTerminal(
@@ -144,11 +145,11 @@ class TerminalQuestion {
     this.#keys.write(SCROLL_OFF);
   }
 
-  /** Undefined when the program failed: the question stands as it was, with a word about it above. */
+  /** Undefined when the program failed: the question stays as it was, with a note above it. */
   #lend<T>(work: () => Promise<T>): Promise<T | undefined> {
     this.#keys.write(this.#area.erase());
     const done = this.#keys.lend(work).catch((error: unknown) => {
-      this.#keys.write(`${error instanceof Error ? error.message : String(error)}\r\n`);
+      this.#keys.write(`${messageOf(error)}\r\n`);
       return undefined;
     });
     this.#outside = done.then(() => undefined);

@@ -1,10 +1,9 @@
-/** /changes, /diff, /undo: the files changed in this session, how, and back. */
+/** /changes, /diff, /undo: the files changed in this session, the differences, and undoing them. */
 import { clip } from "../../lib/text.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { ChangeListing, ReplHost } from "../repl/host.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { timeOfDay } from "../words.ts";
+import { timeOfDay, oneLine } from "../words.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 
 export const changeCommands: readonly SlashCommand[] = [
@@ -12,7 +11,7 @@ export const changeCommands: readonly SlashCommand[] = [
   {
     name: "diff",
     args: "[N]",
-    summary: "what the changes of files were; of change N only",
+    summary: "show what changed in the files, or only change N",
     anytime: true,
     run: diff,
     complete: (host) => numbers(host),
@@ -20,13 +19,10 @@ export const changeCommands: readonly SlashCommand[] = [
   {
     name: "undo",
     args: "[N|all]",
-    summary: "take back the last change of a file, change N, or all; asks first",
+    summary: "undo the last file change, change N, or all; asks first",
     anytime: false,
     run: undo,
-    complete: async (host) => [
-      ...(await numbers(host)),
-      { value: "all", hint: "every file as it was", complete: true },
-    ],
+    complete: async (host) => [...(await numbers(host)), { value: "all", hint: "restore every file", complete: true }],
   },
 ];
 

@@ -1,8 +1,8 @@
 /** /model, /login and /logout: which model answers, and the sign-in for it. */
 import { closestMatch } from "../../lib/text.ts";
 import type { CommandScreen, SlashCommand, ArgumentValues } from "./slash-commands.ts";
-import { oneLine } from "../transcript/tool-view.ts";
 import type { ProfileRow, ReplHost } from "../repl/host.ts";
+import { oneLine } from "../words.ts";
 
 export const model: SlashCommand = {
   name: "model",

@@ -6,9 +6,9 @@ import { homeDirectory } from "../../lib/local-directories.ts";
 import { clip } from "../../lib/text.ts";
 import type { Choice } from "../picker.ts";
 import type { SessionRow } from "../repl/host.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { ago } from "../words.ts";
+import { ago, oneLine } from "../words.ts";
 import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
+import { expandTilde } from "../../lib/user-directories.ts";
 
 const session: SlashCommand = {
   name: "session",
@@ -187,7 +187,7 @@ async function exportTo(screen: CommandScreen, args: string): Promise<void> {
     screen.fail(`no format for ${oneLine(file)}`, "use .md, .html, .sh, .cast, or the name SKILL.md");
     return;
   }
-  const path = resolve(file.replace(/^~(?=\/)/, homeDirectory()));
+  const path = resolve(expandTilde(file, homeDirectory()));
   const text = await screen.host.exportSession(format);
   try {
     // What was said and printed is for its owner.

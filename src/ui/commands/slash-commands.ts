@@ -2,11 +2,10 @@
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { closestMatch } from "../../lib/text.ts";
 import type { Suggestion } from "../editor/completion.ts";
-import { labelled } from "../words.ts";
+import { labelled, oneLine } from "../words.ts";
 import type { Choice } from "../picker.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
 import { approve, privacy } from "./trust.ts";
 import { changeCommands } from "./changes.ts";
 import { extendCommands } from "./extend.ts";
@@ -38,7 +37,7 @@ export interface CommandScreen {
   copy(text: string): boolean;
   /** As if it had been typed. */
   submit(text: string): void;
-  /** Runs work as a task; `shown` stands for it on the screen. */
+  /** Runs work as a task; `shown` represents it on the screen. */
   task(shown: string, work: TaskWork): void;
   /** The last prompt of this run. */
   readonly lastPrompt: string | undefined;

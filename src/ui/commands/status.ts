@@ -3,8 +3,7 @@ import type { ApprovalMode } from "../../policy/approvals.ts";
 import { clip } from "../../lib/text.ts";
 import type { ReplFacts, StatusRow } from "../repl/host.ts";
 import type { CommandScreen } from "./slash-commands.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { clock, compactNumber, labelled } from "../words.ts";
+import { clock, compactNumber, labelled, oneLine } from "../words.ts";
 
 export function status(screen: CommandScreen): void {
   const { host, tasks, style } = screen;

@@ -1,7 +1,6 @@
 /** The machines: /targets, /on, /attach, /reconnect, /adopt and /sudo. */
 import { BuddyError } from "../../lib/errors.ts";
-import { labelled } from "../words.ts";
-import { oneLine } from "../transcript/tool-view.ts";
+import { labelled, oneLine } from "../words.ts";
 import type { ArgumentValues, SlashCommand, CommandScreen } from "./slash-commands.ts";
 import type { ReplHost, SudoState } from "../repl/host.ts";
 import { startChild } from "../../lib/start-child.ts";
@@ -10,7 +9,7 @@ import { formatDuration } from "../../lib/durations.ts";
 const targets: SlashCommand = {
   name: "targets",
   args: "[WHAT]",
-  summary: "the machines by name, and what the names lead to",
+  summary: "the machines by name, and where they are",
   anytime: true,
   complete: names,
   async run(screen, what) {
@@ -21,7 +20,7 @@ const targets: SlashCommand = {
       value: style.grey(`${oneLine(meaning)}${current ? " · in use" : ""}`),
     }));
     screen.say(labelled(shown, columns, (text) => text));
-    if (what === "") screen.say([style.grey("/on NAME works there; +NAME adds machines to those in use")]);
+    if (what === "") screen.say([style.grey("/on NAME switches to it; /on +NAME adds it to those in use")]);
   },
 };
 
@@ -36,7 +35,7 @@ const on: SlashCommand = {
       const current = (await screen.host.targets()).filter((row) => row.current);
       screen.say([
         ...current.map(({ name, meaning }) => `on ${oneLine(name)}: ${oneLine(meaning)}`),
-        screen.style.grey("/on NAME works there; /targets lists the names"),
+        screen.style.grey("/on NAME switches to it; /targets lists the names"),
       ]);
       return;
     }
@@ -138,7 +137,7 @@ async function split(screen: CommandScreen, command: string): Promise<string | u
 export const sudo: SlashCommand = {
   name: "sudo",
   args: "[drop]",
-  summary: "is sudo open without a password? drop closes it",
+  summary: "does sudo need a password now? drop makes it ask again",
   anytime: false,
   complete: () => [{ value: "drop", hint: "sudo asks for the password again", complete: true }],
   async run(screen, args) {
@@ -171,8 +170,8 @@ function inWords(state: SudoState, dropped: boolean): string[] {
           ? ""
           : `, for about ${formatDuration(Math.ceil(state.leftMs / 60_000) * 60_000)} more`;
       return [
-        `a sudo ticket is alive: sudo asks for no password${left}${until(state.leftMs)}`,
-        ...(state.renews ? ["(this sudo renews its ticket when it is looked at)"] : []),
+        `a sudo ticket is valid: sudo does not ask for a password${left}${until(state.leftMs)}`,
+        ...(state.renews ? ["(on this target, checking also renews the ticket)"] : []),
         "/sudo drop ends it. Commands that run without a question do not use it.",
       ];
     }

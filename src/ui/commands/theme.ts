@@ -1,7 +1,7 @@
 /** /theme: the colours of the screen. */
-import { oneLine } from "../transcript/tool-view.ts";
 import { isThemeName, THEME_NAMES } from "../theme.ts";
 import type { SlashCommand } from "./slash-commands.ts";
+import { oneLine } from "../words.ts";
 
 export const themeCommand: SlashCommand = {
   name: "theme",

@@ -1,10 +1,10 @@
 /** /approve: how much is done without a question; /privacy: the secrets that were kept from the model. */
 import { formatDuration, parseApproveMode } from "../../lib/durations.ts";
 import type { SlashCommand, CommandScreen } from "./slash-commands.ts";
-import { oneLine } from "../transcript/tool-view.ts";
 import { approvalWords } from "./status.ts";
 import { clip } from "../../lib/text.ts";
 import { showText } from "../../policy/terminal-text.ts";
+import { oneLine } from "../words.ts";
 
 export const approve: SlashCommand = {
   name: "approve",
@@ -54,10 +54,7 @@ function moment(at: number): string {
   return `${today ? "" : `${time.toDateString().slice(4, 10)} `}${time.toTimeString().slice(0, 8)}`;
 }
 
-/**
- * /privacy: the secrets that were kept from the model, where they came from; shows one after a question, drops
- * one.
- */
+/** /privacy: the secrets that were kept from the model, where they came from; shows one after a question, drops one. */
 export const privacy: SlashCommand = {
   name: "privacy",
   args: "[show N|drop N]",

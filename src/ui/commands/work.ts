@@ -5,8 +5,7 @@ import { clip } from "../../lib/text.ts";
 import { within } from "../../lib/waiting.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import type { ReplHost, WorkInFlight } from "../repl/host.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { clock } from "../words.ts";
+import { clock, oneLine } from "../words.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 
 export const workCommands: readonly SlashCommand[] = [
@@ -30,7 +29,7 @@ export const workCommands: readonly SlashCommand[] = [
   {
     name: "timeout",
     args: "DURATION [ID]",
-    summary: "end a task after that long",
+    summary: "stop a task after this long",
     anytime: true,
     words: 2,
     run: timeout,
@@ -142,7 +141,7 @@ async function kill(screen: CommandScreen, args: string): Promise<void> {
     if (id === undefined) return;
     const task = screen.tasks.get(id);
     const queued = task?.state.kind === "queued";
-    if (screen.tasks.cancel(id)) screen.say([queued ? `task ${id} taken out of the queue` : `stopping task ${id}`]);
+    if (screen.tasks.cancel(id)) screen.say([queued ? `task ${id} removed from the queue` : `stopping task ${id}`]);
     else screen.fail(task === undefined ? `no task ${id}` : `task ${id} has already ended`, "/ps lists what runs");
     return;
   }
@@ -182,7 +181,7 @@ async function output(screen: CommandScreen, args: string): Promise<void> {
   if (kept === undefined && (args === "" || /^\d+$/.test(args))) {
     screen.fail(
       args === "" ? "no output yet" : `no output ${args}`,
-      "the line in a shortened preview names its output; /ps lists background shells",
+      "a shortened preview names the command that shows all of it; /ps lists background shells",
     );
     return;
   }

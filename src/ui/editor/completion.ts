@@ -1,5 +1,5 @@
 /** The drop-down below the input line: what could be typed here, and what is chosen. */
-import { clip, textWidth } from "../../lib/text.ts";
+import { clip } from "../../lib/text.ts";
 import type { Theme } from "../theme.ts";
 
 export class DropDown {
@@ -39,15 +39,15 @@ export class DropDown {
     const height = Math.max(1, Math.min(limit, items.length, VISIBLE));
     const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), items.length - height));
     const labels = items.slice(first, first + height).map((item) => item.label);
-    const wide = Math.min(Math.max(...labels.map(textWidth)), Math.floor(columns * 0.6));
+    const wide = Math.min(Math.max(...labels.map((text) => Bun.stringWidth(text))), Math.floor(columns * 0.6));
     return items.slice(first, first + height).map((item, index) => {
       const active = first + index === this.#selected;
       const label = clip(item.label, wide);
       const more =
         index === height - 1 && first + height < items.length ? ` (${items.length - first - height} more)` : "";
       const room = columns - wide - 4;
-      const hint = clip(item.hint, room - textWidth(more)) + clip(more, room);
-      const padding = hint === "" ? "" : " ".repeat(Math.max(0, wide - textWidth(label)) + 2);
+      const hint = clip(item.hint, room - Bun.stringWidth(more)) + clip(more, room);
+      const padding = hint === "" ? "" : " ".repeat(Math.max(0, wide - Bun.stringWidth(label)) + 2);
       return `${active ? "› " : "  "}${active ? style.bold(label) : label}${padding}${style.grey(hint)}`;
     });
   }

@@ -1,4 +1,4 @@
-/** The input line: every key, history, search and completion; knows nothing of terminals or tasks. */
+/** The input line: every key, history, search and completion; knows nothing about terminals or tasks. */
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
 import { type Completer, DropDown, type Offer } from "./completion.ts";
 import { type History, HistorySearch } from "./history.ts";
@@ -64,7 +64,7 @@ export class Editor {
     return this.#key(input);
   }
 
-  /** Empties the line and everything that hangs on it. */
+  /** Empties the line and everything that depends on it. */
   clear(): void {
     this.buffer.clear();
     this.#recalled = undefined;

@@ -1,5 +1,5 @@
 /** Where each character of the typed text is on the screen, and where the cursor is. */
-import { clip, clusterWidth, textWidth } from "../../lib/text.ts";
+import { clip, clusterWidth } from "../../lib/text.ts";
 import type { Cell } from "./line-buffer.ts";
 
 export function layout(cells: readonly Cell[], cursor: number, promptWidth: number, columns: number): EditorLayout {
@@ -46,7 +46,7 @@ function shownCell(cell: Cell, columns: number): string {
 
 function cellWidth(cell: Cell, columns: number): number {
   if (cell === "\n") return 0;
-  return typeof cell === "string" && cell !== "\t" ? clusterWidth(cell) : textWidth(shownCell(cell, columns));
+  return typeof cell === "string" && cell !== "\t" ? clusterWidth(cell) : Bun.stringWidth(shownCell(cell, columns));
 }
 
 /** The cell index at a column of a row, for moving up and down. */

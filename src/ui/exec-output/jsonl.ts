@@ -1,4 +1,5 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
+import { gathered, jsonPieces } from "../../lib/json-pieces.ts";
 import { isRecord, mapTexts } from "../../lib/values.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import { HeldDeltas, type TextFilter } from "../../lib/redact.ts";
@@ -20,16 +21,11 @@ export class JsonLines {
   async show(event: AgentEvent): Promise<void> {
     for (const item of this.#held.through(event)) {
       // The texts inside, not the line: a pattern that swallowed a quote would make it no JSON.
-      const json = JSON.stringify(mapTexts(withOutput(item), this.#redact));
-      void this.#out.write(json);
-      await this.#out.write("\n");
-      // The copies of a text of megabytes go before the next event makes others.
-      if (json.length > LARGE) Bun.gc(true);
+      const json = jsonPieces(mapTexts(withOutput(item), this.#redact));
+      for (const piece of gathered(json, ["\n"])) await this.#out.write(piece);
     }
   }
 }
-
-const LARGE = 4 << 20;
 
 /** The result of a call as plain text, for `jq -r .output`; the session log does not need it twice. */
 function withOutput(event: AgentEvent): AgentEvent {

@@ -18,7 +18,7 @@ export class LiveLine {
     this.#write = write;
   }
 
-  /** Appears when it has been waited for a moment. */
+  /** Appears after a moment of waiting. */
   wait(label: string): void {
     this.clear();
     this.#label = label;
@@ -34,7 +34,7 @@ export class LiveLine {
     this.#timer.unref();
   }
 
-  /** Appears at once, and stays until something else is waited for. */
+  /** Appears at once, and stays until buddy waits for something else. */
   show(label: string): void {
     this.wait(label);
     this.#since -= PATIENCE_MS;

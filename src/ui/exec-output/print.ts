@@ -5,8 +5,8 @@ import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { terminalEncoder } from "../terminal/ascii.ts";
 import { theme, type Theme, type ThemeName } from "../theme.ts";
-import { oneLine, progressWords, ToolView, type ToolViewOptions, withMachine } from "../transcript/tool-view.ts";
-import { retryWords } from "../words.ts";
+import { progressWords, ToolView, type ToolViewOptions, withMachine } from "../transcript/tool-view.ts";
+import { retryWords, oneLine } from "../words.ts";
 import { LiveLine } from "./live-line.ts";
 
 export interface PrintOptions {
@@ -59,7 +59,7 @@ export class Printer {
   readonly #announcements = new Map<string, ReturnType<typeof setTimeout>>();
   /** What is not a terminal gets every byte as it is. */
   readonly #encode = terminalEncoder(process.env);
-  /** What the rules call the machine, before what is waited for. */
+  /** What the rules call the machine, shown before what buddy is waiting for. */
   #label = "";
   readonly #style: Theme;
   readonly #view: ToolViewOptions;
@@ -162,7 +162,7 @@ export class Printer {
     }
   }
 
-  /** What is waited for after this event. */
+  /** What buddy waits for after this event. */
   #follow(event: AgentEvent): void {
     switch (event.type) {
       case "turn":
@@ -198,7 +198,9 @@ export class Printer {
   }
 
   async answer(text: string): Promise<void> {
-    await this.#options.out.write(text.endsWith("\n") ? text : `${text}\n`);
+    void this.#options.out.write(text);
+    // Joined to a text of megabytes, it would make a copy of it.
+    await this.#options.out.write(text.endsWith("\n") ? "" : "\n");
   }
 
   async #delta(delta: string): Promise<void> {
@@ -263,8 +265,9 @@ export class Printer {
 
   /** On a terminal the live line names it; a log is not left without a word while it runs. */
   async #toolStarted(event: AgentEvent & { type: "tool_started" }): Promise<void> {
+    if (this.#options.quiet || !this.#options.showToolCalls) return;
     this.#tools.set(event.call, new ToolView(event.tool, event.title, this.#view));
-    if (this.#options.quiet || !this.#options.showToolCalls || this.#live !== undefined) return;
+    if (this.#live !== undefined) return;
     const what = oneLine(this.#options.redact(event.title)) || oneLine(event.tool);
     const line = `${clip(`${this.#style.grey("›")} ${this.#style.bold(what)}`, this.#view.width())}\n`;
     // With -v its output follows at once; otherwise what is over soon is named once, when it is over.
@@ -274,7 +277,7 @@ export class Printer {
     this.#announcements.set(event.call, timer);
   }
 
-  /** By whole lines: a secret may arrive in two pieces, and calls that run side by side must not mix. */
+  /** By whole lines: a secret may arrive in two pieces, and calls that run in parallel must not mix. */
   async #toolOutput({ call, text }: AgentEvent & { type: "tool_output" }, machine = ""): Promise<void> {
     const key = `${call} ${machine}`;
     const all = (this.#unfinished.get(key) ?? "") + text;
@@ -334,4 +337,4 @@ const LIVE_COLUMNS = 60;
 /** A call that takes longer is named when it begins. */
 const SOON_MS = 1000;
 
-// One line on a terminal that says what is being waited for and for how long; gone before anything else is written.
+// One line on a terminal that says what buddy is waiting for and for how long; removed before anything else is written.

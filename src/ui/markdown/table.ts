@@ -1,5 +1,4 @@
 /** A Markdown table fitted to the width: cells wrap; where even that is too narrow, each row becomes a short list. */
-import { textWidth } from "../../lib/text.ts";
 import { inline, type InlineOptions } from "./inline.ts";
 
 export function renderTable(lines: readonly string[], width: number, options: InlineOptions): string[] {
@@ -67,7 +66,7 @@ function alignment(cell: string): Align {
 
 /** Natural widths where they fit; otherwise the widest columns give way first. */
 function fit(grid: readonly string[][], count: number, room: number): number[] | undefined {
-  const natural = Array.from({ length: count }, (_, i) => Math.max(1, ...grid.map((row) => textWidth(row[i]!))));
+  const natural = Array.from({ length: count }, (_, i) => Math.max(1, ...grid.map((row) => Bun.stringWidth(row[i]!))));
   if (room < count * NARROWEST) return natural.reduce((a, b) => a + b, 0) <= room ? natural : undefined;
   let limit = Math.max(...natural);
   const total = (): number => natural.reduce((sum, w) => sum + Math.min(w, limit), 0);
@@ -88,7 +87,7 @@ function wrap(cell: string, width: number): string[] {
 }
 
 function pad(text: string, width: number, align: Align): string {
-  const missing = Math.max(0, width - textWidth(text));
+  const missing = Math.max(0, width - Bun.stringWidth(text));
   if (align === "right") return " ".repeat(missing) + text;
   if (align === "left") return text + " ".repeat(missing);
   const left = Math.floor(missing / 2);

@@ -22,7 +22,7 @@ export interface ReplHost {
   runCommand(command: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** `focus`: what the summary should keep. */
   compact(signal: AbortSignal, focus?: string): AsyncIterable<AgentEvent>;
-  /** What runs on the target beside the tasks. */
+  /** What runs on the target besides the tasks. */
   work(): Promise<WorkInFlight>;
   /** How the shell ended. */
   killShell(id: string): Promise<string>;
@@ -68,7 +68,7 @@ export interface ReplHost {
   profiles(): readonly ProfileRow[];
   /** The models that the endpoint of a profile lists, by name. */
   offeredModels(profile: string, signal: AbortSignal): Promise<readonly string[]>;
-  /** Returns what to say of the switch: another protocol, another sign-in. */
+  /** Returns what to say about the switch: another protocol, another sign-in. */
   switchModel(name: string): Promise<readonly string[]>;
   sessions(): Promise<readonly SessionRow[]>;
   /** Both return what to say, one line each. */
@@ -228,7 +228,7 @@ export interface ReplFacts {
 
 export interface LoginScreen {
   say(line: string): void;
-  /** What is waited for, again and again; undefined when it is over. */
+  /** What buddy is waiting for, each time it changes; undefined when the wait is over. */
   waiting(text: string | undefined): void;
 }
 

@@ -6,10 +6,10 @@ import { ApprovalPrompt } from "../approval/approval-prompt.ts";
 import { COMMAND_FIRST } from "../approval/question-text.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../picker.ts";
-import { oneLine } from "../transcript/tool-view.ts";
 import { approvalBadge } from "./prompt.ts";
 import type { Repl } from "./repl.ts";
 import type { ReplScreen } from "./screen.ts";
+import { oneLine } from "../words.ts";
 
 export class LineScreen implements ReplScreen {
   readonly columns: number;
@@ -56,7 +56,7 @@ export class LineScreen implements ReplScreen {
     return false;
   }
 
-  /** What was printed stays: a log is not taken back. */
+  /** What was printed stays: a log is not rewritten. */
   clear(): void {}
 
   copy(): boolean {
@@ -189,7 +189,7 @@ export class LineScreen implements ReplScreen {
     if (busy && task !== undefined) repl.say([`queued as task ${task.id}`]);
   }
 
-  /** No more lines: what was entered is done first, but no one is left to answer a question. */
+  /** No more lines: what was entered is done first, but no one can answer a question any more. */
   #end(): void {
     const repl = this.#started;
     this.#ended = true;

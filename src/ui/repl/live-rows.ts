@@ -1,6 +1,6 @@
 /** Lays out the live rows: streaming tail, live line, queue, and the input line, question or list below them. */
 import type { Task } from "../../agent/tasks.ts";
-import { clip, textWidth } from "../../lib/text.ts";
+import { clip } from "../../lib/text.ts";
 import type { ApprovalQueue } from "../approval/approval-queue.ts";
 import type { Editor } from "../editor/editor.ts";
 import { layout } from "../editor/layout.ts";
@@ -8,7 +8,7 @@ import type { PasswordLine } from "../password-line.ts";
 import type { Picker } from "../picker.ts";
 import type { CursorPosition } from "../terminal/live-area.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
+import { oneLine } from "../words.ts";
 
 export interface LiveRows {
   readonly style: Theme;
@@ -71,7 +71,7 @@ function bottomRows(view: LiveRows, columns: number, height: number): { rows: st
   }
   if (picker !== undefined) {
     const rows = picker.rows(columns, height, view.style);
-    return { rows, cursor: { row: 0, col: Math.min(columns, textWidth(rows[0] ?? "")) } };
+    return { rows, cursor: { row: 0, col: Math.min(columns, Bun.stringWidth(rows[0] ?? "")) } };
   }
   return lineRows(view, columns, height - (view.statusLine === undefined ? 0 : 1));
 }
@@ -95,11 +95,11 @@ function editorRows(view: LiveRows, columns: number, limit: number): { rows: str
     const row = clip(`${style.prompt(label)}${match}`, columns);
     return {
       rows: [row],
-      cursor: { row: 0, col: Math.min(columns, textWidth(label) + textWidth(match.slice(0, at))) },
+      cursor: { row: 0, col: Math.min(columns, Bun.stringWidth(label) + Bun.stringWidth(match.slice(0, at))) },
     };
   }
   const start = view.badge === "" ? "" : `${style.badge(view.badge)} `;
-  const promptWidth = textWidth(start) + textWidth(view.prompt);
+  const promptWidth = Bun.stringWidth(start) + Bun.stringWidth(view.prompt);
   editor.view = { promptWidth, columns };
   const placed = layout(editor.buffer.cells, editor.buffer.cursor, promptWidth, columns);
   const first = Math.max(0, Math.min(placed.cursor.row - Math.floor(limit / 2), placed.rows.length - limit));

@@ -1,4 +1,4 @@
-/** Calls an operator who looks elsewhere: a bell, or a notification where the terminal shows them. */
+/** Alerts an operator who looks elsewhere: a bell, or a notification where the terminal shows them. */
 export class Notifier {
   readonly #how: "bell" | "osc9" | "off";
   readonly #write: (text: string) => void;

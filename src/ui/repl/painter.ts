@@ -120,7 +120,7 @@ export class Painter {
     this.draw();
   }
 
-  /** Continued after a stop that came from outside: nothing is known of the screen. */
+  /** Continued after a stop that came from outside: nothing is known about the screen. */
   restart(): void {
     if (this.#off) return;
     this.#terminal.reenter();

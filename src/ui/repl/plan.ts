@@ -1,8 +1,8 @@
 /** The model's plan as a checklist. */
 import { clip } from "../../lib/text.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
 import type { AgentEvent } from "../../agent/events.ts";
+import { oneLine } from "../words.ts";
 
 /** Of the running task. */
 export class Plan {

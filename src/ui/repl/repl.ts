@@ -1,7 +1,7 @@
 /** The REPL: prompts, commands, tasks and news, on whichever screen there is. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
-import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
+import { BuddyError, EXIT, type ExitCode, messageOf } from "../../lib/errors.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
 import { busyPanes, runningShells, workLines } from "../commands/work.ts";
 import { canAsk } from "../../lib/terminal.ts";
@@ -10,9 +10,8 @@ import { History } from "../editor/history.ts";
 import type { Choice } from "../picker.ts";
 import { onSignals } from "../../lib/processes.ts";
 import { theme, type Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
 import { Transcript } from "../transcript/transcript.ts";
-import { wrapped } from "../words.ts";
+import { wrapped, oneLine } from "../words.ts";
 import type { ReplHost, WorkInFlight } from "./host.ts";
 import { promptText } from "./prompt.ts";
 import type { ReplScreen } from "./screen.ts";
@@ -150,7 +149,7 @@ export class Repl implements CommandScreen {
     const failure = this.history.takeFailure();
     if (failure !== undefined) {
       this.transcript.warning(
-        `cannot save the prompt history: ${failure instanceof Error ? failure.message : String(failure)}`,
+        `cannot save the prompt history: ${messageOf(failure)}`,
         "[display] persist_history = false turns it off",
       );
     }
@@ -370,7 +369,7 @@ export class Repl implements CommandScreen {
 
   report(error: unknown): void {
     if (error instanceof BuddyError) this.fail(error.message, error.hint);
-    else this.fail(error instanceof Error ? error.message : String(error));
+    else this.fail(messageOf(error));
   }
 
   /** The target is open: its shared pane is known now. */

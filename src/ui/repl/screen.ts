@@ -12,7 +12,7 @@ export interface ReplScreen extends Asker, PasswordAsker {
   readonly links: boolean;
   /** The terminal itself keeps what was typed on the screen: nothing is echoed. */
   readonly echoes: boolean;
-  /** The terminal takes nothing any more: waiting for it would keep the process for ever. */
+  /** The terminal accepts no more output: waiting for it would keep the process alive forever. */
   readonly stuck: boolean;
   start(repl: Repl): void;
   /** Something may have changed; `now`: a key caused it. */

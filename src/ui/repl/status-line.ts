@@ -1,10 +1,9 @@
 /** The live line above the input: which task, what it is doing, for how long, and what it has cost so far. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
-import { clip, textWidth } from "../../lib/text.ts";
+import { clip } from "../../lib/text.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { clock, compactNumber, spinnerFrame } from "../words.ts";
+import { clock, compactNumber, spinnerFrame, oneLine } from "../words.ts";
 
 /** What a task is doing now, kept up to date from its events. */
 export class Activity {
@@ -95,6 +94,6 @@ export function statusLine(
   const machine = label === undefined ? "" : oneLine(label);
   const parts = [machine, `task ${task.id}`, state, clock(elapsed), waiting, left, activity.tokens(), "Ctrl-C stops"];
   let shown = parts.filter((part) => part !== "");
-  while (shown.length > 3 && textWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
+  while (shown.length > 3 && Bun.stringWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
   return clip(`${style.toolName(frame)} ${style.grey(shown.join(" · "))}`, columns);
 }

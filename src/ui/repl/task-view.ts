@@ -43,7 +43,7 @@ export class TaskView {
     return task;
   }
 
-  /** `shown` stands for the prompt on the screen: long pastes are folded in it. */
+  /** `shown` represents the prompt on the screen: long pastes are folded in it. */
   submit(prompt: string, shown: string): Task {
     return this.run(shown, (signal) => this.#host.runTurn(prompt.trim(), signal));
   }

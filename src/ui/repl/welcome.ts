@@ -3,7 +3,7 @@ import { clip } from "../../lib/text.ts";
 import { approvalWords, rulesWords, targetWords } from "../commands/status.ts";
 import type { ReplHost } from "./host.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
+import { oneLine } from "../words.ts";
 
 export function welcome(host: ReplHost, columns: number, style: Theme): string[] {
   const facts = host.facts();

@@ -3,8 +3,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /** Only a locale that is set and is not UTF-8 counts: many machines set none and have a UTF-8 terminal. */
 export function asciiOnly(env: Env): boolean {
-  const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || "";
-  return locale !== "" && !/utf-?8/i.test(locale);
+  const locale = (env.LC_ALL || env.LC_CTYPE || env.LANG || "").toLowerCase();
+  return locale !== "" && !locale.includes("utf-8") && !locale.includes("utf8");
 }
 
 /** What writes to a terminal passes here; escape sequences are ASCII already. */

@@ -45,7 +45,7 @@ export class LiveArea {
     return out;
   }
 
-  /** True when the cursor's own row is too wide for the new width: terminals disagree about what becomes of it. */
+  /** True when the cursor's own row is too wide for the new width: terminals disagree on how to show it. */
   ambiguousAt(columns: number): boolean {
     return this.#painted.length > 0 && this.#cursorCol >= columns;
   }

@@ -22,7 +22,7 @@ export async function runPager(command: string, lines: readonly string[], env: E
     const code = await run(`{ ${command}\n} <"$1"`, path, { LESS: "-R", ...env }, terminal);
     if (code !== 0)
       throw new BuddyError("usage", `the pager failed: ${command} (exit code ${code})`, {
-        hint: "PAGER names it; without it buddy uses a view of its own.",
+        hint: "PAGER sets it; without PAGER buddy uses its own viewer.",
       });
   });
 }
@@ -34,7 +34,7 @@ export async function runEditor(text: string, env: Env, terminal?: number): Prom
     const code = await run(`${command} "$1"`, path, env, terminal);
     if (code !== 0)
       throw new BuddyError("usage", `the editor failed: ${command} (exit code ${code}); nothing was changed`, {
-        hint: "VISUAL or EDITOR names it.",
+        hint: "VISUAL or EDITOR sets it.",
       });
     const edited = readFileSync(path, "utf8");
     if (edited.length > LONGEST) throw new BuddyError("usage", "the text is longer than 8 MB; nothing was changed");

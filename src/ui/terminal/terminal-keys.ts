@@ -49,7 +49,7 @@ export class TerminalKeys {
     writeSync(this.terminal, this.#encode(text));
   }
 
-  /** The next keys, none when the terminal changed its size; undefined when the question was taken back. */
+  /** The next keys, none when the terminal changed its size; undefined when the question was withdrawn. */
   async next(): Promise<readonly TerminalInput[] | undefined> {
     for (;;) {
       if (this.#signal.aborted) return undefined;
@@ -61,7 +61,7 @@ export class TerminalKeys {
     }
   }
 
-  /** What was typed, as it came; undefined when the question was taken back. */
+  /** What was typed, as it came; undefined when the question was withdrawn. */
   async bytes(): Promise<Uint8Array | undefined> {
     for (;;) {
       const chunk = this.#signal.aborted ? undefined : await Promise.race([this.#read(), this.#taken.promise]);

@@ -1,4 +1,4 @@
-/** The operator's terminal: raw keys in, frames out, and always given back as it was found. */
+/** The operator's terminal: raw keys in, frames out, and always restored as it was found. */
 import { writeSync } from "node:fs";
 import type { WriteStream } from "node:tty";
 import { within } from "../../lib/waiting.ts";
@@ -83,9 +83,7 @@ export class Terminal {
     return this.#inFlight !== undefined;
   }
 
-  /**
-   * Writes without ever blocking the event loop: a stopped (Ctrl-S) or slow terminal must not stop keys and tasks.
-   */
+  /** Writes without ever blocking the event loop: a stopped (Ctrl-S) or slow terminal must not stop keys and tasks. */
   write(text: string): void {
     if (text === "" || this.#broken) return;
     this.#queued += text;
@@ -230,8 +228,7 @@ const MODES_ON = "\x1b[?2004h\x1b[?1004h";
 // The same off, auto-wrap and cursor on, colours reset, a synchronized update ended.
 const MODES_OFF = "\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b[?7h\x1b[?25h\x1b[0m";
 
-// A small sh beside buddy that gives the terminal back when buddy was killed or crashed before it could do so
-// itself.
+// A small sh next to buddy that restores the terminal when buddy was killed or crashed before it could do so itself.
 
 export function guardTerminal(modesOff: string): () => void {
   let child: ReturnType<typeof watcher> | undefined;

@@ -1,13 +1,12 @@
 /**
- * One tool call as the operator sees it: its newest lines while it runs, a preview of head and tail when it has
- * ended.
+ * One tool call as the operator sees it: its newest lines while it runs, a preview of head and tail when it has ended.
  */
 import type { MachineFinishedEvent, ToolFinishedEvent } from "../../agent/events.ts";
 import { clip, withoutTabs, plural } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
-import { seconds, wrapped } from "../words.ts";
+import { seconds, wrapped, oneLine } from "../words.ts";
 
 export class ToolView {
   readonly #name: string;
@@ -78,7 +77,7 @@ export class ToolView {
     // A checklist is above the input line already, and comes once more when the task has ended.
     if (event.tool === "plan" && event.ok && this.#options.lines !== true) return [head];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
-    // Notes of how it went (a password, a connection that came back) do not stand for a result; the exit code is in the
+    // Notes of how it went (a password, a connection that came back) do not replace a result; the exit code is in the
     // head.
     const onlyNotes = this.#streams.size === 1 && this.#streams.has("info") && event.exit_code === undefined;
     if (this.#preview.lines === 0 || onlyNotes) {
@@ -89,7 +88,7 @@ export class ToolView {
     return [head, ...this.#previewRows(outputName)];
   }
 
-  /** Its task is over, and nothing was heard of it. */
+  /** Its task has ended, and no result came. */
   abandoned(): string[] {
     const { style, width } = this.#options;
     return [this.#head(style.removed, `  ${style.removed("stopped")}`, width()), ...this.#previewRows(undefined)];
@@ -207,11 +206,6 @@ class OutputPreview {
   }
 }
 
-/** Made safe for the screen, on one line. */
-export function oneLine(text: string): string {
-  return showText(text).replace(/\s+/g, " ").trim();
-}
-
 /** What a person reads of a result: what was written for people, or what the model gets, without its envelope. */
 export function resultText({ display, result }: Pick<ToolFinishedEvent, "display" | "result">): string {
   if (display !== undefined) return display;
@@ -224,7 +218,7 @@ export function resultText({ display, result }: Pick<ToolFinishedEvent, "display
   }
 }
 
-/** The outcome is beside the command already: below it comes only what was added to it, such as a reason. */
+/** The outcome is already shown next to the command: only what was added to it, such as a reason, comes below. */
 function withoutOutcome(text: string, { ok, outcome }: Pick<ToolFinishedEvent, "ok" | "outcome">): string {
   const said = outcome.replaceAll("-", " ");
   if (ok || !text.startsWith(said)) return text;

@@ -13,8 +13,9 @@ import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
 import { PlainStream } from "../markdown/plain-stream.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine, ToolView, type ToolViewOptions, withMachine } from "./tool-view.ts";
-import { compactNumber, retryWords, seconds } from "../words.ts";
+import { ToolView, type ToolViewOptions, withMachine } from "./tool-view.ts";
+import { compactNumber, retryWords, seconds, oneLine } from "../words.ts";
+import { Thought } from "./thought.ts";
 
 export interface TranscriptOptions extends ToolViewOptions {
   readonly links: boolean;
@@ -78,22 +79,23 @@ export class Transcript {
     this.#lines.push(...rest.map((line) => `  ${line}`));
   }
 
-  /** A whole answer of before. */
+  /** A whole answer from earlier. */
   answer(text: string): void {
     this.#text(text);
     this.#endAnswer();
   }
 
   error(message: string, hint?: string): void {
-    this.#section("note");
-    this.#wrapped(this.#style.error(`error: ${this.#safe(message)}`), "");
-    if (hint !== undefined && hint !== "")
-      for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
+    this.#problem(this.#style.error(`error: ${this.#safe(message)}`), hint);
   }
 
   warning(message: string, hint?: string): void {
+    this.#problem(this.#style.warning(`warning: ${this.#safe(message)}`), hint);
+  }
+
+  #problem(text: string, hint: string | undefined): void {
     this.#section("note");
-    this.#wrapped(this.#style.warning(`warning: ${this.#safe(message)}`), "");
+    this.#wrapped(text, "");
     if (hint !== undefined && hint !== "")
       for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
   }
@@ -208,7 +210,7 @@ export class Transcript {
     this.say([this.#style.grey(this.showReasoning ? "reasoning is shown" : "reasoning is folded (Ctrl-O shows it)")]);
   }
 
-  /** Everything that was open belongs to a task that is over. */
+  /** Everything that was open belongs to a task that has ended. */
   finish(): void {
     this.#retry = undefined;
     this.#endThought();
@@ -249,7 +251,7 @@ export class Transcript {
   }
 
   #discard(): void {
-    // Rows that were printed cannot be taken back: say that they do not count.
+    // Rows that were printed cannot be removed: say that they do not count.
     const shown = this.#answer?.shown === true || this.#thought?.shown === true;
     this.#answer = undefined;
     this.#thought = undefined;
@@ -258,33 +260,19 @@ export class Transcript {
 
   #reason(delta: string): void {
     this.#endAnswer();
-    this.#thought ??= { text: new TerminalText(), partial: "", lines: [], since: Date.now(), shown: false };
-    const thought = this.#thought;
-    thought.partial += thought.text.push(delta);
-    const parts = thought.partial.split("\n");
-    thought.partial = parts.pop()!;
-    for (const part of parts) this.#thoughtLine(thought, part);
-    while (thought.partial.length > THOUGHT_CHARACTERS) {
-      const blank = thought.partial.lastIndexOf(" ", THOUGHT_CHARACTERS);
-      const end = blank > 0 ? blank : THOUGHT_CHARACTERS;
-      this.#thoughtLine(thought, thought.partial.slice(0, end));
-      thought.partial = thought.partial.slice(end).trimStart();
-    }
+    this.#thought ??= new Thought(this.#options.width);
+    this.#showThought(this.#thought, this.#thought.push(delta));
   }
 
-  #thoughtLine(thought: Thought, line: string): void {
-    const rows = line === "" ? [""] : Bun.wrapAnsi(line, this.#options.width(), { hard: true }).split("\n");
-    if (thought.lines.length < THOUGHT_LINES) thought.lines.push(...rows);
-    if (!this.showReasoning) return;
+  #showThought(thought: Thought, rows: readonly string[]): void {
+    if (!this.showReasoning || rows.length === 0) return;
     if (!thought.shown) this.#section("reasoning");
     thought.shown = true;
     this.#lines.push(...rows.map((row) => this.#style.reasoning(row)));
   }
 
   #liveThought(thought: Thought): string[] {
-    if (!this.showReasoning) return [];
-    const rows =
-      thought.partial === "" ? [] : Bun.wrapAnsi(thought.partial, this.#options.width(), { hard: true }).split("\n");
+    const rows = this.showReasoning ? thought.tail() : [];
     const gap = !thought.shown && rows.length > 0 && this.#needsGap("reasoning");
     return [...(gap ? [""] : []), ...rows.map((row) => this.#style.reasoning(row))];
   }
@@ -292,11 +280,10 @@ export class Transcript {
   #endThought(): void {
     const thought = this.#thought;
     if (thought === undefined) return;
-    const rest = thought.partial + thought.text.end();
-    if (rest !== "") this.#thoughtLine(thought, rest);
+    this.#showThought(thought, thought.end());
     this.#thought = undefined;
-    this.#lastThought = thought.lines;
-    if (!this.showReasoning && thought.lines.length > 0) {
+    this.#lastThought = thought.kept;
+    if (!this.showReasoning && thought.kept.length > 0) {
       const time = Date.now() - thought.since;
       const took = time < 1000 ? "" : ` for ${seconds(time)}`;
       this.say([this.#style.grey(`· thought${took} (Ctrl-O shows it)`)], "reasoning");
@@ -370,7 +357,7 @@ export class Transcript {
     return hint === undefined ? undefined : (this.#options.hint?.(hint) ?? hint);
   }
 
-  /** One command a line, to be copied as they are. */
+  /** One command per line, to be copied as they are. */
   #proposed({ changes }: AgentEvent & { type: "proposed" }): void {
     this.#endThought();
     this.#endAnswer();
@@ -394,7 +381,7 @@ export class Transcript {
     this.#last = section;
   }
 
-  /** Blocks of one kind stay together; an empty line parts the others. */
+  /** Blocks of one kind stay together; an empty line separates the others. */
   #needsGap(section: Section): boolean {
     if (this.#last === "start") return false;
     if (section === "prompt" || section === "answer") return true;
@@ -405,18 +392,7 @@ export class Transcript {
 
 export type Section = "start" | "welcome" | "prompt" | "answer" | "reasoning" | "tool" | "note" | "usage";
 
-interface Thought {
-  readonly text: TerminalText;
-  partial: string;
-  readonly lines: string[];
-  readonly since: number;
-  shown: boolean;
-}
-
-/** A command of the operator's own that did not end. */
+/** The operator's own command that did not end. */
 const WAITS = { waiting: "it waits in the shared pane:", "not-run": "for the program in the shared pane:" } as const;
 /** Output lines of a running tool. */
 const LIVE_OUTPUT = 5;
-const THOUGHT_LINES = 2000;
-/** A longer line of reasoning is given out in parts. */
-const THOUGHT_CHARACTERS = 2000;

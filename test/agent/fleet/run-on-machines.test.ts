@@ -237,6 +237,19 @@ describe("the question", () => {
 });
 
 describe("who runs when", () => {
+  test("machines that take longer to connect than one takes to refuse are waited for", async () => {
+    const { results } = rig({
+      reads: true,
+      fleet: { patience: { connect: 5, run: 5 } },
+      target: async (name) => {
+        if (name === "web01") throw new Error("refused");
+        await Bun.sleep(60);
+        return TARGET;
+      },
+    });
+    expect(Object.values(await outcomes(results))).toEqual(["unreachable", "exited", "exited", "exited"]);
+  });
+
   test("--canary runs on the first, and nowhere else after a failure", async () => {
     const { results, ran } = rig({ mode: "all", fleet: { canary: 1 }, run: () => FAILED });
     expect(await outcomes(results)).toEqual({ web01: "exited", web02: "not-run", web03: "not-run", web04: "not-run" });

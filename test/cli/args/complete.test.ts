@@ -1,5 +1,5 @@
 /** What completion offers, inside this process; the shells' side of it is in the journeys. */
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Here } from "../../support/in-process.ts";
@@ -11,53 +11,89 @@ async function offered(...words: string[]): Promise<string[]> {
   return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.split("\t")[0] ?? ""]));
 }
 
-test("commands, flags, values, hosts, containers, profiles, sessions and files", async () => {
-  await using here = new Here([{ text: "ok" }], {
-    config: '[models.zebra-large]\napi_base_url = "http://127.0.0.1:1/v1"\nmodel = "z"\n[targets.quartz]\nssh = "x"\n',
+describe("with machines, profiles, containers and a session", () => {
+  let here: Here;
+  beforeAll(async () => {
+    here = new Here([{ text: "ok" }], {
+      config:
+        '[models.zebra-large]\napi_base_url = "http://127.0.0.1:1/v1"\nmodel = "z"\n[targets.quartz]\nssh = "x"\n',
+    });
+    here.write(
+      "home/.ssh/config",
+      "Host quokka-1 *.internal !no\n  User x\nInclude more/*\nInclude ~/.ssh/config\ninclude missing\n",
+    );
+    here.write("home/.ssh/more/a", 'host="quokka-2"\n');
+    here.programs({ docker: "printf 'web-app\\tnginx\\nweb-db\\tpostgres\\n'" });
+    await here.exec({ prompt: "fix it" });
   });
-  here.write(
-    "home/.ssh/config",
-    "Host quokka-1 *.internal !no\n  User x\nInclude more/*\nInclude ~/.ssh/config\ninclude missing\n",
-  );
-  here.write("home/.ssh/more/a", 'host="quokka-2"\n');
-  here.programs({ docker: "printf 'web-app\\tnginx\\nweb-db\\tpostgres\\n'" });
-  await here.exec({ prompt: "fix it" });
-  const [, id = ""] = await offered("resume", "");
-  expect(id).toMatch(/^[0-9a-z]{4}(-[0-9a-z]{4}){3}$/);
+  afterAll(async () => await here[Symbol.asyncDispose]());
 
-  expect(await offered("se")).toEqual(["sessions"]);
-  expect(await offered("help", "se")).toEqual(["sessions", "security"]);
-  expect(await offered("help", "po")).toEqual(["policy"]);
-  expect(await offered("logout", "zeb")).toEqual(["zebra-large"]);
-  expect(await offered("trace", "summary", "x")).toEqual([":files"]);
-  expect(await offered("exec", "--trace", "x")).toEqual([":files"]);
-  expect(await offered("help", "exec", "")).toEqual([]);
-  expect(await offered("exec", "--js")).toEqual(["--json"]);
-  expect(await offered("--no-t")).toEqual(["--no-tmux"]);
-  expect(await offered("-m", "zeb")).toEqual(["zebra-large"]);
-  expect(await offered("exec", "--model=zeb")).toEqual(["--model=zebra-large"]);
-  expect(await offered("login", "zeb")).toEqual(["zebra-large"]);
-  expect(await offered("--ssh", "")).toEqual(["quokka-1", "quokka-2"]);
-  expect(await offered("--container", "web")).toEqual(["web-app", "web-db"]);
-  expect(await offered("--ssh=quokka-1", "--container", "")).toEqual([]);
-  expect(await offered("--ssh", "deploy@qu")).toEqual(["deploy@quokka-1", "deploy@quokka-2"]);
-  expect(await offered("--ssh=deploy@qu")).toEqual(["--ssh=deploy@quokka-1", "--ssh=deploy@quokka-2"]);
-  expect(await offered("--on", "qu")).toEqual(["quartz", "quokka-1", "quokka-2"]);
-  expect(await offered("exec", "--on=quartz,quo")).toEqual(["--on=quartz,quokka-1", "--on=quartz,quokka-2"]);
-  expect(await offered("targets", "qua")).toEqual(["quartz"]);
-  expect(await offered("--approve", "a")).toEqual(["ask", "all"]);
-  expect(await offered("exec", "--resume", "la")).toEqual(["last"]);
-  expect(await offered("sessions", "rm", id.slice(0, 4))).toEqual([id]);
-  expect(await offered("sessions", "list", "")).toEqual([]);
-  expect(await offered("sessions", "ex")).toEqual(["export"]);
-  expect(await offered("completion", "f")).toEqual(["fish"]);
-  expect(await offered("exec", "--output-schema", "x")).toEqual([":files"]);
-  expect(await offered("exec", "--output-schema=x")).toEqual([":files"]);
-  expect(await offered("-C", "x")).toEqual([":directories"]);
-  expect(await offered("policy", "path", "/et")).toEqual([":files"]);
-  expect(await offered("exec", "--timeout", "")).toEqual([]);
-  expect(await offered("exec", "--", "--js")).toEqual([]);
-  expect((await offered("")).includes("doctor")).toBe(true);
+  test.each([
+    [["se"], ["sessions"]],
+    [
+      ["help", "se"],
+      ["sessions", "security"],
+    ],
+    [["help", "po"], ["policy"]],
+    [["logout", "zeb"], ["zebra-large"]],
+    [["trace", "summary", "x"], [":files"]],
+    [["exec", "--trace", "x"], [":files"]],
+    [["help", "exec", ""], []],
+    [["exec", "--js"], ["--json"]],
+    [["--no-t"], ["--no-tmux"]],
+    [["-m", "zeb"], ["zebra-large"]],
+    [["exec", "--model=zeb"], ["--model=zebra-large"]],
+    [["login", "zeb"], ["zebra-large"]],
+    [
+      ["--ssh", ""],
+      ["quokka-1", "quokka-2"],
+    ],
+    [
+      ["--container", "web"],
+      ["web-app", "web-db"],
+    ],
+    [["--ssh=quokka-1", "--container", ""], []],
+    [
+      ["--ssh", "deploy@qu"],
+      ["deploy@quokka-1", "deploy@quokka-2"],
+    ],
+    [["--ssh=deploy@qu"], ["--ssh=deploy@quokka-1", "--ssh=deploy@quokka-2"]],
+    [
+      ["--on", "qu"],
+      ["quartz", "quokka-1", "quokka-2"],
+    ],
+    [
+      ["exec", "--on=quartz,quo"],
+      ["--on=quartz,quokka-1", "--on=quartz,quokka-2"],
+    ],
+    [["targets", "qua"], ["quartz"]],
+    [
+      ["--approve", "a"],
+      ["ask", "all"],
+    ],
+    [["exec", "--resume", "la"], ["last"]],
+    [["sessions", "list", ""], []],
+    [["sessions", "ex"], ["export"]],
+    [["completion", "f"], ["fish"]],
+    [["exec", "--output-schema", "x"], [":files"]],
+    [["exec", "--output-schema=x"], [":files"]],
+    [["-C", "x"], [":directories"]],
+    [["policy", "path", "/et"], [":files"]],
+    [["exec", "--timeout", ""], []],
+    [["exec", "--", "--js"], []],
+  ] as [string[], string[]][])("buddy %p: %p", async (words, candidates) => {
+    expect(await offered(...words)).toEqual(candidates);
+  });
+
+  test("every command, where none is typed yet", async () => {
+    expect(await offered("")).toContain("doctor");
+  });
+
+  test("a session by the beginning of its id", async () => {
+    const [, id = ""] = await offered("resume", "");
+    expect(id).toMatch(/^[0-9a-z]{4}(-[0-9a-z]{4}){3}$/);
+    expect(await offered("sessions", "rm", id.slice(0, 4))).toEqual([id]);
+  });
 });
 
 test("a docker that does not answer hides no container of podman", async () => {

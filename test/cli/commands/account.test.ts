@@ -98,7 +98,9 @@ describe("buddy login", () => {
   test("what --check says of a token that has run out, and of one that lasts long", async () => {
     const base = { access_token: "a", refresh_token: "r" };
     const words = (expires_at: number) => describeSignIn({ ...base, expires_at } as never).text;
-    expect(words(Date.now() - 60_000)).toMatch(/^signed in; the token expired at .* UTC and is refreshed by itself$/);
+    expect(words(Date.now() - 60_000)).toMatch(
+      /^signed in; the token expired at .* UTC and is refreshed automatically$/,
+    );
     expect(words(Date.now() + 10 * 24 * 3_600_000)).toContain("(240 hours)");
     expect(words(Date.now() + 30_000)).toContain("(1 minute)");
     expect(describeSignIn(undefined)).toEqual({ signedIn: false, text: "not signed in" });

@@ -92,6 +92,19 @@ describe("the model", () => {
     expect(stdout).not.toContain("0123456789abcdef");
   });
 
+  test("that reports its window: the catalog need not know it", async () => {
+    await using here = new Here();
+    await using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.json({ data: [{ id: "own", context_length: 32_000 }] }),
+    });
+    const profile = remote(`http://127.0.0.1:${server.port}/v1`).replace("gpt-4o", "own");
+    writeFileSync(here.config, `[agent]\nmodel = "mine"\n${profile}`, { mode: 0o600 });
+    const finding = (await examine()).find("catalog");
+    expect(finding).toEqual({ check: "catalog", status: "ok", text: "own: 32000 tokens of context" });
+  });
+
   test("that refuses the key, fails, is not there, or wants no list: distinguished", async () => {
     await using here = new Here();
     let status = 401;

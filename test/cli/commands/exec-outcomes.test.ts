@@ -309,7 +309,7 @@ test("instructions of the operator are in the prompt, from the repository root d
   const prompt = here.model.requests[0]!.messages[0]!.content;
   const places = ["global rule", "root rule", "deep rule"].map((rule) => prompt.indexOf(rule));
   expect(places.every((place, i) => place > (places[i - 1] ?? 0))).toBe(true);
-  expect(prompt).toContain(`Instructions of the operator, from ${here.cwd}/AGENTS.md:`);
+  expect(prompt).toContain(`Instructions from the operator, in ${here.cwd}/AGENTS.md:`);
 });
 
 test("fetch_url through the policy of the configuration", async () => {

@@ -98,6 +98,18 @@ test("the file of a first start, untouched, is no obstacle and is not kept", asy
   expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(2);
 });
 
+test("the file of a first start of another version, whose comments were different, is no obstacle and is kept", async () => {
+  const dir = home();
+  const env = { HOME: dir };
+  await loadConfig({ env, cwd: root });
+  const path = join(dir, ".config/buddy/buddy.toml");
+  writeFileSync(path, readFileSync(path, "utf8").replace(/^#.*$/m, "# other words"));
+  const ask = async () => ({ profile: "demo", autoApprove: "read-only" as const, name: "" });
+  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
+  expect(lines[0]).toStartWith("kept the old file as");
+  expect((await loadConfig({ env, cwd: root })).config.agent.model).toBe("demo");
+});
+
 test("an old file that cannot be kept stays where it is", () => {
   const dir = home();
   expect(() => setAside(join(dir, "missing.toml"), { env: { HOME: dir }, cwd: dir })).toThrow(

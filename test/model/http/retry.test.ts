@@ -20,6 +20,7 @@ describe("Retry-After", () => {
     ["soon", undefined],
     ["-5", undefined],
     ["12,5", undefined],
+    ["60, 60", 60_000],
     ["", undefined],
     ["NaN", undefined],
     ["1e9", undefined],
@@ -52,6 +53,10 @@ describe("Retry-After", () => {
       7_000,
     ],
     [{ "x-ratelimit-remaining-tokens-minute": "0", "x-ratelimit-reset-tokens-minute": "11.5" }, 11_500],
+    [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "3" }, 3_000],
+    [{ ratelimit: '"default";r=0;t=25' }, 25_000],
+    [{ ratelimit: '"default";r=4;t=25' }, undefined],
+    [{ "x-ms-retry-after-ms": "800", "retry-after": "1" }, 800],
     [{ "retry-after": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "50" }, 2_000],
   ])("a limit of which nothing remains: %j is %p ms", (headers, expected) =>
     expect(retryAfterMs(new Headers(headers as Record<string, string>), NOW)).toBe(expected),
@@ -61,6 +66,8 @@ describe("Retry-After", () => {
 describe("a wait in words", () => {
   test.each([
     ["Please try again in 7m12s.", 432_000],
+    ["Please try your request again in 10 seconds", 10_000],
+    ["The limit will be lifted in 20 minutes", 1_200_000],
     ["Quota exceeded. Try again in 04:12:30.", 15_150_000],
     ["Your rate limit resets in ~30s.", 30_000],
     ["Too many requests. Retry-After: 20", 20_000],
@@ -78,6 +85,9 @@ describe("a wait in words", () => {
 test.each([
   [{ error: { message: "x", retry_after_ms: 1200 } }, 1_200],
   [{ error: { details: [{ retryDelay: { seconds: 7 } }] } }, 7_000],
+  [{ error: { cooldown_seconds: 33 } }, 33_000],
+  [{ error: { retry_in: 15 } }, 15_000],
+  [{ error: { wait_ms: 300 } }, 300],
   [{ error: { metadata: { headers: { "Retry-After": "11" } } } }, 11_000],
   [{ error: { message: "x", reset_at: new Date(Date.now() - 1).toISOString() } }, 0],
   [{ error: { message: "x", estimated_tokens: 12 } }, undefined],

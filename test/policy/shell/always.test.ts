@@ -41,6 +41,7 @@ describe("always", () => {
     ["pip install requests", "pip install http://x/y.tgz"],
     ["pip install requests", "pip install ./x"],
     ["pip install requests", "pip install git+https://x/y"],
+    ["npm install", "npm install left-pad"],
     ["npm install left-pad", "npm install someone/repository"],
     ["npm install left-pad", "npm install left-pad@npm:other"],
     ["apt-get install nginx", "apt-get install ./x.deb"],
@@ -64,6 +65,7 @@ describe("always", () => {
     ["systemctl restart nginx", "systemctl restart apache2"],
     ["make -j4 test", "make -j8 test"],
     ["npm run build", "npm run build"],
+    ["npm ci", "npm ci"],
     ["pytest -x tests/a.py", "pytest tests/b.py"],
     ["rm a.log", "rm a.log"],
   ])("of “%s” covers “%s”", (allowed, wanted) => expect(covered(allowed, wanted)).toBe(true));

@@ -111,6 +111,8 @@ const CHANGES = [
   "uniq a b",
   "uniq -c a b",
   "uniq {a,b}",
+  "find . -name '*.log' -exec uniq {} +",
+  "find . -execdir xxd {} +",
   "cat a > b",
   "cat a >| b",
   "cat a <> b",

@@ -254,9 +254,56 @@ describe("buddy's own variables, marks and files", () => {
   ])("%s asks", asks);
 });
 
+describe("reading a device may disturb it, whatever directory its name counts from", () => {
+  test.each([
+    "cd /dev; cat watchdog",
+    "cd /dev && head -c1 w*",
+    "cd /; wc -c dev/watchdog",
+    "cd /dev; cat < watchdog",
+    "cd /dev; sed p sda",
+    "cd /dev; ls | xargs cat",
+    'cd /dev; for f in *; do cat "$f"; done',
+  ])("%s asks", asks);
+  test("where the shell is counts, too", () => {
+    expect(kinds("cat watchdog", "/dev")).not.toContain("allow");
+    expect(kinds("ls -l sda", "/dev")[0]).toBe("allow");
+  });
+});
+
+describe("variables that become text of another command", () => {
+  test.each([
+    'echo "# $(printenv API_KEY)"',
+    'ls "$(printenv API_KEY)"',
+    'cat <<< "error: $(printenv API_KEY)"',
+    "printenv API_KEY | xargs id",
+    'env | while read -r l; do echo "# $l"; done',
+    'x=$(env); echo "PATH=$x"',
+    "mapfile -t a < <(env); echo ${a[0]}",
+  ])("%s asks", asks);
+  test.each(["printenv API_KEY", "env | sort | grep -i proxy", 'ls "$(printenv HOME)"'])("%s is still a read", (text) =>
+    expect(kinds(text)[0]).toBe("allow"),
+  );
+});
+
+test("a variable that another one names is not set unasked", () => {
+  asks("x=IFS; echo ${!x:=a}");
+  expect(kinds("x=HOME; echo ${!x:-a}")[0]).toBe("allow");
+});
+
 describe("files of keys", () => {
   test.each([
     "cat ~/.a*/c*",
+    "cat /etc/ssh/*",
+    "cat $(ls -A)",
+    "ls -A | xargs cat",
+    "locate shadow | xargs cat",
+    "jq -R . .env",
+    "jq --arg a b -R . server.key",
+    "jq -n --rawfile a server.key '$a'",
+    "cat *pass.txt vault_p*",
+    "cat github_ed25519",
+    "cat wg0.conf",
+    'yq \'eval("lo" + "ad(.a)")\' f',
     "cat ~/.a?s/credentials",
     "cat ~/.[a]ws/cred*",
     "cat /etc/../etc/shadow",

@@ -169,7 +169,7 @@ test("a hook that runs when git refreshes its index raises a doubt", () => {
   expect(doubt(directory)).toContain("hook");
 });
 
-test.if(process.getuid?.() === 0)(
+(await needs("git", "root")).test(
   "another user's repository raises a doubt, also where the operator trusts every directory",
   () => {
     const directory = repository("foreign");

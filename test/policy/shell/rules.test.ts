@@ -34,6 +34,18 @@ describe("safety levels", () => {
       "ask",
     );
   });
+  test("a copy is of high risk by where it goes, not by what it reads", () => {
+    const risks = (texts: readonly string[]) => texts.map((text) => judgeShell(text, RULES).risk);
+    const into = [
+      "cp a /etc/hosts",
+      "cp -vt/etc a",
+      "cp --target-directory=/etc a",
+      "install -d /etc/a b",
+      "mv /etc/a b",
+    ];
+    expect(risks(into)).toEqual(into.map(() => "high"));
+    expect(risks(["cp /etc/hosts b", "ln -s /usr/bin/a b"])).toEqual(["medium", "medium"]);
+  });
   test("the words of the seeds", () => {
     expect(judgeShell("git add -A", RULES).verdict.why).toBe(
       "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",

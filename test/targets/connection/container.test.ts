@@ -95,7 +95,7 @@ describe("podman", () => {
 
   test("a name is a name", async () => {
     for (const name of ["", "-it", "a b", "$(id)", "x;y"]) {
-      await expect(findContainer(new LocalTransport({}), name)).rejects.toThrow("not a name a container can have");
+      await expect(findContainer(new LocalTransport({}), name)).rejects.toThrow("not a valid container name");
     }
   });
 

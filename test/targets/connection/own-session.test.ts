@@ -3,7 +3,8 @@
  * later.
  */
 import { expect, setDefaultTimeout } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
 import { placeOf } from "../../../src/targets/place.ts";
 import type { Target } from "../../../src/targets/target.ts";
@@ -45,6 +46,20 @@ test("a text is behind both locks, its directory is kept, and a shell of its own
   expect(existsSync(mark)).toBe(false);
   expect(target.shell.cwd).toBe("/usr");
   expect((await target.shell.run("pwd")).output.head).toBe("/usr\n");
+});
+
+test("no start-up file of the account takes the place of a program, in a text or in a shell it starts", async () => {
+  const file = join(server.remoteHome, ".bashrc");
+  writeFileSync(file, "uname() { echo from .bashrc; }\n");
+  try {
+    await using target = await open();
+    for (const text of ["uname", "cd /; uname", "bash -c uname", "exec bash -c uname"])
+      expect((await target.shell.run(text, UNASKED)).output.head).toBe("Linux\n");
+    await target.shell.run("export NOW=1");
+    expect((await target.shell.run("uname; bash -c uname", UNASKED)).output.head).toBe("Linux\nLinux\n");
+  } finally {
+    rmSync(file);
+  }
 });
 
 test("a text that takes too long is ended there, and so is one whose connection is gone", async () => {

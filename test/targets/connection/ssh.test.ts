@@ -451,6 +451,21 @@ describe("a login that worked before and is refused now", () => {
   });
 });
 
+test("a direct shell that went with its connection is called restarted once there is another", async () => {
+  await using proxy = await proxyTo(server.port);
+  const place = placeOf({ ssh: `127.0.0.1:${proxy.port}` });
+  await using target = await openTarget(targetOptions({ place, tmux: "never" }));
+  const cut = () => {
+    proxy.refuse(true);
+    proxy.cut();
+  };
+  const dropped = await target.shell.run("echo begun; sleep 60", { onOutput: cut });
+  expect([dropped.outcome.kind, dropped.notes]).toEqual(["lost", []]);
+  proxy.refuse(false);
+  expect((await target.shell.run("true")).notes.join()).toContain("functions");
+  expect((await target.shell.run("true")).notes).toEqual([]);
+});
+
 test("a live connection of the user's own is used, and stays", async () => {
   const socket = join(server.dir, "own-master");
   const key = server.key("own", { passphrase: "open sesame", accept: "" });

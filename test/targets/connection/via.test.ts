@@ -74,16 +74,21 @@ test("a command that joins its words for a shell, as ssh does, is entered too, h
 
 test.each([
   [["buddy-no-such-program", "x"], /buddy-no-such-program: not found/],
+  [["/etc/passwd"], /: \/etc\/passwd: permission denied$/],
+  [["/opt/buddy-no-such.sh"], /: \/opt\/buddy-no-such\.sh: not found$/],
   [["false"], /no answer/],
   [["sh", "-c", 'echo "Error from server (NotFound)" >&2; exit 1'], /Error from server \(NotFound\)/],
 ])("%j cannot be entered: the error has what it said and how to check", async (argv, why) => {
-  const error = await openTransport(options([via(...argv)])).then(
-    () => undefined,
-    (thrown: { code: string; message: string; hint: string }) => thrown,
-  );
-  expect(error?.code).toBe("target");
-  expect(error?.message).toMatch(why);
-  expect(error?.hint).toContain(argv[0] as string);
+  // By itself, and behind another one, where a shell starts it.
+  for (const path of [[via(...argv)], [via("env"), via(...argv)]]) {
+    const error = await openTransport(options(path)).then(
+      () => undefined,
+      (thrown: { code: string; message: string; hint: string }) => thrown,
+    );
+    expect(error?.code).toBe("target");
+    expect(error?.message).toMatch(new RegExp(why, "i"));
+    expect(error?.hint).toContain(argv[0] as string);
+  }
 });
 
 test("a directory that is not there is an error, wherever the path ends", async () => {

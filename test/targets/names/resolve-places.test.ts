@@ -10,6 +10,8 @@ import {
   withKnownNames,
 } from "../../../src/targets/names/resolve-places.ts";
 import { labelOfPath, placeOf } from "../../../src/targets/place.ts";
+import { needs } from "../../support/needs.ts";
+import { ACCOUNT } from "../../support/processes.ts";
 import type { NamedTarget } from "../../../src/targets/names/make-places.ts";
 
 const home = mkdtempSync(join(tmpdir(), "buddy-names-"));
@@ -46,6 +48,14 @@ async function problem(what: string, more?: Partial<PlaceSources>): Promise<{ co
   return { code: error.code, text: `${error.message}\n${error.hint ?? ""}` };
 }
 
+(await needs("sshd")).test("a host written with and without its user or port was two machines", async () => {
+  const places = await resolvePlaces(`web1,${ACCOUNT}@web1,web1:22,other@web1`, sources());
+  expect(places.map(({ path }) => path)).toEqual([
+    [{ kind: "ssh", destination: "web1" }],
+    [{ kind: "ssh", destination: "other@web1" }],
+  ]);
+});
+
 describe("what is written, and the machines meant", () => {
   test.each([
     ["pg", ["pg"]],
@@ -74,7 +84,7 @@ describe("what is written, and the machines meant", () => {
   });
 
   test("another user or path to a machine is another place with a name of its own", async () => {
-    expect(await names("web1,root@web1")).toEqual(["web1", "root@web1"]);
+    expect(await names("web1,other@web1")).toEqual(["web1", "other@web1"]);
   });
 
   test("the path leads inwards, and the label shows all of it", async () => {
@@ -126,6 +136,7 @@ describe("mistakes", () => {
     ["pgg*", /pg/],
     ["web[3-1]", /larger/],
     ["web[1-", /bracket/],
+    ["[web[1-3]]", /"\[web\[1-3\]\]".*nested/],
     ["web1]", /bracket/],
     ["web[]", /empty/],
     ["web[a-]", /"a-"/],

@@ -15,7 +15,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { secretMask } from "../../../src/lib/redact.ts";
 import { copyOutputs, outputsDirectory, prepareOutputs, removeOutputs } from "../../../src/session/outputs.ts";
 import { Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore, type OutputStoreOptions } from "../../../src/targets/output/output-store.ts";
@@ -30,7 +29,7 @@ const directory = () => outputsDirectory(state, session);
 const files = () => readdirSync(directory()).sort();
 
 function open(options: Partial<OutputStoreOptions> = {}): OutputStore {
-  const hide = secretMask([KEY]);
+  const hide = (text: string) => text.replaceAll(KEY, "*".repeat(Buffer.byteLength(KEY)));
   const store = { directory, prepare: prepareOutputs, hide: () => hide };
   const outputStore = new OutputStore({ store, tell: (text) => told.push(text), ...options });
   stores.push(outputStore);

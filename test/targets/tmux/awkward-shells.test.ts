@@ -33,6 +33,13 @@ describe("a new shell starts where the last one was", () => {
     expect(notice.text).toContain("/usr/lib");
     const { cwd } = await place.target.shell.run("true");
     expect(cwd).toBe("/usr/lib");
+    // A command that comes while the shell ends runs in the next one, and says so.
+    for (const round of [1, 2, 3]) {
+      await (place.target.shell as Pane).keys({ keys: ["C-d"] });
+      const result = await place.target.shell.run(`echo ${round}`);
+      expect(text(result)).toBe(`${round}\n`);
+      expect(result.notes.join("\n")).toContain("a new one was started in /usr/lib");
+    }
   });
 
   test("after TMOUT", async () => {
@@ -283,16 +290,31 @@ __precmd() { local code=$?; echo from the hook; return $code; }
 PROMPT_COMMAND=late
 `;
 
-  test("bash with a hook that puts itself in front", async () => {
-    writeFileSync(join(home.path, ".bashrc"), preexec);
+  const postexec = "function late --on-event fish_postexec; echo from the hook; end";
+
+  test.each([
+    ["bash with a hook that puts itself in front", "bash", ".bashrc", preexec],
+    ["bash with a PS0 that prints", "bash", ".bashrc", "PS0='at \\t\\n'"],
+    ["fish with a hook behind commands", "fish", ".config/fish/config.fish", postexec],
+    [
+      "zsh with options that change how a script is read",
+      "zsh",
+      ".zshrc",
+      "setopt nounset ignorebraces ksharrays errreturn",
+    ],
+  ])("%s", async (_, shell, name, startUp) => {
+    const file = join(home.path, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, startUp);
     try {
-      await using place = await openTestTarget("local", { shell: "bash" });
+      await using place = await openTestTarget("local", { shell });
       for (const word of ["one", "two", "three"]) {
-        const result = await place.target.shell.run(`echo ${word}; (exit 4)`);
+        const result = await place.target.shell.run(`echo ${word}; sh -c 'exit 4'`);
         expect([text(result), result.outcome]).toEqual([`${word}\n`, { kind: "exited", code: 4 }]);
       }
+      expect(place.notices).toEqual([]);
     } finally {
-      await Bun.$`rm -f ${join(home.path, ".bashrc")}`.quiet();
+      rmSync(file);
     }
   });
 });

@@ -65,7 +65,7 @@ mount -t tmpfs none /tmp; mount -t tmpfs none /dev/shm; mkdir /tmp/home; HOME=/t
 ln -s ${trap} /tmp/buddy-7; ln -s ${trap} /dev/shm/buddy-7
 echo key | sh -c "$2" sh /tmp/buddy-7/direct-0 '' / job ''
 sh -c "$1" sh session 7`;
-  const prepare = `files() { :; }\nk=key s=stamp\n${prepareScript}\necho "$d $r"`;
+  const prepare = `files() { : >"$n/a.sh" && : >"$n/zsh/.zshrc"; }\nk=key s=stamp\n${prepareScript}\necho "$d $r"`;
   const unshare = ["unshare", process.getuid?.() === 0 ? "-m" : "-rm"];
   const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare, DIRECT_LOOP]);
   const made = readdirSync(trap);
@@ -78,7 +78,7 @@ test("a place without room for the files keeps none of them", () => {
   const script = `
 mount -t tmpfs -o size=64k none /tmp; mount -t tmpfs none /dev/shm; mkdir /dev/shm/home; HOME=/dev/shm/home
 sh -c "$1" sh session 7; ls -A /tmp/buddy-7`;
-  const prepare = `files() { put "$d/large" "$(head -c 100000 /dev/zero | tr '\\0' x)"; }\nk=key s=stamp\n${prepareScript}\necho "$d"`;
+  const prepare = `files() { : >"$n/zsh/.zshrc"; printf %s "$(head -c 100000 /dev/zero | tr '\\0' x)" >"$n/large.sh"; }\nk=key s=stamp\n${prepareScript}\necho "$d"`;
   const unshare = ["unshare", process.getuid?.() === 0 ? "-m" : "-rm"];
   const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare]);
   expect(stdout.toString()).toBe("/dev/shm/home/.cache/buddy/session\n");

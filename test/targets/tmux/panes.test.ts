@@ -302,6 +302,22 @@ describe("looking and typing", () => {
   });
 });
 
+test("a prompt of the shell behind a tmux server that does not answer is not taken for a question", async () => {
+  const shared = place.target.shell as Pane;
+  const server = Number(await place.tmux("display-message", "-p", "#{pid}"));
+  const begun = Promise.withResolvers<void>();
+  const running = shared.run("echo begun; sleep 0.2; echo over", { waitMs: 2000, onOutput: () => begun.resolve() });
+  await begun.promise;
+  process.kill(server, "SIGSTOP");
+  try {
+    expect((await running).outcome).toEqual({ kind: "running", why: "deadline" });
+  } finally {
+    process.kill(server, "SIGCONT");
+  }
+  const result = await shared.wait({ waitMs: 20_000 });
+  expect([text(result), result.outcome]).toEqual(["begun\nover\n", { kind: "exited", code: 0 }]);
+});
+
 describe("a password prompt", () => {
   test("is reported at once, takes no text from buddy, and continues once the operator answered", async () => {
     const shared = place.target.shell as Pane;
@@ -321,7 +337,9 @@ describe("a password prompt", () => {
   test("that nobody answers is reported when the time is over, and can be left with Ctrl-C", async () => {
     const shared = place.target.shell as Pane;
     const result = await shared.run("bash -c 'read -rs -p PIN: x'", { waitMs: 900 });
-    expect(result.outcome).toEqual({ kind: "waiting", for: "password", program: "bash" });
+    const waiting = { kind: "waiting", for: "password", program: "bash" } as const;
+    // A wait that is over before the first look reports it as well.
+    expect([result.outcome, (await shared.wait({ waitMs: 1 })).outcome]).toEqual([waiting, waiting]);
     await shared.keys({ keys: ["C-c"] });
     expect((await shared.wait({ waitMs: 5000 })).outcome).toEqual({ kind: "exited", code: 130 });
   });

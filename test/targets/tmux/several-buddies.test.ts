@@ -66,6 +66,15 @@ test("the second gets its own session, says so, and neither takes the other for 
   expect(notices).toEqual(["info"]);
 });
 
+test("the account has another shell since: the one in the pane is used, and the first answer is not lost", async () => {
+  await using place = await openTestTarget("local", { shell: "sh" });
+  await place.target.shell.run("A=kept");
+  await place.target[Symbol.asyncDispose]();
+  await using again = await openTarget({ ...place.options, shell: "bash" });
+  expect(text(await again.shell.run("echo first", { unasked: { inRoom: true } }))).toBe("first\n");
+  expect(text(await again.shell.run("echo $A"))).toBe("kept\n");
+});
+
 test("the session of a buddy that left is used again, with what is in it", async () => {
   await using place = await openTestTarget("local", { shell: "bash" });
   await place.target.shell.run("A=kept");

@@ -144,6 +144,15 @@ describe("the question", () => {
     expect(await answer).toEqual({ kind: "yes", typed: "web[01-03]" });
   });
 
+  test("where names have to be typed, choosing machines is not shown as an approval", async () => {
+    const { answer } = await ask({ ...set, answer: "typed", typed: "web[01-03]" });
+    pty.type("s");
+    await pty.until("Enter chooses these");
+    pty.type("web02\r");
+    expect(await answer).toEqual({ kind: "choose", only: ["web02"] });
+    await pty.until("chosen: web02");
+  });
+
   test("a change that is cut says so before y is offered, and v shows the rest", async () => {
     const diff = ["@@ -0,0 +1,450 @@", ...Array.from({ length: 450 }, (_, i) => `+line ${i + 1}`)].join("\n");
     const write = { path: "/etc/app.conf", creates: false, added: 450, removed: 0 };

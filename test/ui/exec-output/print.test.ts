@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../../src/agent/events.ts";
 import { Output } from "../../../src/lib/output.ts";
-import { RedactedStream } from "../../../src/lib/redact.ts";
+import { redactedStream } from "../../../src/lib/redact.ts";
 import { JsonLines } from "../../../src/ui/exec-output/jsonl.ts";
 import { Printer, type PrintOptions } from "../../../src/ui/exec-output/print.ts";
 
@@ -228,7 +228,7 @@ test("--json: secrets are taken out of every text inside, at any depth", async (
   const lines = new JsonLines(
     new Output(fd),
     (text) => text.replaceAll('k"ey', "***"),
-    () => new RedactedStream([]),
+    () => redactedStream([]),
   );
   await lines.show(full({ type: "tool_started", call: "1", tool: "t", title: 'k"ey', args: { a: ['k"ey', 1, null] } }));
   closeSync(fd);
@@ -253,7 +253,7 @@ test.each([
   const lines = new JsonLines(
     new Output(fd),
     (text) => text,
-    () => new RedactedStream([]),
+    () => redactedStream([]),
   );
   await lines.show(full({ type: "tool_finished", call: "1", tool: "t", ok: true, outcome: "done", ms: 1, ...fields }));
   closeSync(fd);

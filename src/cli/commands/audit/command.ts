@@ -1,4 +1,4 @@
-/** `buddy audit`: the record of decisions and effects, and whether it is whole. */
+/** `buddy audit`: show or verify the record of decisions and effects. */
 import { DURATION_FORMAT, parseDuration } from "../../../lib/durations.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
@@ -28,12 +28,12 @@ export const command = defineCommand({
       description: "only what happened since then: a duration, or a date such as 2026-03-01",
     },
     session: { type: "string", valueHint: "ID", description: "only this session, by its id or the beginning of it" },
-    json: { type: "boolean", description: "one JSON object a line; verify: one object" },
+    json: { type: "boolean", description: "one JSON object per line; verify: one object" },
   },
   examples: [
     ["buddy audit --since 7d", "what was decided and done this week"],
     ["buddy audit --on 'web*' --json | jq -r 'select(.by == \"operator\").action'", "what you approved there"],
-    ["buddy audit verify", "exit code 1 and the line, if the record is not whole"],
+    ["buddy audit verify", "exit code 1 and the line if the record is not intact"],
   ],
   notes: `
 One line for each decision and each effect. BY says who decided: unasked (it

@@ -5,12 +5,13 @@ import { matchNames } from "../../../lib/names.ts";
 import { clip } from "../../../lib/text.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { showLine } from "../../../policy/terminal-text.ts";
+import { localTime } from "../../../lib/durations.ts";
 
 /** Time, machine, what was decided or came of it, by whom, and the action. On a terminal a row is one line. */
 export function recordRows(entries: readonly StoredEntry[]): string[] {
   if (entries.length === 0) return ["nothing was recorded\n"];
   const rows = entries.map((entry) => ({
-    time: localSecond(entry.ts),
+    time: timeText(entry.ts),
     machine: showLine(placeOf(entry)),
     fact: showLine(factOf(entry)),
     action: showLine(entry.kind === "note" ? `${entry.note}: ${entry.detail}` : entry.action),
@@ -41,7 +42,7 @@ function placeOf(entry: AuditEntry): string {
   return entry.label === undefined ? who : `${who} ${entry.label}`;
 }
 
-/** A list of patterns, of which one must fit the name, the host, the label or the machine-id. */
+/** A list of patterns; one of them must fit the name, the host, the label or the machine-id. */
 export function machineMatcher(what: string): (machine: Machine) => boolean {
   return ({ target, names = [], host, machine, label }) => {
     const words = target.split(/\s+/);
@@ -55,9 +56,8 @@ function padded(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
 }
 
-/** As the clock on the wall shows it. */
-function localSecond(iso: string): string {
+/** A record that was tampered with may have any text as its time. */
+function timeText(iso: string): string {
   const time = new Date(iso);
-  if (Number.isNaN(time.getTime())) return iso;
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19).replace("T", " ");
+  return Number.isNaN(time.getTime()) ? iso : localTime(time);
 }

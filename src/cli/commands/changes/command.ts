@@ -1,10 +1,11 @@
-/** `buddy changes`: the files that a session changed, and how; `/undo` in that session takes them back. */
+/** `buddy changes`: the files that a session changed, and how; `/undo` in that session undoes them. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
+import { localTime } from "../../../lib/durations.ts";
 
 export const command = defineCommand({
   name: "changes",
@@ -66,7 +67,7 @@ export const command = defineCommand({
     const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
     const lines = rows.map(({ number, time, where, path, what, undone }) => {
       const state = undone === undefined ? "" : `undone by ${undone}; `;
-      const text = `${String(number).padStart(3)}  ${minute(time)}  ${where}:${path}  ${state}${what}`;
+      const text = `${String(number).padStart(3)}  ${localTime(new Date(time)).slice(0, 16)}  ${where}:${path}  ${state}${what}`;
       const shown = showLine(text);
       return `${columns === Infinity ? shown : clip(shown, columns)}\n`;
     });
@@ -74,9 +75,3 @@ export const command = defineCommand({
     return EXIT.ok;
   },
 });
-
-/** As the clock on the wall shows it. */
-function minute(iso: string): string {
-  const time = new Date(iso);
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16).replace("T", " ");
-}

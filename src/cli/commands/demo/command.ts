@@ -16,7 +16,7 @@ export const command = defineCommand({
       const { reportError } = await import("../../report-error.ts");
       return reportError(error, { verbose: globals.verbose, ...(globals.color === false ? { color: false } : {}) });
     });
-    // A key that is waited for on the terminal must not hold the exit.
+    // Waiting for a key on the terminal must not delay the exit.
     process.exit(code);
   },
 });

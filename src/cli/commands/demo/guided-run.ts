@@ -82,7 +82,7 @@ export async function demo(
       if (watching && (event.type === "message" || event.type === "tool_finished")) await pause(PACE_MS, signal);
     }
   } finally {
-    // What a whole tour leaves, it tells of.
+    // What a whole tour leaves, it reports.
     await Promise.all([out.flush(), closePane(run), signal.aborted && removeFile(run)]);
   }
   signal.throwIfAborted();

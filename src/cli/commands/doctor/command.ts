@@ -27,7 +27,7 @@ export const command = defineCommand({
 });
 
 async function examine(globals: GlobalOptions): Promise<Finding[]> {
-  const [{ checkConfiguration }, { checkModel }, { checkMachine }] = await Promise.all([
+  const [{ checkConfiguration }, { checkModel }, { checkLocks, checkMachine }] = await Promise.all([
     import("./configuration.ts"),
     import("./model.ts"),
     import("./machine.ts"),
@@ -39,10 +39,7 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   const { chosenPlace } = await import("../../../app/places.ts");
   const place = loaded === undefined ? placeOf(globals) : await chosenPlace(globals, loaded);
   if (isLocal(place)) {
-    const [{ LocalTransport }, { checkLocks }] = await Promise.all([
-      import("../../../targets/connection/local.ts"),
-      import("./locks.ts"),
-    ]);
+    const { LocalTransport } = await import("../../../targets/connection/local.ts");
     await using transport = new LocalTransport();
     return [...findings, await checkLocks(transport, secondLock)];
   }

@@ -5,7 +5,7 @@ export interface Finding {
   /** `broken`: buddy cannot do what was asked; `warning`: it can, with less; `info`: good to know. */
   readonly status: "ok" | "info" | "warning" | "broken";
   readonly text: string;
-  /** What to do; for everything that is not well. */
+  /** What to do; for every problem. */
   readonly remedy?: string;
 }
 

@@ -6,6 +6,9 @@ import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/
 import { temporaryDirectory } from "../../../lib/local-directories.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { type Finding, howToInstall } from "./finding.ts";
+import { CleanChildren } from "../../../targets/unasked/clean-children.ts";
+import type { SecondLock, Transport } from "../../../targets/target.ts";
+import { lockWords } from "../../../targets/unasked/lock-words.ts";
 
 export async function checkMachine(): Promise<Finding[]> {
   const [tmux, ...rest] = await Promise.all([checkTmux(), checkSsh(), checkEngine("docker"), checkEngine("podman")]);
@@ -137,11 +140,28 @@ async function checkSessions(): Promise<Finding> {
   const { directory, notice, unwritable } = sessionDirectory(process.cwd(), state);
   if (notice === undefined) return { check: "sessions", status: "ok", text: `stored in ${directory}` };
   if (unwritable === undefined) return { check: "sessions", status: "info", text: notice };
-  const remedy = "set HOME or XDG_STATE_HOME to a directory of yours that can be written";
+  const remedy = "set HOME or XDG_STATE_HOME to a directory you can write to";
   return { check: "sessions", status: "warning", text: notice, remedy };
 }
 
 function output(command: string[], stdin = ""): string {
   const env = { PATH: process.env.PATH ?? "", TERM: "xterm", LANG: "C.UTF-8" };
   return askProgram(command, { stdin, timeoutMs: 4_000, env }).stdout;
+}
+
+/** How what runs without a question is protected, tried out on the machine. */
+export async function checkLocks(transport: Transport, lock: SecondLock = "auto"): Promise<Finding> {
+  const children = new CleanChildren(transport, lock);
+  children.start();
+  const room = await children.settled;
+  const text = lockWords({ shell: children.shell, room });
+  await children.end();
+  if (room.kind === "ready" || lock === "off") return { check: "locks", status: "ok", text };
+  if (lock !== "required") return { check: "locks", status: "info", text };
+  return {
+    check: "locks",
+    status: "warning",
+    text: `${text}; second_lock = "required", so every command asks`,
+    remedy: 'allow user namespaces or install util-linux there, or set second_lock = "auto"',
+  };
 }

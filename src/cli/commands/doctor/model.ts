@@ -24,12 +24,12 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
   const { describeOrigin } = await import("../../../config/paths.ts");
   const given = loaded.endpoint === undefined ? "" : `, the address ${describeOrigin(loaded.endpoint.origin, loaded)}`;
   const access = await checkAccess(profile);
-  const known = await checkCatalog(loaded, profile);
+  const endpoint = await checkEndpoint(loaded, profile, access.token);
   return [
     { check: "profile", status: "ok", text: `${name}: ${model} at ${baseUrl} (${api})${given}` },
     access.finding,
-    await checkEndpoint(loaded, profile, access.token),
-    known,
+    endpoint.finding,
+    await checkCatalog(loaded, profile, endpoint.window),
     ...(await localServers(baseUrl)),
   ];
 }
@@ -82,12 +82,12 @@ async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding
   }
 }
 
-/** Asks for the list of models: any answer shows that the endpoint is there, a refused key is reported as such. */
+/** Asks for the list of models: any answer shows that the endpoint exists, a refused key is reported as such. */
 async function checkEndpoint(
   loaded: LoadedConfig,
   profile: ResolvedProfile,
   key: string | undefined,
-): Promise<Finding> {
+): Promise<{ finding: Finding; window?: number | undefined }> {
   const { modelOptions } = await import("../../../app/model-client.ts");
   const { listModelsByClient } = await import("../../../model/openai-client.ts");
   const { model } = profile;
@@ -97,13 +97,16 @@ async function checkEndpoint(
     const options = await modelOptions(loaded, profile);
     ({ host } = new URL(options.baseUrl));
     const models = await listModelsByClient(options, new AbortController().signal, TIMEOUT_MS);
-    const listed = models.some(({ id }) => id === model);
+    const listed = models.find(({ id }) => id === model);
     const text = `${host} answers in ${Math.round(performance.now() - started)} ms`;
     const unlisted = models.length > 0 && !listed ? `; ${model} is not among the ${models.length} models it lists` : "";
-    return { check: "endpoint", status: "ok", text: text + unlisted };
+    const { Endpoint } = await import("../../../model/endpoint.ts");
+    const window = new Endpoint(options).tellsWindows ? listed?.contextLimit : undefined;
+    return { finding: { check: "endpoint", status: "ok", text: text + unlisted }, window };
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
-    return endpointFinding(error, host, key !== undefined, Math.round(performance.now() - started));
+    const ms = Math.round(performance.now() - started);
+    return { finding: endpointFinding(error, host, key !== undefined, ms) };
   }
 }
 
@@ -126,10 +129,14 @@ function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: 
 
 const TIMEOUT_MS = 5_000;
 
-async function checkCatalog(loaded: LoadedConfig, { model, contextLimit, name }: ResolvedProfile): Promise<Finding> {
+async function checkCatalog(
+  loaded: LoadedConfig,
+  { model, contextLimit, name }: ResolvedProfile,
+  window: number | undefined,
+): Promise<Finding> {
   const { infoFor } = await import("../../../model/catalog.ts");
-  const info = infoFor(model, { rules: loaded.config.model_rules, contextLimit });
-  if (info.known || contextLimit !== undefined)
+  const info = infoFor(model, { rules: loaded.config.model_rules, contextLimit: contextLimit ?? window });
+  if (info.known || contextLimit !== undefined || window !== undefined)
     return { check: "catalog", status: "ok", text: `${model}: ${info.contextLimit} tokens of context` };
   return {
     check: "catalog",

@@ -11,7 +11,7 @@ export async function checkTarget(options: TargetOptions): Promise<Finding[]> {
     await using transport = await openTransport(options);
     const { machineReport } = await import("../../../targets/machine-report.ts");
     const found = findingsOf(await machineReport(transport), transport.facts.tmuxProblem);
-    const { checkLocks } = await import("./locks.ts");
+    const { checkLocks } = await import("./machine.ts");
     const locks = await checkLocks(transport, options.secondLock);
     return [{ check: "target", status: "ok", text: `${transport.label} answers` }, ...found, locks];
   } catch (error) {
@@ -42,7 +42,7 @@ function findingsOf(
       check: "disk",
       status: full ? "warning" : "ok",
       text: `${Math.round(disk.freeKiB / 1024)} MiB free in the working directory (${disk.used} used)`,
-      ...(full ? { remedy: "make room: output of commands is kept there" } : {}),
+      ...(full ? { remedy: "free some space: command output is kept there" } : {}),
     });
   }
   findings.push({ check: "sudo", status: "info", text: SUDO_WORDS[sudo] });

@@ -22,7 +22,7 @@ export const command = defineCommand({
       valueHint: "RUNBOOK",
       description: "carry out this runbook instead of a prompt (buddy skills lists them)",
     },
-    json: { type: "boolean", description: "print events, one JSON object a line (docs/events.md)" },
+    json: { type: "boolean", description: "print events, one JSON object per line (docs/events.md)" },
     "output-schema": {
       type: "string",
       valueHint: "FILE",
@@ -35,7 +35,7 @@ export const command = defineCommand({
       valueHint: "FILE",
       path: true,
       repeats: true,
-      description: "attach this picture, for a model that sees; may be repeated",
+      description: "attach this picture, for a model that reads images; may be repeated",
     },
     resume: { type: "string", valueHint: "ID|last", description: "continue a saved session" },
     fork: { type: "boolean", description: "with --resume: continue in a copy of the session" },

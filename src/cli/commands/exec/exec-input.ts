@@ -6,7 +6,7 @@ import { fileError } from "../../../lib/files.ts";
 
 interface ExecInput {
   readonly prompt: string;
-  /** Text that came on stdin beside a prompt. */
+  /** Text that came on stdin in addition to a prompt. */
   readonly attached?: string;
 }
 
@@ -86,7 +86,7 @@ async function readAll(
       total += part.value.byteLength;
       if (total > MOST_BYTES) {
         throw new BuddyError("usage", `more than ${MOST_BYTES >> 20} MiB on standard input`, {
-          hint: "Give a part of it (head, tail, grep), or a file name that buddy can read by itself.",
+          hint: "Send a part of it (head, tail, grep), or name a file that buddy can read.",
         });
       }
     }
@@ -99,7 +99,7 @@ async function readAll(
 function text(bytes: Uint8Array): string {
   const binary = () =>
     new BuddyError("usage", `standard input is binary (${bytes.byteLength} bytes), not text`, {
-      hint: "Give text, for example through strings, xxd or base64; or a file name that buddy can look at by itself.",
+      hint: "Give text, for example through strings, xxd or base64; or name a file that buddy can inspect.",
     });
   if (bytes.includes(0)) throw binary();
   const decoded = new TextDecoder().decode(bytes);

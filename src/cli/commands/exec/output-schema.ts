@@ -1,12 +1,12 @@
-/** --output-schema: reads the JSON Schema, tells the model, and judges the answer. */
+/** --output-schema: reads the JSON Schema, passes it to the model, and checks the answer. */
 import { readFileSync } from "node:fs";
-import { BuddyError } from "../../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
 import { isRecord } from "../../../lib/values.ts";
 
 export interface OutputSchema {
   readonly schema: Readonly<Record<string, unknown>>;
-  /** What to tell the model with the prompt. */
+  /** Added to the prompt for the model. */
   readonly instruction: string;
   /** The JSON text of a valid answer, or what is wrong with it. */
   check(
@@ -26,7 +26,7 @@ export async function loadOutputSchema(path: string): Promise<OutputSchema> {
       try {
         value = JSON.parse(json);
       } catch (error) {
-        return { ok: false, problem: `it is not JSON: ${error instanceof Error ? error.message : String(error)}` };
+        return { ok: false, problem: `it is not JSON: ${messageOf(error)}` };
       }
       const problem = validate(value);
       return problem === undefined ? { ok: true, json } : { ok: false, problem };
@@ -45,7 +45,7 @@ function parse(path: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value as Record<string, unknown>;
   } catch (cause) {
-    throw new BuddyError("usage", `${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    throw new BuddyError("usage", `${path} is not JSON: ${messageOf(cause)}`, {
       cause,
     });
   }
@@ -74,11 +74,7 @@ async function compile(
             .map((error) => `${error.instancePath || "the value"} ${error.message ?? "is not valid"}`)
             .join("; ");
   } catch (cause) {
-    throw new BuddyError(
-      "usage",
-      `${path} is not a usable JSON Schema: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    );
+    throw new BuddyError("usage", `${path} is not a usable JSON Schema: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -1,16 +1,13 @@
 /**
- * `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that says how it
- * went.
+ * `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that says how it went.
  */
-import { approvalNeeded } from "../../../app/approval-needed.ts";
 import type { ThemeName } from "../../../ui/theme.ts";
 import type { AgentEvent } from "../../../agent/events.ts";
-import { wantsColor, isTerminal } from "../../../lib/terminal.ts";
-import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
+import { BuddyError, EXIT, type ErrorCode, type ExitCode } from "../../../lib/errors.ts";
 import { once } from "../../../lib/values.ts";
-import { Output } from "../../../lib/output.ts";
+import type { Output } from "../../../lib/output.ts";
 import { boundText } from "../../../tools/bound-output.ts";
-import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
 import { composeRun } from "../../../app/compose-run.ts";
 import type { Run, RunOptions } from "../../../app/run.ts";
@@ -18,8 +15,7 @@ import { readsStdin } from "../../../app/places.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment, imageFrom } from "./exec-input.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
-import { watchSignals } from "../../signals.ts";
-import { isTimeout } from "../../../lib/waiting.ts";
+import { approvalNeeded, colorOf, oneShot, type OneShot } from "../../one-shot.ts";
 import { oneTurn, validTurn, type Outcome } from "./exec-turn.ts";
 
 export interface ExecOptions {
@@ -42,40 +38,13 @@ export interface ExecOptions {
 export async function exec(
   options: ExecOptions,
   globals: GlobalOptions,
-  { out, err, stdin }: Streams = { out: new Output(1), err: new Output(2), stdin: processStdin() },
+  { out, err, stdin }: Partial<Streams> = {},
 ): Promise<ExitCode> {
-  using signals = watchSignals();
-  const ending = new AbortController();
-  const limits = [signals.signal, ending.signal];
-  if (options.timeoutMs !== undefined) limits.push(AbortSignal.timeout(options.timeoutMs));
-  const signal = AbortSignal.any(limits);
-  // `| head -1`: the reader is gone, so there is no reason to continue.
-  out.onBroken(() => ending.abort(new ReaderGone()));
-  // A reader that does not read must not keep a run that is to end.
-  signal.addEventListener("abort", () => setTimeout(() => [out, err].forEach((one) => one.giveUp()), LAST_WORDS_MS));
-  try {
-    const around = { signal, out, err, stdin, interrupt: () => signals.interrupt() };
-    const code = await answerPrompt(options, globals, around);
-    await out.flush();
-    if (out.failure !== undefined) throw out.failure;
-    if (out.cut) throw asError(signal.reason, options);
-    return code;
-  } catch (error) {
-    if (out.broken && out.failure === undefined) return EXIT.ok;
-    const [{ describeError }, { withNoModelHint }] = await Promise.all([
-      import("../../report-error.ts"),
-      import("../../../app/first-model.ts"),
-    ]);
-    const cause = out.failure ?? (signal.aborted ? asError(signal.reason, options) : await withNoModelHint(error));
-    const color = colorOf(globals, err, "auto");
-    await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
-    return exitCodeOf(cause);
-  } finally {
-    await Promise.all([out.flush(), err.flush()]);
-  }
+  const explain = async (error: unknown) => (await import("../../../app/first-model.ts")).withNoModelHint(error);
+  return oneShot({ globals, timeoutMs: options.timeoutMs, out, err, explain }, (around) =>
+    answerPrompt(options, globals, { ...around, stdin: stdin ?? processStdin() }),
+  );
 }
-
-const LAST_WORDS_MS = 300;
 
 export interface Streams {
   readonly out: Output;
@@ -83,9 +52,8 @@ export interface Streams {
   readonly stdin: Stdin;
 }
 
-interface Surroundings extends Streams {
-  readonly signal: AbortSignal;
-  interrupt(): void;
+interface Surroundings extends OneShot {
+  readonly stdin: Stdin;
 }
 
 async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: Surroundings): Promise<ExitCode> {
@@ -181,7 +149,10 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   for (const message of problems) problem(message);
   if (globals.debug === true)
     (await import("../../../app/tracing.ts")).showTraceBy((line) => void printer().then((to) => to.note(line)));
-  const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
+  const { redact, redactedStream } = run.secrets;
+  const lines = options.json
+    ? new (await import("../../../ui/exec-output/jsonl.ts")).JsonLines(out, redact, redactedStream)
+    : undefined;
   for (const note of run.notes) await (await printer()).note(note);
   const limit = run.agent.contextLimit;
   const attached =
@@ -213,7 +184,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
           ...(prompt === input.prompt ? {} : { shown: input.prompt }),
         })
       : await validTurn(run, prompt, signal, show, schema, { ...attach, ownWords: words, shown: input.prompt });
-  return await conclude(outcome, options, run, await printer(), signal, lastMessage);
+  return await conclude(outcome, options, run, await printer(), around, lastMessage);
 }
 
 /** The runbook as a prompt, on the machine that its parameters name. */
@@ -250,7 +221,7 @@ async function conclude(
   options: ExecOptions,
   run: Run,
   printer: Printer,
-  signal: AbortSignal,
+  { stopped }: OneShot,
   writeAnswer: ((answer: string) => Promise<void>) | undefined,
 ): Promise<ExitCode> {
   const { done, error, answer, shown } = outcome;
@@ -260,7 +231,7 @@ async function conclude(
       break;
     case "cancelled":
     case "timeout":
-      throw asError(signal.reason, options);
+      throw stopped();
     case "failed":
     case "max_iterations":
       throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
@@ -270,17 +241,6 @@ async function conclude(
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
   throw approvalNeeded(run.calls.unapproved, run.approvals.mode);
-}
-
-/** What a cancelled signal means for the exit code. */
-function asError(reason: unknown, { timeoutMs }: ExecOptions): unknown {
-  if (reason instanceof BuddyError) return reason;
-  if (isTimeout(reason)) {
-    return new BuddyError("timeout", `no answer within --timeout (${(timeoutMs ?? 0) / 1000} s)`, {
-      hint: "raise --timeout or narrow the task",
-    });
-  }
-  return reason;
 }
 
 function codeOf(code: string | undefined): ErrorCode {
@@ -296,13 +256,7 @@ async function markdownRows(color: boolean, chosen: ThemeName | "auto"): Promise
   return () => new MarkdownStream(style, supportsLinks(process.env, color), () => process.stdout.columns || 80);
 }
 
-function colorOf(globals: GlobalOptions, { fd }: Output, setting: "auto" | "always" | "never"): boolean {
-  return wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(fd), setting });
-}
-
 /** Half of the window: the rest is for instructions, tools and the answer. */
 function attachmentRoom(contextLimit: number): number {
   return Math.max(8_000, Math.floor(contextLimit * 4 * 0.5));
 }
-
-class ReaderGone extends Error {}

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/create.ts";
 import { providerKeyFile } from "../../../config/keys.ts";
 import { type Env, requirePaths, shownPath } from "../../../config/paths.ts";
+import { parseToml } from "../../../config/toml.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
@@ -29,16 +30,17 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   }
   const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   const found = ask === undefined ? (await firstModels(env))[0] : undefined;
-  // What a first start wrote is not the user's: whoever was sent here by it is not sent away.
-  const untouched = (ask ?? found) !== undefined && present !== undefined && isTemplate(path);
-  if (present !== undefined && !untouched && !force) {
+  // A file that a first start wrote may be replaced: its message sends the user here.
+  const old = present === undefined ? undefined : contents(path);
+  const replaceable = (ask ?? found) !== undefined && old !== undefined && (await hasDefaults(old));
+  if (present !== undefined && !replaceable && !force) {
     throw new BuddyError("config", `${shown} exists already`, {
-      hint: "edit it, or replace it with: buddy init --force (the old one is kept beside it)",
+      hint: "edit it, or replace it with: buddy init --force (the old one is kept)",
     });
   }
   const answers = await ask?.();
   const keyFile = answers?.key === undefined ? undefined : keepKey(answers.profile, answers.key, env);
-  const aside = existsSync(path) && (force || !untouched) ? setAside(path, { env, cwd }) : undefined;
+  const aside = existsSync(path) && (force || old !== CONFIG_TEMPLATE) ? setAside(path, { env, cwd }) : undefined;
   try {
     const defaults = found === undefined ? CONFIG_TEMPLATE : withProfile(CONFIG_TEMPLATE, found);
     createConfigFile(path, answers === undefined ? defaults : fillTemplate(answers, keyFile));
@@ -60,12 +62,22 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   };
 }
 
-/** The file as a first start writes it. */
-function isTemplate(path: string): boolean {
+/** Undefined: setting it aside says why it cannot be read. */
+function contents(path: string): string | undefined {
   try {
-    return readFileSync(path, "utf8") === CONFIG_TEMPLATE;
+    return readFileSync(path, "utf8");
   } catch {
-    // Setting it aside says why it cannot be read.
+    return undefined;
+  }
+}
+
+/** As a first start writes it, of this version or of one whose comments were different. */
+async function hasDefaults(text: string): Promise<boolean> {
+  if (text === CONFIG_TEMPLATE) return true;
+  const data = async (source: string) => (await parseToml(source, "")).data;
+  try {
+    return Bun.deepEquals(await data(text), await data(CONFIG_TEMPLATE));
+  } catch {
     return false;
   }
 }

@@ -1,7 +1,7 @@
 /** The questions of `buddy init` on a terminal. */
 import * as clack from "@clack/prompts";
 import { CONFIG_TEMPLATE } from "../../../config/create.ts";
-import { BuddyError } from "../../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/text.ts";
 import type { ModelOptions } from "../../../model/client.ts";
 import type { OfferedModel } from "../../../model/list-models.ts";
@@ -160,7 +160,7 @@ async function tryOut(options: Omit<ModelOptions, "env">): Promise<unknown> {
       if (event.type === "done") waiting.stop(`it answers: ${printable(event.message.content ?? "").slice(0, 60)}`);
     return undefined;
   } catch (error) {
-    waiting.stop(`it does not answer: ${printable((error as Error).message)}`);
+    waiting.stop(`it does not answer: ${printable(messageOf(error))}`);
     return error;
   }
 }

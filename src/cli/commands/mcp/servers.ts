@@ -130,7 +130,7 @@ export async function addServer(globals: GlobalOptions, name: string, options: A
     throw new BuddyError("usage", `"${name}" cannot be the name of a server`, { hint: `${expects}, at most ${most}` });
   const { words, url } = options;
   if (words.length > 0 === (url !== undefined))
-    throw new BuddyError("usage", "give either a program behind --, or --url", {
+    throw new BuddyError("usage", "give either a program after --, or --url", {
       hint: `buddy mcp add ${name} -- PROGRAM ARGUMENTS`,
     });
   if (url !== undefined && (!URL.canParse(url) || !/^https?:\/\/[^\s@]+$/.test(url)))
@@ -149,7 +149,7 @@ export async function addServer(globals: GlobalOptions, name: string, options: A
     ...(options.header === undefined ? {} : { headers: pair(options.header, "--header") }),
   });
   write(path, next);
-  log.info(`added to ${path}; see whether it works: buddy mcp check ${name}`);
+  log.info(`added to ${path}; check it with: buddy mcp check ${name}`);
 }
 
 export async function removeServer(globals: GlobalOptions, name: string): Promise<void> {
@@ -164,8 +164,7 @@ export async function removeServer(globals: GlobalOptions, name: string): Promis
 export async function signIn(globals: GlobalOptions, name: string): Promise<void> {
   const loaded = await loadConfiguration(globals, { create: false });
   const settings = find(loaded, name);
-  if (settings.url === undefined)
-    throw new BuddyError("usage", `MCP server ${name} is a program: it needs no sign-in of buddy`);
+  if (settings.url === undefined) throw new BuddyError("usage", `MCP server ${name} is a program: it needs no sign-in`);
   if (!isTerminal(2)) throw new BuddyError("usage", "signing in needs a terminal and a browser");
   const { signInAtServer } = await import("./sign-in.ts");
   await signInAtServer(loaded, name, settings, (line) => log.info(showLine(line)));

@@ -1,5 +1,5 @@
-/** `buddy policy`: what the policy says of a command, URL, path or text; nothing is done. */
-import { BuddyError, EXIT } from "../../../lib/errors.ts";
+/** `buddy policy`: what the policy says about a command, URL, path or text; nothing is done. */
+import { BuddyError, EXIT, messageOf } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
 import { KINDS, type PolicyKind, type Explainer } from "./explainer.ts";
@@ -17,10 +17,10 @@ export const command = defineCommand({
     shell: {
       type: "string",
       valueHint: "NAME",
-      description: "the shell of the machine; all but bash: one without bash",
+      description: "the machine's shell; any name but bash means it has no bash",
     },
     sudo: { type: "boolean", description: "path: as root would write it, with sudo: true" },
-    batch: { type: "boolean", description: "one JSON value a line on stdin, one JSON object a line on stdout" },
+    batch: { type: "boolean", description: "one JSON value per line on stdin, one JSON object per line on stdout" },
   },
   examples: [
     ["buddy policy shell 'git push --force'", "blocked: why, and what to do instead"],
@@ -30,7 +30,7 @@ export const command = defineCommand({
     const load = KINDS[kind as PolicyKind];
     if (batch === true && value !== undefined)
       throw new BuddyError("usage", "--batch reads its values from stdin: leave out the one given", {
-        hint: `One JSON value a line: echo '"value"' | buddy policy ${kind} --batch`,
+        hint: `One JSON value per line: echo '"value"' | buddy policy ${kind} --batch`,
       });
     if (shell !== undefined && kind !== "shell")
       throw new BuddyError("usage", `--shell belongs to buddy policy shell, not to buddy policy ${kind}`);
@@ -52,7 +52,7 @@ export const command = defineCommand({
   },
 });
 
-// `--batch`: one JSON value a line in, one JSON object a line out, as each line arrives; a bad line is answered
+// `--batch`: one JSON value per line in, one JSON object per line out, as each line arrives; a bad line is answered
 // too.
 
 /** A longer line is answered with an error instead of being kept. */
@@ -97,6 +97,6 @@ async function answer(explainer: Explainer, line: string): Promise<string> {
   try {
     return JSON.stringify(await explainer.explain(value));
   } catch (error) {
-    return JSON.stringify({ error: error instanceof Error ? error.message : String(error) });
+    return JSON.stringify({ error: messageOf(error) });
   }
 }

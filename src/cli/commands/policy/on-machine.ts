@@ -1,4 +1,4 @@
-/** What the rules of a machine make of a verdict, as far as its written names tell which rules those are. */
+/** What the rules of a machine make of a verdict, as far as its written names show which rules those are. */
 import { underGuard } from "../../../agent/machine-mode.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Verdict } from "../../../policy/verdict.ts";

@@ -73,5 +73,5 @@ function question(value: unknown): { path: string; sudo: boolean } {
   if (typeof value === "string") return { path: value, sudo: false };
   if (typeof value === "object" && value !== null && "path" in value && typeof value.path === "string")
     return { path: value.path, sudo: "sudo" in value && value.sudo === true };
-  throw new BuddyError("usage", 'a path is asked about as a string or as {"path": "…", "sudo": true}');
+  throw new BuddyError("usage", 'give a path as a JSON string or as {"path": "…", "sudo": true}');
 }

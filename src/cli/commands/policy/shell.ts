@@ -1,7 +1,7 @@
-/** `buddy policy shell`: what the judge says of a command, with the rules of the configuration. */
+/** `buddy policy shell`: what the judge says about a command, with the rules of the configuration. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
-import { printable } from "../../../lib/text.ts";
+import { printable, collapseSpaces } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
@@ -124,7 +124,7 @@ function inWords(answer: ShellAnswer): string {
   const lines = [`${answer.verdict}: ${answer.why}`];
   if (answer.instead !== null) lines.push(`instead: ${answer.instead}`);
   for (const command of answer.commands)
-    lines.push(`  ${command.verdict.padEnd(5)}  ${command.words.join(" ").replace(/\s+/g, " ").slice(0, 200)}`);
+    lines.push(`  ${command.verdict.padEnd(5)}  ${collapseSpaces(command.words.join(" ")).slice(0, 200)}`);
   for (const why of answer.uncertain) lines.push(`  unknown: ${why}`);
   if (answer.dangers.length > 0) lines.push(`danger: ${answer.dangers.join(", ")} ([safety])`);
   if (answer.answer !== null) lines.push(ANSWER_WORDS[answer.answer]);

@@ -20,7 +20,7 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
 export function explainText(value: unknown, options: { readonly color: boolean }): { readonly shown: string } {
   if (typeof value === "string") return { shown: showText(value, { color: options.color }) };
   if (typeof value !== "object" || value === null || !("text" in value) || typeof value.text !== "string")
-    throw new BuddyError("usage", 'a text is asked about as a string or as {"text": "…"}');
+    throw new BuddyError("usage", 'give a text as a JSON string or as {"text": "…"}');
   const { text, command, color } = value as { text: string; command?: unknown; color?: unknown };
   return {
     shown: showText(text, {

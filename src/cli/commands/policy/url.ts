@@ -53,7 +53,7 @@ interface UrlQuestion {
 function readQuestion(value: unknown): UrlQuestion {
   if (typeof value === "string") return { url: value };
   if (typeof value !== "object" || value === null || !("url" in value) || typeof value.url !== "string")
-    throw new BuddyError("usage", 'a URL is asked about as a string or as {"url": "…"}');
+    throw new BuddyError("usage", 'give a URL as a JSON string or as {"url": "…"}');
   const { url, resolve, allow, deny } = value as Record<string, unknown>;
   if (resolve !== undefined && (typeof resolve !== "object" || resolve === null || Array.isArray(resolve)))
     throw new BuddyError("usage", '"resolve" must be an object of names and lists of addresses');

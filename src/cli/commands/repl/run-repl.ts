@@ -6,7 +6,7 @@ import { wantsColor } from "../../../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
 import { themeFromEnv } from "../../../ui/theme.ts";
 import { Output } from "../../../lib/output.ts";
-import { within } from "../../../lib/waiting.ts";
+import { within, unlessAborted } from "../../../lib/waiting.ts";
 import type { Display, ReplHost } from "../../../ui/repl/host.ts";
 import type { LineInput } from "../../../ui/repl/line-screen.ts";
 import { composeRun } from "../../../app/compose-run.ts";
@@ -83,7 +83,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   return code;
 }
 
-/** What was configured, or what the environment knows of the background; otherwise the terminal is asked. */
+/** What was configured, or what the environment knows about the background; otherwise the terminal is asked. */
 function chosenTheme(setting: LoadedConfig["config"]["display"]["theme"]): Pick<Display, "theme"> {
   if (setting !== "auto") return { theme: setting };
   const known = themeFromEnv(process.env);
@@ -118,9 +118,7 @@ async function requireSignIn(loaded: LoadedConfig, run: Run): Promise<void> {
 /** Ctrl-C ends the attempt and what it has started. */
 async function openFirst(run: Run): Promise<void> {
   using signals = watchSignals();
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  signals.signal.addEventListener("abort", () => reject(signals.signal.reason));
-  await Promise.race([run.target.get(), stopped]);
+  await unlessAborted(signals.signal, run.target.get());
 }
 
 type Ui = Awaited<ReturnType<typeof openUi>>;
@@ -151,7 +149,7 @@ async function openUi(host: ReplHost) {
     const columns = isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80;
     const out = new Output(1);
     const repl = new Repl(host, new LineScreen(lineInput(process.stdin), (text) => out.write(encode(text)), columns));
-    // `buddy | head`: no one reads any more.
+    // `buddy | head`: the reader is gone.
     out.onBroken(() => repl.leave(EXIT.ok));
     return repl;
   }

@@ -12,8 +12,8 @@ export const command = defineCommand({
       verbatim: true,
       description: "the command; everything after its first word belongs to it",
     },
-    json: { type: "boolean", description: "print events, one JSON object a line (docs/events.md)" },
-    diff: { type: "boolean", description: "show other answers as a difference to the most frequent one" },
+    json: { type: "boolean", description: "print events, one JSON object per line (docs/events.md)" },
+    diff: { type: "boolean", description: "show other outputs as a diff against the most frequent one" },
     ...FLEET_ARGS,
     timeout: {
       type: "string",

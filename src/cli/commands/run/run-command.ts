@@ -1,21 +1,17 @@
 /** Runs one command on the machines of `--on`, asks where the policy asks, and prints what they answered. */
-import { approvalNeeded } from "../../../app/approval-needed.ts";
 import type { AgentEvent } from "../../../agent/events.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { composeRun } from "../../../app/compose-run.ts";
 import type { Run, RunOptions } from "../../../app/run.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
-import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
-import { Output } from "../../../lib/output.ts";
-import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
+import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import type { ModelClient } from "../../../model/types.ts";
 import { quoteAll } from "../../../lib/quote.ts";
 import type { MachineResult } from "../../../tools/group-results.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import { watchSignals } from "../../signals.ts";
+import { approvalNeeded, colorOf, oneShot, type OneShot } from "../../one-shot.ts";
 import { RunPrinter } from "./run-printer.ts";
-import { isTimeout } from "../../../lib/waiting.ts";
 
 export interface RunCommandOptions {
   readonly words: readonly string[];
@@ -28,47 +24,13 @@ export interface RunCommandOptions {
 }
 
 export async function runCommand(options: RunCommandOptions, globals: GlobalOptions): Promise<ExitCode> {
-  using signals = watchSignals();
-  const [out, err] = [new Output(1), new Output(2)];
-  const ending = new AbortController();
-  const limits = [signals.signal, ending.signal];
-  if (options.timeoutMs !== undefined) limits.push(AbortSignal.timeout(options.timeoutMs));
-  const signal = AbortSignal.any(limits);
-  out.onBroken(() => ending.abort(new Error("the reader is gone")));
-  signal.addEventListener("abort", () => setTimeout(() => [out, err].forEach((one) => one.giveUp()), LAST_WORDS_MS));
-  try {
-    const code = await onMachines(options, globals, { signal, out, err, interrupt: () => signals.interrupt() });
-    await out.flush();
-    if (out.failure !== undefined) throw out.failure;
-    return code;
-  } catch (error) {
-    if (out.broken && out.failure === undefined) return EXIT.ok;
-    const { describeError } = await import("../../report-error.ts");
-    const cause = out.failure ?? (signal.aborted ? stopped(signal.reason, options) : error);
-    const color = wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(2), setting: "auto" });
-    await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
-    return exitCodeOf(cause);
-  } finally {
-    await Promise.all([out.flush(), err.flush()]);
-  }
+  return oneShot({ globals, timeoutMs: options.timeoutMs }, (around) => onMachines(options, globals, around));
 }
 
-interface Around {
-  readonly signal: AbortSignal;
-  readonly out: Output;
-  readonly err: Output;
-  interrupt(): void;
-}
-
-async function onMachines(options: RunCommandOptions, globals: GlobalOptions, around: Around): Promise<ExitCode> {
+async function onMachines(options: RunCommandOptions, globals: GlobalOptions, around: OneShot): Promise<ExitCode> {
   const { signal, out, err } = around;
   const loaded = withoutMasking(await loadConfiguration(globals, { create: false }));
-  const color = wantsColor({
-    flag: globals.color,
-    env: process.env,
-    isTty: isTerminal(2),
-    setting: loaded.config.display.color,
-  });
+  const color = colorOf(globals, err, loaded.config.display.color);
   const printer = new RunPrinter({ out, err, quiet: globals.quiet, json: options.json, diff: options.diff });
   await using run = await composeRun({
     globals,
@@ -76,15 +38,13 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
     client: NO_MODEL,
     record: false,
     audit: true,
-    // An operator sees who is still waited for, and can stop.
+    // An operator sees which machines are missing, and can stop.
     fleet: { patient: true, patience: { connect: CONNECT_MS, run: CONNECT_MS }, always: true, ...options.fleet },
     asker: {
       async ask(request, until, behind) {
         printer.pause();
         const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-        // Nothing was declared: there is no model that could have.
-        const asked = { ...request, understated: false, why: "" };
-        return askOnTerminal(asked, until, {
+        return askOnTerminal(request, until, {
           color,
           theme: loaded.config.display.theme,
           behind,
@@ -94,7 +54,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
       },
     },
     problem: (message) => printer.warn(message),
-    // The command there gets none of it.
+    // The command on the target gets none of it.
     stdin: () => Bun.stdin.text(),
   });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());
@@ -107,9 +67,9 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
   const { results, refused } = await perform(run, commandText(options), signal);
   stop();
   printer.pause();
-  if (signal.aborted && results.length === 0) throw stopped(signal.reason, options);
+  if (signal.aborted && results.length === 0) throw around.stopped();
   await printer.results(results, (id) => fullText(run, id));
-  if (signal.aborted) throw stopped(signal.reason, options);
+  if (signal.aborted) throw around.stopped();
   if (refused.length > 0) throw approvalNeeded(refused, run.approvals.mode);
   return worst(results);
 }
@@ -128,9 +88,13 @@ async function perform(
       signal: inner,
       contextLimit: NO_MODEL.info.contextLimit,
       seesImages: false,
+      operator: true,
       publish,
       onMachines: (all) => (results = all),
     });
+    // The reason is the operator's own.
+    const changes = run.calls.proposed.map(({ why: _why, ...change }) => change);
+    if (changes.length > 0) publish({ type: "proposed", changes });
     return undefined;
   });
   for await (const _ of turn);
@@ -142,7 +106,7 @@ function commandText({ words, literal }: RunCommandOptions): string {
   return literal && words.length > 1 ? quoteAll(words) : words.join(" ");
 }
 
-/** The operator reads what the machines print: names in the place of secrets are for a model. */
+/** The operator reads what the machines print: names instead of secrets are for a model. */
 function withoutMasking(loaded: LoadedConfig): LoadedConfig {
   const { config } = loaded;
   return { ...loaded, config: { ...config, privacy: { ...config.privacy, to_model: "off" } } };
@@ -173,13 +137,6 @@ function worst(results: readonly MachineResult[]): ExitCode {
   return Math.max(0, ...codes) as ExitCode;
 }
 
-function stopped(reason: unknown, { timeoutMs }: RunCommandOptions): unknown {
-  if (!isTimeout(reason)) return reason;
-  return new BuddyError("timeout", `stopped after ${(timeoutMs ?? 0) / 1000} s (--timeout)`, {
-    hint: "Raise --timeout.",
-  });
-}
-
 const NO_MODEL: ModelClient = {
   profile: { name: "none", model: "none", api: "completions", auth: "api-key", baseUrl: "" },
   info: { contextLimit: 1_000_000, known: true },
@@ -189,9 +146,8 @@ const NO_MODEL: ModelClient = {
   },
 };
 
-/** So long a machine that is not connected yet is waited for when all others are done. */
+/** How long to wait for a machine that is not connected yet when all others are done. */
 const CONNECT_MS = 10_000;
 const UNREACHED = 255;
 const NOT_BEGUN: ReadonlySet<string> = new Set(["denied", "invalid", "not-run"]);
 const PAGE = 1024 * 1024;
-const LAST_WORDS_MS = 300;

@@ -1,13 +1,14 @@
 /** What `buddy run` prints: one machine's output as it comes, of several the groups when all are done. */
-import type { AgentEvent } from "../../../agent/events.ts";
+import { type AgentEvent, PROPOSED_HEADING, type ProposedChange, proposedLines } from "../../../agent/events.ts";
 import { foldNames } from "../../../lib/names.ts";
 import type { Output } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { showText, TerminalText } from "../../../policy/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
 import { answered, groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
-import { oneLine, progressWords } from "../../../ui/transcript/tool-view.ts";
+import { progressWords } from "../../../ui/transcript/tool-view.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
+import { oneLine } from "../../../ui/words.ts";
 
 export interface RunPrinterOptions {
   readonly out: Output;
@@ -24,6 +25,7 @@ export class RunPrinter {
   #alone = false;
   #title = "";
   #streamed = false;
+  #proposed: readonly ProposedChange[] = [];
 
   constructor(options: RunPrinterOptions) {
     this.#options = options;
@@ -59,6 +61,9 @@ export class RunPrinter {
         return;
       case "warning":
         return this.warn(event.message);
+      case "proposed":
+        this.#proposed = event.changes;
+        return;
       default:
         return;
     }
@@ -83,7 +88,12 @@ export class RunPrinter {
   async results(results: readonly MachineResult[], textOf: (id: string) => Promise<string>): Promise<void> {
     const [only] = results;
     if (this.#options.json || only === undefined) return;
-    if (results.length === 1) return this.#one(only);
+    await (results.length === 1 ? this.#one(only) : this.#several(results, textOf));
+    if (this.#proposed.length > 0)
+      await this.#write("err", `${[PROPOSED_HEADING, ...proposedLines(this.#proposed)].join("\n")}\n`);
+  }
+
+  async #several(results: readonly MachineResult[], textOf: (id: string) => Promise<string>): Promise<void> {
     const texts = new Map<string, Texts>();
     for (const one of results) texts.set(one.machine, await readTexts(one, textOf));
     const stdoutOf = (one: MachineResult): string => texts.get(one.machine)?.stdout ?? "";

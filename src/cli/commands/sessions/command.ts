@@ -6,6 +6,7 @@ import { isTerminal } from "../../../lib/terminal.ts";
 import { print } from "../../../lib/output.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
+import { localTime } from "../../../lib/durations.ts";
 
 export const command = defineCommand({
   name: "sessions",
@@ -104,7 +105,7 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
   const { showLine } = await import("../../../policy/terminal-text.ts");
   const { clip } = await import("../../../lib/text.ts");
   const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => ({
-    start: `${id}  ${localMinute(lastUsed)}`,
+    start: `${id}  ${localTime(new Date(lastUsed)).slice(0, 16)}`,
     target: showLine(target || "-"),
     model: showLine(model || "-"),
     place: all ? `${showLine(dirname(dirname(dirname(path))))}  ` : "",
@@ -120,12 +121,6 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
     )
     .map((line) => `${columns === Infinity ? line : clip(line, columns)}\n`)
     .join("");
-}
-
-/** As the clock on the wall shows it. */
-function localMinute(iso: string): string {
-  const time = new Date(iso);
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16).replace("T", " ");
 }
 
 type StoredSession = import("../../../session/store.ts").StoredSession;

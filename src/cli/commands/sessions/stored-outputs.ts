@@ -5,12 +5,12 @@ import { parseName } from "../../../targets/output/output-piece.ts";
 import { SessionOutputs } from "../../../targets/output/session-outputs.ts";
 import { filesIn } from "../../../lib/files.ts";
 
-/** Without an id: the ids there are, one a line. */
+/** Without an id: the ids there are, one per line. */
 export function* storedOutputs(state: string | undefined, session: string, output?: string): Generator<string> {
   const directory = state === undefined ? undefined : outputsDirectory(state, session);
   const ids = directory === undefined ? [] : idsIn(directory);
   if (output === undefined) {
-    if (ids.length === 0) yield "no outputs of this session are kept\n";
+    if (ids.length === 0) yield "no output of this session was kept\n";
     for (const id of ids) yield `${id}\n`;
     return;
   }

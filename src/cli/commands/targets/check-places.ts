@@ -1,4 +1,4 @@
-/** `buddy targets --check`: opens machines side by side and reports what works and what does not. */
+/** `buddy targets --check`: opens machines in parallel and reports what works and what does not. */
 import { isatty } from "node:tty";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { secretVariables } from "../../../config/profiles.ts";
@@ -6,7 +6,7 @@ import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { Output, print } from "../../../lib/output.ts";
 import { printable } from "../../../lib/text.ts";
 import { wantsColor } from "../../../lib/terminal.ts";
-import { atMost } from "../../../lib/waiting.ts";
+import { atMost, unlessAborted } from "../../../lib/waiting.ts";
 import { openTransport } from "../../../targets/connection/open-transport.ts";
 import { machineReport, type MachineReport } from "../../../targets/machine-report.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";
@@ -16,7 +16,7 @@ import type { GlobalOptions } from "../../args/options.ts";
 import { rulesOf } from "../../../app/machine-rules.ts";
 import { ruleFacts, ruleWords } from "./rule-words.ts";
 import { placeSources } from "../../../app/places.ts";
-import { checkLocks } from "../doctor/locks.ts";
+import { checkLocks } from "../doctor/machine.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";
 
 /** A machine that does not answer is given up after this. */
@@ -66,14 +66,13 @@ export async function checkPlaces(
   const sources = placeSources(loaded);
   const checked = await atMost(loaded.config.fleet.parallel, places, async (place) => {
     const result = await check(place, optionsFor(place, loaded, globals), { rules: loaded.config.rules, sources });
-    // As they come: one that hangs does not hold up what is known of the others.
+    // As they come: one that hangs does not hold up what is known about the others.
     if (args.json !== true) await out.write(rows(result, width, color));
     return result;
   });
   const bad = checked.filter(({ ok }) => !ok).length;
   if (args.json === true) await print([`${JSON.stringify({ ok: bad === 0, machines: checked }, null, 2)}\n`]);
-  else if (checked.length > 1)
-    await out.write(`\n${checked.length - bad} of ${checked.length} machines can be worked on\n`);
+  else if (checked.length > 1) await out.write(`\n${checked.length - bad} of ${checked.length} machines are ready\n`);
   await out.flush();
   return bad === 0 ? EXIT.ok : EXIT.failure;
 }
@@ -99,24 +98,19 @@ function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions):
 async function check(place: Place, options: TargetOptions, known: Known): Promise<Checked> {
   const base = { name: place.name, place: labelOfPath(place.path) };
   const late = AbortSignal.timeout(LONGEST_MS);
-  const work = examine(base, { ...options, signal: late }, known);
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  late.addEventListener("abort", () =>
-    reject(
-      new BuddyError("target", `no answer within ${LONGEST_MS / 1000} s`, {
-        hint: "Is it up, and reachable from this machine?",
-      }),
-    ),
-  );
   try {
-    return await Promise.race([work, stopped]);
+    return await unlessAborted(late, examine(base, { ...options, signal: late }, known));
   } catch (error) {
-    work.catch(() => undefined);
-    const cause = late.aborted ? await stopped.catch((why: unknown) => why) : error;
+    const cause = late.aborted ? noAnswer() : error;
     if (!(cause instanceof BuddyError)) throw cause;
     const problem = cause.hint === undefined ? cause.message : `${cause.message}\n${cause.hint}`;
     return { ...base, ok: false, problems: [problem], warnings: [] };
   }
+}
+
+function noAnswer(): BuddyError {
+  const hint = "Is it up, and reachable from this machine?";
+  return new BuddyError("target", `no answer within ${LONGEST_MS / 1000} s`, { hint });
 }
 
 async function examine(

@@ -50,7 +50,7 @@ const MOST_AT_ONCE = 8;
 export async function listPlaces(places: readonly Place[], loaded: LoadedConfig, args: ListOptions): Promise<void> {
   const sources = placeSources(loaded);
   const rows = await atMost(MOST_AT_ONCE, places, async (place) => {
-    // What is wrong with ssh is shown in the place of its host.
+    // A problem with ssh is shown where the host would be.
     const [ssh, rules] = await Promise.all([
       ofSsh(place),
       rulesByName(loaded.config, place, sources).catch(() => NO_RULES),

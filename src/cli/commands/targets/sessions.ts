@@ -52,7 +52,7 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
   return EXIT.ok;
 }
 
-const STATES = { buddy: "a buddy works in it", attached: "a client is attached", program: "" } as const;
+const STATES = { buddy: "in use by buddy", attached: "a client is attached", program: "" } as const;
 
 function table(sessions: readonly ListedSession[], label: string): string {
   if (sessions.length === 0) return `no sessions of buddy on ${printable(label)}\n`;

@@ -8,15 +8,15 @@ export const command = defineCommand({
   args: {
     action: { type: "positional", choices: ["summary"], description: "summary: requests, tools, decisions, time" },
     file: { type: "positional", path: true, description: "a file written with --trace" },
-    json: { type: "boolean", description: "as JSON, one object a run" },
+    json: { type: "boolean", description: "as JSON, one object per run" },
   },
   examples: [
     ['buddy exec --trace t.jsonl "…"', "keep a trace; BUDDY_TRACE_FILE does the same"],
     ["buddy trace summary t.jsonl", "what it shows"],
   ],
   notes:
-    "A trace holds prompts, commands and answers. Keys and what looks like one are\n" +
-    "masked; read it all the same before you attach it to a bug report.",
+    "A trace holds prompts, commands and answers. Keys, and text that looks like\n" +
+    "one, are masked; still, read it before you attach it to a bug report.",
   async run({ args: { file, json } }) {
     const { readTrace, summarize, summaryText } = await import("./summary.ts");
     const { runs, damaged } = await readTrace(file ?? "");

@@ -1,9 +1,9 @@
 /** A trace file → what a reader of a bug report wants to know first: requests, tools, decisions, errors, times. */
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { TRACE_VERSION } from "../../../app/tracing.ts";
 import { BuddyError } from "../../../lib/errors.ts";
-import { fileError } from "../../../lib/files.ts";
-import { clip, printable, plural } from "../../../lib/text.ts";
+import { fileError, linesIn } from "../../../lib/files.ts";
+import { clip, printable, plural, collapseSpaces } from "../../../lib/text.ts";
 import { isRecord } from "../../../lib/values.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -15,10 +15,10 @@ export interface TraceRuns {
   readonly damaged: number;
 }
 
-export async function readTrace(path: string): Promise<TraceRuns> {
+export function readTrace(path: string): TraceRuns {
   const runs = new Map<string, Row[]>();
   let damaged = 0;
-  for await (const line of linesOf(path)) {
+  for (const line of linesOf(path)) {
     if (line.trim() === "") continue;
     const row = parse(line);
     if (row === undefined) damaged++;
@@ -41,17 +41,10 @@ function parse(line: string): Row | undefined {
   }
 }
 
-async function* linesOf(path: string): AsyncGenerator<string> {
+function* linesOf(path: string): Generator<string> {
   try {
     if (!statSync(path).isFile()) throw new BuddyError("usage", `${path} is not a file`);
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of Bun.file(path).stream()) {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      yield* lines;
-    }
-    yield rest;
+    for (const { text } of linesIn(realpathSync(path))) yield text;
   } catch (error) {
     if (error instanceof BuddyError) throw error;
     throw new BuddyError("usage", `${path} cannot be read: ${fileError(error)}`, { cause: error });
@@ -242,7 +235,7 @@ function toolText({ tool, title, outcome, exit_code, ms, decision, why }: ToolSu
 }
 
 function line(value: string, columns: number): string {
-  return clip(printable(value.replaceAll(/\s+/g, " ")), columns);
+  return clip(printable(collapseSpaces(value)), columns);
 }
 
 function seconds(ms: number): string {

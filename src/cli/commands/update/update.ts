@@ -1,6 +1,6 @@
 /**
- * Finds a release, checks it and puts it in the place of a binary: the sum of the archive, the sum of the binary, the
- * version it says of itself, then one rename. The old binary stays beside it for a rollback.
+ * Finds a release, checks it and replaces the binary with it: the sum of the archive, the sum of the binary, the
+ * version it reports, then one rename. The old binary is kept for a rollback.
  */
 import {
   chmodSync,
@@ -22,6 +22,7 @@ import { askProgram } from "../../../lib/start-child.ts";
 import { RELEASES } from "../../../lib/version.ts";
 import { download } from "./download.ts";
 import { packageOwner } from "./package-owner.ts";
+import { sha256 } from "../../../lib/values.ts";
 
 export interface UpdateOptions {
   /** The file to replace. */
@@ -58,7 +59,7 @@ export class Update {
     this.#options = options;
   }
 
-  /** Refuses first where a package manager owns the file: there the answer would help no one. */
+  /** Refuses first where a package manager owns the file: the answer would be of no use there. */
   async look(version?: string): Promise<FoundRelease> {
     const { executable, current } = this.#options;
     const owner = packageOwner(executable);
@@ -186,7 +187,7 @@ export class Update {
     writeFileSync(path, bytes, { mode: 0o700 });
   }
 
-  /** Man page and completions that install.sh put beside the binary; where they are not, none are made. */
+  /** Man page and completions that install.sh put next to the binary; where there are none, none are added. */
   #updateShared(directory: string, files: ReadonlyMap<string, Uint8Array>): void {
     const { env, say } = this.#options;
     const shares = [
@@ -297,8 +298,4 @@ export function compareVersions(a: string, b: string): number {
   if (one.candidate === undefined) return 1;
   if (other.candidate === undefined) return -1;
   return one.candidate.localeCompare(other.candidate, "en", { numeric: true });
-}
-
-function sha256(bytes: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 }

@@ -1,7 +1,7 @@
 /** Tables of dangerous uses of programs (templates/dangers): read once, matched against the words of a command. */
 import { isUnknown } from "../syntax/field.ts";
 
-/** What a table says of a use, and in which section it is. */
+/** What a table says about a use, and in which section it is. */
 export interface TableRow {
   readonly section: string;
   /** Ends the sentence “it …”. */
@@ -148,7 +148,7 @@ function wordPattern(word: string): string {
   return [...rest].reduceRight((inner, letter) => `(?:${letter}${inner})?`, "").replace(/^/, first);
 }
 
-/** What an unknown word stands for is not looked at, as in the other dangers: such a command is asked about anyway. */
+/** What an unknown word means is ignored, as in the other dangers: such a command needs approval anyway. */
 export function knownWords(values: readonly string[]): string[] {
   return values.map((value) => (isUnknown(value) && !/\s/.test(value) ? "\u{fdd2}" : value));
 }

@@ -126,7 +126,7 @@ function deletes(statement: string): boolean {
   return condition === undefined || condition.split(/\bor\b/i).some((one) => ALWAYS.test(one));
 }
 
-/** Not a column of that name. U+FDD2 stands for text that only the running shell knows. */
+/** Not a column of that name. U+FDD2 represents text that only the running shell knows. */
 const DROPS = /\bdrop\s+(?!(?:from|as|is|in|and|or|order|group|where|not|like|asc|desc|limit)\b)[\w"`[\uFDD2]/i;
 const BEFORE = String.raw`(?:^|\(|\balter\s+table\s+\S+(?:\s+on\s+cluster\s+\S+)?|\b(?:begin|then|else|do|loop|explain|analyze)\b|\$\w*\$|\*/)\s*`;
 const TRUNCATES = new RegExp(`${BEFORE}truncate\\s+[\\w"\`[\\uFDD2]`, "i");

@@ -133,8 +133,8 @@ export function isHarmlessSink(value: string): boolean {
 }
 
 /** A device file whose reading may block, drain or disturb something; plain sources of bytes are not. */
-export function isDeviceToRead(value: string): boolean {
-  const path = resolved(value, ".");
+export function isDeviceToRead(value: string, cwd = "."): boolean {
+  const path = resolved(value, isUnknown(cwd) ? "." : cwd);
   if (path.from === "/" && /^(?:proc\/kmsg|sys\/.*trace_pipe)$/.test(path.parts.join("/"))) return true;
   if (path.from !== "/" || path.parts[0] !== "dev" || path.parts.length < 2) return false;
   return !/^\/dev\/(?:null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/[0-9]+|shm\/.*)$/.test(

@@ -30,7 +30,7 @@ const MOST_READINGS = 24;
 /** Whatever makes shells disagree on where commands begin: parentheses, [[ and ((, names with = in front, keywords. */
 const STRUCTURE =
   /(?<![$<>\\])\(|\[\[|(?:^|[\s;&|])(?:=\S|-\s|(?:end|begin|repeat|foreach|and|or|not|function|always|noglob|nocorrect|switch|set)(?=[\s;&|]|$))|\$\{?[=~^]|\$\{[\s|]/;
-/** The same, and escapes that stand for other characters in fish. */
+/** The same, and escapes that mean other characters in fish. */
 const DIVERGES = new RegExp(`${STRUCTURE.source}|\\\\[xXuU0-7cnt]|\\\\'`);
 /** Names of the programs that dangers are about. */
 const DANGEROUS =
@@ -45,7 +45,7 @@ function inTables(text: string): boolean {
   return false;
 }
 
-/** Words of other shells that stand in front of a command. */
+/** Words of other shells that come before a command. */
 const IN_FRONT = new Set(
   words(`if then else elif fi while until do done case esac in time coproc and or not begin end switch always noglob
     nocorrect command builtin exec ! - { } ; [[ ]] repeat`),
@@ -67,7 +67,7 @@ type Token =
   | { readonly kind: "quoted"; readonly text: string }
   | { readonly kind: "open" | "close" | "end" | "blank"; readonly text: string };
 
-/** Cut the way fish does: escapes stand for characters, also a quote inside of single quotes. */
+/** Cut the way fish does: escapes mean characters, also a quote inside single quotes. */
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   const pattern =

@@ -20,6 +20,8 @@ export function rmDanger(argv: readonly Field[], directories: readonly string[])
     case "chgrp":
     case "gchmod":
     case "gchown":
+    case "setfacl":
+    case "chattr":
       return ownership(name, argv, directories);
     case "find":
     case "gfind":
@@ -94,9 +96,10 @@ function removal(argv: readonly Field[], directories: readonly string[]): Danger
 function ownership(name: string, argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const given = words(argv);
   if (!given.has("R", "recursive", 5)) return undefined;
-  // The first operand is the mode or the owner, unless --reference stands for it.
+  // The first operand is the mode or the owner, unless --reference replaces it.
   const removes = name.endsWith("chmod") && argv.some((word) => /^-[rwxXstugoa,]+$/.test(word.value));
-  const paths = given.has("", "reference", 5) || removes ? given.operands : given.operands.slice(1);
+  const pathsOnly = removes || name === "setfacl" || name === "chattr";
+  const paths = given.has("", "reference", 5) || pathsOnly ? given.operands : given.operands.slice(1);
   // The working directory itself is fair game, unless the text says that it is the root or a home.
   const what = firstCritical(
     paths.flatMap((path) => (isHere(path) ? directories.filter((directory) => /^[/\uFDD3]/.test(directory)) : [path])),
@@ -128,7 +131,7 @@ function moved(argv: readonly Field[], directories: readonly string[]): Danger |
     sources.filter((path) => !/^[\uFDD0\uFDD1.]*$/.test(path) && !/\.git\/?$/.test(path)),
     directories,
   );
-  return what === undefined || /everything in|working directory/.test(what)
+  return what === undefined || /everything in a system|working directory/.test(what)
     ? undefined
     : dangerousTree("dangerousRm", "moving", what);
 }

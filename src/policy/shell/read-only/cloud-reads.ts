@@ -130,7 +130,7 @@ interface Verbs {
 function verbs({ reads, options, calls, refused, globals, started }: Verbs): PresetReader {
   return (given) => {
     if (!given.every(isFixed)) return UNKNOWN_WORDS;
-    // az puts the text of the file in the place of the word.
+    // az replaces the word with the text of the file.
     if (given.some((word) => /^(?:-[^=]*=)?@/.test(word))) return "with what may be @file";
     const args = globals === undefined ? given : behind(given, globals);
     if (calls.has(args.join(" "))) return undefined;

@@ -105,6 +105,10 @@ class Match {
       } else if (!ended && word === "--" && !form.words) {
         ended = true;
         this.at++;
+        if (this.#operands.length > 0 && !form.reorders) this.#late++;
+      } else if (ended && /^-./.test(word) && !form.open) {
+        // `git blame -- HEAD --output=f` and programs with a parser of their own take it for an option.
+        return `with ${word} behind --`;
       } else if (ended || !maybeOption(word) || word === "-" || (form.open && !word.startsWith("-"))) {
         this.#operands.push(word);
         this.at++;
@@ -181,7 +185,8 @@ class Match {
       const value = this.args[this.at++] as string;
       if (value.includes(SPLIT) || isGlob(value)) {
         if (this.form.open) continue;
-        return SEVERAL_WORDS;
+        // Each of several files below the root is one, and never an option.
+        if (!value.startsWith("/") || value.includes(SPLIT) || option.shape?.contents !== true) return SEVERAL_WORDS;
       }
       if (/^-./.test(value) && !this.form.open && !/^-\d+(?:min|[smhd])?$/.test(value)) return `with ${name} ${value}`;
       const why = this.#value(name, option, value);

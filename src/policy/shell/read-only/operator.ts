@@ -103,7 +103,7 @@ const TO_HAPROXY = new RegExp(
 );
 
 /**
- * Whether it runs as another user or in directories that are only found then: what is known of a repository does not
+ * Whether it runs as another user or in directories that are only found then: what is known about a repository does not
  * hold.
  */
 export function runsElsewhere(command: FoundCommand): boolean {

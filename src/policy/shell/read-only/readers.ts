@@ -1,6 +1,4 @@
-/**
- * Programs whose arguments are a language of their own: each reader answers why they are not proven, or undefined.
- */
+/** Programs whose arguments are a language of their own: each reader answers why they are not proven, or undefined. */
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
 import { field, isFixed, isGlob, isUnknown, maybeOption, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
@@ -38,7 +36,7 @@ const find: Reader = (args) => {
   return args.some((word) => /^-ok(?:dir)?$/.test(word)) ? "-ok asks on the terminal" : undefined;
 };
 
-/** A quoted unknown is one word; a glob may become several, none of which an action ends like. */
+/** A quoted unknown is one word; a glob may become several, and none of them ends like an action. */
 const isHarmlessPattern = (word: string) => (isGlob(word) ? /\.\w+$/.test(word) : word.startsWith(UNKNOWN));
 
 /** Where more than one directory is named it fails, and the text continues in another one than it seems to. */
@@ -52,7 +50,7 @@ const cd: Reader = (args) => {
 const NUMERIC = /^-(?:eq|ne|lt|le|gt|ge)$/;
 const isNumber = (word: string | undefined) => word === undefined || isUnknown(word) || /^\s*[-+]?\d+\s*$/.test(word);
 
-/** Some shells evaluate a number like arithmetic, where a name stands for its value and a subscript runs commands. */
+/** Some shells evaluate a number like arithmetic, where a name means its value and a subscript runs commands. */
 const test: Reader = (args) => {
   // An unquoted value may turn out to be -v and a subscript.
   if (several(args) || args.some((word) => word === "-v" || word === "-R")) return "with -v evaluates a subscript";
@@ -142,12 +140,14 @@ export const READERS: Readonly<Record<string, Reader>> = {
 /**
  * `e` without a dash shows the environment, `-e` selects all processes. Where a bundle with a dash makes no sense,
  * procps reads it again without the dash (`-auxe`, `-efx`), so a bundle with an `e` may have only letters that both
- * readings know as options.
+ * readings know as options. It reads all words again where one makes no sense (`-e -x`) or two contradict each other
+ * (`-e -T -m`).
  */
 export function ps(args: readonly string[]): string | undefined {
   if (args.some((word) => word.includes(SPLIT))) return "with words that are only known when it runs";
   let bsd = false;
   let everything = false;
+  const threads = new Set<string>();
   for (let at = 0; at < args.length; at++) {
     const word = args[at] as string;
     if (!isFixed(word)) return "with what may be an option";
@@ -157,9 +157,11 @@ export function ps(args: readonly string[]): string | undefined {
       if (!fits(value.shape, given)) return `with that value for ${word.replace(/=.*/, "")}`;
     } else if (!FLAGS.test(word)) return `with ${word}`;
     if (/^-[a-zA-Z]*e/.test(word)) everything = true;
-    if (/^[a-zA-Z]/.test(word)) bsd = true;
+    if (/^(?:[a-zA-Z]|-[a-zA-Z]*[hrSvxX])/.test(word)) bsd = true;
+    if (value === undefined && /^-[a-zA-Z]*u/.test(word)) bsd = true;
+    for (const letter of /^-[a-zA-Z]+/.exec(word)?.[0].match(/[LTm]/g) ?? []) threads.add(letter);
   }
-  return bsd && everything ? "with what may show the environment of processes" : undefined;
+  return (bsd || threads.size > 1) && everything ? "with what may show the environment of processes" : undefined;
 }
 
 const fits = (shape: RegExp, value: string) => (isUnknown(value) ? shape !== COLUMNS : shape.test(value));
@@ -173,6 +175,7 @@ const FLAGS =
 
 const VALUED: readonly { readonly option: RegExp; readonly shape: RegExp; readonly glued: boolean }[] = [
   { option: /^-[AacdefFHjlLPTwyZ]*[oO]$/, shape: COLUMNS, glued: false },
+  { option: /^-[Aacjlmrwx]*[oO]$/, shape: COLUMNS, glued: false },
   { option: /^[afjlmrTuvwxHL]*[oOk]$/, shape: COLUMNS, glued: false },
   { option: /^-[AadfFHjlLPTwyZ]*[CGgpstUuq]$/, shape: WHO, glued: false },
   { option: /^--(?:format|sort)=/, shape: COLUMNS, glued: true },

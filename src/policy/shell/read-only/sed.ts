@@ -117,8 +117,8 @@ export function isHarmlessScript(text: string): boolean {
 }
 
 /**
- * * Where a bracket expression that begins at `[` ends: the index of its `]`, or -1. Programs differ on a
- * backslash in it; the longer reading counts.
+ * Where a bracket expression that begins at `[` ends: the index of its `]`, or -1. Programs differ on a backslash in
+ * it; the longer reading counts.
  */
 export function bracketEnd(text: string, start: number): number {
   let at = start + 1;

@@ -1,4 +1,6 @@
-/** One argument as a command would get it: text, where four noncharacters stand for what the text alone cannot tell. */
+/**
+ * One argument as a command would get it: text, where four noncharacters represent what the text alone does not show.
+ */
 export interface Field {
   /** Dequoted and expanded; may contain STAR, ONE, UNKNOWN and HOME. */
   readonly value: string;
@@ -8,7 +10,7 @@ export interface Field {
   readonly prints?: string | undefined;
   /** The argument is a process substitution. */
   readonly process?: boolean;
-  /** HOME stands for the whole path of the home directory, as it was written. */
+  /** HOME represents the whole path of the home directory, as it was written. */
   readonly written?: boolean;
 }
 

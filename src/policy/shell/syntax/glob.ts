@@ -1,4 +1,4 @@
-/** Whether a pattern with active globs could stand for a name. */
+/** Whether a pattern with active globs could match a name. */
 import { ONE, STAR, UNKNOWN } from "./field.ts";
 
 /** Linear in pattern × name, no backtracking blow-up. A leading dot is matched only by a dot, as in the shell. */

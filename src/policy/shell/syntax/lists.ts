@@ -113,7 +113,7 @@ export class Lists {
       } else printed = this.#statement(statement);
       // Where `cd` failed, what follows runs where it was.
       this.by.scope.mayStillBeIn(cwd);
-      // What is known of the output stays known beside what is not.
+      // What is known about the output stays known, even next to what is not.
       if (printed !== undefined || out !== undefined) out = (out ?? NOT_KNOWN) + (printed ?? NOT_KNOWN);
       known ||= printed !== undefined && printed !== "";
     }

@@ -19,6 +19,8 @@ export function parameterValues(part: ParameterExpansionPart, by: Expansion): re
       if (!/^[@*]$/.test(part.index.text)) by.uncertain("an element of an array is read as a name");
       return [UNKNOWN];
     }
+    if (operation?.type === "Default" && operation.operator.endsWith("="))
+      by.uncertain("a variable is set whose name another one holds");
     values = values.flatMap((value) => {
       if (typeof value === "string" && isVariableName(value)) return simpleValues(value, by);
       // A value such as a[$(command)] is evaluated.

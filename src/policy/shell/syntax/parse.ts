@@ -1,5 +1,5 @@
 /**
- * Text to syntax tree, within bounds that keep parsing linear: what lies beyond them is reported as uncertain, never
+ * Text to syntax tree, within bounds that keep parsing linear: what is beyond them is reported as uncertain, never
  * dropped silently.
  */
 import { parse, type ParsedScript } from "unbash";

@@ -1,4 +1,4 @@
-/** What simple commands print, where the text alone tells it: so that what is piped into a shell can be read. */
+/** What simple commands print, where the text alone shows it, so that what is piped into a shell can be read. */
 import { type Field, GUESS, HOME, isFixed, isGlob, NUMBER, PERHAPS, programName, STAR, UNKNOWN } from "./field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import type { Scope } from "./scope.ts";
@@ -10,7 +10,7 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
   const text = input.kind === "known" ? (input.guessed === true ? GUESS : "") + input.text : undefined;
   const name = programName(argv[0]?.value ?? "");
   const places = words.filter((word) => !word.startsWith("-"));
-  // Names that match are printed: the pattern stands for them.
+  // Names that match are printed: the pattern represents them.
   if (name === "ls" && places.length > 0 && words.some((word) => /^-[1a-zA-Z]*d/.test(word)))
     return GUESS + places.join("\n");
   if (words.some(isGlob) && name !== "echo" && name !== "printf") return undefined;
@@ -21,7 +21,9 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
       return words[0] === "-v" ? "" : formatted(words[0] === "--" ? words.slice(1) : words);
     case "ls":
       return words.every((word) => /^(?:-[1AaUtrSd]+|\.\/?|\/)$/.test(word)) && places.length <= 1
-        ? `${STAR}\n`
+        ? words.some((word) => /^-\w*[aA]/.test(word))
+          ? `${STAR}\n.${STAR}\n`
+          : `${STAR}\n`
         : undefined;
     case "dirname":
     case "basename":
@@ -66,7 +68,24 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
         ? `${NUMBER}\n`
         : undefined;
     case "date":
-      return words.length === 1 && /^\+%[sYmdHMSjuw]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
+      return /^\+%[sYmdHMSjuw]$/.test(words.at(-1) ?? "") &&
+        (words.length === 1 || (words.length === 3 && words[0] === "-d") || words.join(" ").startsWith("-u +"))
+        ? `${NUMBER}\n`
+        : undefined;
+    case "pgrep":
+    case "pidof": {
+      // The oldest, the newest or the first one: a single number.
+      const [options, process] = words;
+      return words.length === 2 &&
+        /^[^-\uFDD2]/.test(process as string) &&
+        (name === "pidof" ? options === "-s" : /^-[fx]*[on][fx]*$/.test(options as string))
+        ? `${NUMBER}\n`
+        : undefined;
+    }
+    case "stat":
+      return words.length === 3 && words[0] === "-c" && /^%[sXYZugbhi]$/.test(words[1] as string)
+        ? `${NUMBER}\n`
+        : undefined;
     case "id":
       return words.length === 1 && /^-[ug]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
     case "grep":

@@ -194,7 +194,7 @@ export class SimpleCommands {
     if (words.length > 0) this.found.deeper(() => void this.run(words, input, { ...how, by: undefined }));
   }
 
-  /** The home directory written out is a home directory too, wherever it lies. */
+  /** The home directory written out is a home directory too, wherever it is. */
   #withHome(word: Field): Field {
     const home = this.#home as string;
     if (!word.value.startsWith(home) || (word.value.length > home.length && word.value[home.length] !== "/"))

@@ -1,4 +1,4 @@
-/** Words to arguments: quotes, tildes, braces, globs and the values of variables, as far as the text tells them. */
+/** Words to arguments: quotes, tildes, braces, globs and the values of variables, as far as the text shows them. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
 import { expandBraces } from "./braces.ts";
 import { activated, cleaned, type Field, HOME, isFixed, NUMBER, ONE, SPLIT, STAR, UNKNOWN } from "./field.ts";

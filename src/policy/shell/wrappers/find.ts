@@ -19,8 +19,13 @@ export type FindAction =
       readonly named: string | undefined;
       /** It gets the name without the path (`-execdir`). */
       readonly bare: boolean;
+      /** It gets many names at once (`{} +`). */
+      readonly many: boolean;
     }
   | { readonly kind: "write"; readonly file: Field | undefined };
+
+/** Stands for any number of names: more than a program takes that writes to its second or third file. */
+const MANY = [1, 2, 3];
 
 export function findRuns(argv: readonly Field[]): Wrapped | undefined {
   const plan = findPlan(argv);
@@ -32,9 +37,11 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
       const below = `${start.value === "/" ? "" : start.value}/${UNKNOWN}`;
       const found = action.narrowed && action.named !== undefined ? `${below}/${action.named}` : below;
       const on = (path: string) =>
-        action.argv.map((word) =>
-          word.value.includes("{}") ? field(word.value.replaceAll("{}", path), word.source) : word,
-        );
+        action.argv.flatMap((word) => {
+          if (!word.value.includes("{}")) return [word];
+          const name = field(word.value.replaceAll("{}", path), word.source);
+          return action.many ? MANY.map(() => name) : [name];
+        });
       // A file's name may hold anything, also text that a shell would run.
       commands.push(on(found));
       // GNU find puts ./ in front of it, others do not: there it may be an option.
@@ -143,7 +150,9 @@ class Expression {
       const from = this.at;
       while (this.at < this.argv.length && !this.endsRun()) this.at++;
       const bare = word.endsWith("dir");
-      this.actions.push({ kind: "run", argv: this.argv.slice(from, this.at), narrowed, named: this.#named, bare });
+      const many = this.argv[this.at]?.value === "+";
+      const argv = this.argv.slice(from, this.at);
+      this.actions.push({ kind: "run", argv, narrowed, named: this.#named, bare, many });
       this.at++;
       return false;
     }
@@ -177,7 +186,7 @@ class Expression {
   }
 }
 
-/** The names a pattern of find stands for, with stand-ins for the parts that it leaves open. */
+/** The names a pattern of find matches, with stand-ins for the parts that it leaves open. */
 export function patternName(pattern: string): string {
   return pattern.replace(
     /\\(.)|\*+|\[[^\]]*\]|\?/g,

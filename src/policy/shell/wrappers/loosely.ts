@@ -2,7 +2,8 @@
  * Programs that run another one and whose options need not be known: the command is looked for wherever it may begin.
  */
 import { words } from "../../../lib/text.ts";
-import { type Field, programName } from "../syntax/field.ts";
+import { type Field, field, programName } from "../syntax/field.ts";
+import { recursive } from "./find.ts";
 import { leadingOptions } from "./options.ts";
 import { fromInput, joined, rest, runs, script, type Wrapper } from "./wrapped.ts";
 
@@ -97,6 +98,17 @@ const ansible: Wrapper = (argv) => {
   return loosely({ text: /^(?:-a|--args)$/, textOnly: true })(argv, { kind: "inherited" });
 };
 
+/** Without a pattern it runs on everything below the directories that follow it, or the one it is in. */
+const fd: Wrapper = (argv, input) => {
+  const wrapped = loosely({ verb: FD_RUNS })(argv, input);
+  const at = argv.findIndex((word) => FD_RUNS.test(word.value));
+  const [pattern, ...places] = argv.slice(1, at).filter(({ value }) => !value.startsWith("-"));
+  if (wrapped === undefined || !/^[.*]?$/.test(pattern?.value ?? "")) return wrapped;
+  const all = (places.length === 0 ? [field(".")] : places).map((place) => recursive([...rest(argv, at + 1), place]));
+  return { ...wrapped, commands: [...(wrapped.commands ?? []), ...all] };
+};
+const FD_RUNS = /^(?:-[a-zA-Z]*[xX]|--exec|--exec-batch)$/;
+
 const RUN = /^(?:run|exec)$/;
 const COMMAND = /^(?:-c|--command|-e|--exec|-x)$/;
 const another = loosely({});
@@ -147,8 +159,7 @@ export const LOOSE: Readonly<Record<string, Wrapper>> = Object.fromEntries([
   ["nodemon", loosely({ text: COMMAND, textOnly: true })],
   ["hyperfine", loosely({ shell: true })],
   ["capsh", loosely({ text: /^-c$/, textOnly: true })],
-  ["fd", loosely({ verb: /^(?:-[a-zA-Z]*[xX]|--exec|--exec-batch)$/ })],
-  ["fdfind", loosely({ verb: /^(?:-[a-zA-Z]*[xX]|--exec|--exec-batch)$/ })],
+  ...named("fd fdfind", fd),
   ["rsync", loosely({ text: /^(?:-[a-zA-Z]*e|--rsh)$/, textOnly: true })],
   ["ncat", loosely({ text: /^(?:-e|-c|--exec|--sh-exec)$/, textOnly: true })],
   ["nc", loosely({ text: /^(?:-e|-c)$/, textOnly: true })],

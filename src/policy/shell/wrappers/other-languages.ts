@@ -2,6 +2,7 @@
  * Shell text that a program in another language, given as an argument, hands to a shell: enough to see what it must not
  * do, never a proof.
  */
+import { inQuotes } from "../../../lib/quote.ts";
 import { programName } from "../syntax/field.ts";
 import { isHarmlessProgram } from "../read-only/awk.ts";
 import { isHarmlessScript } from "../read-only/sed.ts";
@@ -10,10 +11,27 @@ import { script, type Wrapper } from "./wrapped.ts";
 const TEXT = String.raw`(?:"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')`;
 /** `os.system("…")`, `subprocess.run(["rm", "-rf"])`, `system "rm", "-rf"`, `execSync('…')`. */
 const CALL = new RegExp(
-  String.raw`\b(?:system|popen|exec\w*|spawn\w*|shell_exec|passthru|run|call|check_(?:call|output)|get(?:status)?output)` +
+  String.raw`\b(?:system|popen|exec\w*|spawn\w*|shell_exec|passthru|run|call|check_(?:call|output)|get(?:status)?output` +
+    String.raw`|(?:async-)?shell-command(?:-to-string)?)` +
     String.raw`[\s([]*(${TEXT}(?:\s*,[\s[]*${TEXT})*)`,
   "gi",
 );
+/** `shutil.rmtree("…")`, `FileUtils.rm_rf("…")`, `fs.rmSync("…")`. */
+const REMOVAL = new RegExp(
+  String.raw`\b(?:rm|rm_rf?|rm(?:dir)?Sync|rmtree|remove_(?:tree|dir)|rimraf|removeAll)[\s([]*(${TEXT})`,
+  "g",
+);
+/** `open("/dev/sda", "wb")`, `open F, ">/dev/sda"`, `writeFileSync("/dev/sda", …)`. */
+const OVERWRITING = new RegExp(
+  String.raw`\b(?:f?open(?:Sync)?[\s(]*(?:\w+\s*,\s*)?(?:["']\s*\+?>+\s*|["'](?=[^"']*["']\s*,\s*["'][^"'r]))` +
+    String.raw`|(?:writeFile(?:Sync)?|createWriteStream|file_put_contents)[\s(]*["'])(\/dev\/[^"']+)`,
+  "g",
+);
+const QX = /\bqx\s*(?:\(([^)]*)\)|\{([^}]*)\}|\[([^\]]*)\]|!([^!]*)!|\|([^|]*)\|)/g;
+/** A loop without end that forks. */
+const FORKS =
+  /\bfork\b[\s()]*(?:while|until)\b|\bfork\(\) for _\b|\b(?:while\s*\(?\s*(?:1|true)\b|for\s*\(;;\)|loop\b)[^]*\bfork\b(?!["'])/i;
+const FORK_BOMB = ":(){ :|:& };:";
 const LONGEST = 4_096;
 const MOST_TEXTS = 24;
 
@@ -28,6 +46,10 @@ function handedOver(program: string, ticks = BACKTICKS): string[] {
       (texts.match(new RegExp(TEXT, "g")) ?? []).map(inner).join(" "),
     ),
     ...[...source.matchAll(ticks)].map(([, text = ""]) => text),
+    ...[...source.matchAll(QX)].map(([, ...texts]) => texts.join("")),
+    ...[...source.matchAll(REMOVAL)].map(([, path = ""]) => `rm -rf -- ${inQuotes(inner(path))}`),
+    ...[...source.matchAll(OVERWRITING)].map(([, path = ""]) => `: > ${inQuotes(path)}`),
+    ...(FORKS.test(source) && !/wait/i.test(source) ? [FORK_BOMB] : []),
   ];
 }
 
@@ -41,19 +63,30 @@ export const otherLanguage: Wrapper = (argv) => scripts(argv.slice(1).flatMap(({
 export const javaScript: Wrapper = (argv) =>
   scripts(argv.slice(1).flatMap(({ value }) => handedOver(value, SHELL_TEMPLATES)));
 
+/** `"…" | getline`, `print "…" | "sh"`, `print | "…"`. */
+const PIPED = new RegExp(
+  String.raw`(${TEXT})\s*\|&?\s*getline|\bprintf?[\s(]*(${TEXT})[\s)]*\|&?\s*"\S*sh"|\|&?\s*(${TEXT})`,
+  "g",
+);
+
 export const awkRuns: Wrapper = (argv) =>
   scripts(
     argv.slice(1).flatMap(({ value }) => {
-      const texts = handedOver(value);
+      const piped = [...value.slice(0, LONGEST).matchAll(PIPED)].map(([, ...texts]) => inner(texts.join("")));
+      const texts = [...handedOver(value), ...piped];
       return texts.length === 0 || isHarmlessProgram(value) ? [] : texts;
     }),
   );
 
-/** `e command` of GNU sed. */
+/** `e command` and `s/…/command/e` of GNU sed. */
+const REPLACED_AND_RUN = /(?:^|[;{}\n\d$/])[ \t]*s([^\w\s\\])(?:\\.|(?!\1)[^])*\1((?:\\.|(?!\1)[^])*)\1[gpiImM\d]*e/;
 export const sedRuns: Wrapper = (argv) =>
   scripts(
     argv.slice(1).flatMap(({ value }) => {
-      const command = /(?:^|[;{}\n\d$/])[ \t]*e[ \t]+([^\n]+)/.exec(value.slice(0, LONGEST))?.[1];
+      const text = value.slice(0, LONGEST);
+      const command =
+        /(?:^|[;{}\n\d$/])[ \t]*e[ \t]+([^\n]+)/.exec(text)?.[1] ??
+        REPLACED_AND_RUN.exec(text)?.[2]?.replaceAll(/\\(.)/g, "$1");
       return command === undefined || isHarmlessScript(value) ? [] : [command];
     }),
   );
@@ -61,6 +94,20 @@ export const sedRuns: Wrapper = (argv) =>
 /** `vim -c ':!command'`, `+!command`. */
 export const editorRuns: Wrapper = (argv) =>
   scripts(argv.slice(1).flatMap(({ value }) => /^\+?:?[ \t]*!([^]+)$/.exec(value)?.[1] ?? []));
+
+/** `\! command` of psql and mysql, `.shell command` of sqlite3, `spawn command` of expect. */
+export const clientRuns: Wrapper = (argv) =>
+  scripts(
+    argv
+      .slice(1)
+      .flatMap(({ value }) =>
+        [
+          ...value
+            .slice(0, LONGEST)
+            .matchAll(/(?:^|[\n;])\s*(?:\\!|\.(?:shell|system)\b|system\b|spawn\b)\s*([^\n;]+)/g),
+        ].map(([, command = ""]) => command),
+      ),
+  );
 
 /** Options of tar whose value is a command. */
 export const tarRuns: Wrapper = (argv) =>

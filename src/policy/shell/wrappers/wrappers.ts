@@ -8,7 +8,7 @@ import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./elsewhere.
 import { callback, crontab, evaluate, keyBinding, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
 import { LOOSE } from "./loosely.ts";
 import { env, flock, nice, scheduler, scriptCommand, timeout, watch } from "./surroundings.ts";
-import { awkRuns, editorRuns, javaScript, otherLanguage, sedRuns, tarRuns } from "./other-languages.ts";
+import { awkRuns, clientRuns, editorRuns, javaScript, otherLanguage, sedRuns, tarRuns } from "./other-languages.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
 /** What the program would run; undefined: it is not a wrapper. */
@@ -196,7 +196,8 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   ...named("at batch", later),
   crontab,
   ...named("nix nix-shell", nixShell),
-  ...named("python python2 python3 perl ruby php lua", otherLanguage),
+  ...named("python python2 python3 perl ruby php lua emacs emacsclient", otherLanguage),
+  ...named("psql mysql mariadb sqlite3 expect", clientRuns),
   ...named("node nodejs deno bun", javaScript),
   ...named("awk gawk mawk nawk original-awk", awkRuns),
   ...named("sed gsed", sedRuns),

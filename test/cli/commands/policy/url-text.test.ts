@@ -4,6 +4,7 @@ import type { GlobalOptions } from "../../../../src/cli/args/options.ts";
 import { explainer as pathExplainer } from "../../../../src/cli/commands/policy/path.ts";
 import { explainText, explainer as textExplainer } from "../../../../src/cli/commands/policy/text.ts";
 import { explainUrl, explainer as urlExplainer } from "../../../../src/cli/commands/policy/url.ts";
+import { BuddyError } from "../../../../src/lib/errors.ts";
 import { sandbox } from "../../../support/buddy.ts";
 
 const OPEN = { allow: [], deny: [] };
@@ -47,8 +48,9 @@ test("questions that cannot be understood are usage errors", async () => {
     { url: "http://x/", allow: [1] },
     { url: "http://x.y/", resolve: { "x.y": [1] } },
   ])
-    await expect(explainUrl(value, OPEN)).rejects.toThrow(/must|asked/);
-  for (const value of [7, null, {}, { text: 1 }]) expect(() => explainText(value, { color: false })).toThrow("asked");
+    await expect(explainUrl(value, OPEN)).rejects.toMatchObject({ code: "usage" });
+  for (const value of [7, null, {}, { text: 1 }])
+    expect(() => explainText(value, { color: false })).toThrow(BuddyError);
 });
 
 test("text: what reaches the terminal, with and without colour, and as a command to approve", () => {
