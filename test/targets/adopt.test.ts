@@ -21,6 +21,12 @@ const shells = await available("bash", "zsh", "fish", "dash", "busybox");
 
 setDefaultTimeout(30_000);
 
+/** The prompt stands below the line that was typed: the one above it is that of the shell outside. */
+const isBelow = (screen: string, line: string, prompt: RegExp): boolean => {
+  const [, ...below] = screen.slice(screen.lastIndexOf(line)).trimEnd().split("\n");
+  return screen.includes(line) && prompt.test(below.at(-1) ?? "");
+};
+
 describe("a shell inside the pane", () => {
   let machine: SudoMachine;
   let path: Disposable;
@@ -55,10 +61,8 @@ describe("a shell inside the pane", () => {
   /** As the operator does it. */
   const enter = async (line: string, prompt: RegExp): Promise<void> => {
     await pane.keys({ literalText: line, enter: true });
-    await until(
-      async () => prompt.test((await pane.capture()).text.trimEnd().split("\n").at(-1) ?? ""),
-      `${line} shows its prompt`,
-    );
+    const screen = async () => (await pane.capture({ joinWrappedLines: true })).text;
+    await until(async () => isBelow(await screen(), line, prompt), `${line} shows its prompt`);
   };
   const leave = async (): Promise<void> => {
     await pane.keys({ literalText: "exit", enter: true });
@@ -150,8 +154,8 @@ elsewhere.describe("another machine inside the pane", () => {
   const type = (line: string) => tmux("send-keys", "-t", pane, line, "Enter");
   const enter = async (line: string, prompt: RegExp): Promise<void> => {
     await type(line);
-    const lastLine = async () => (await tmux("capture-pane", "-p", "-t", pane)).trimEnd().split("\n").at(-1) ?? "";
-    await until(async () => prompt.test(await lastLine()), `${line} shows its prompt`);
+    const screen = () => tmux("capture-pane", "-p", "-J", "-t", pane);
+    await until(async () => isBelow(await screen(), line, prompt), `${line} shows its prompt`);
   };
   const refuses = async (): Promise<void> => {
     const { files, background, panes } = opened.target;
