@@ -28,7 +28,11 @@ async function samples(work: () => Promise<unknown>): Promise<number[]> {
 async function measure(transport: Transport): Promise<Record<string, number[]>> {
   const dir = (await transport.run("mktemp -d /tmp/buddy-bench-XXXXXX")).stdout.toString().trim();
   const files = fileAccess(transport, { cwd: () => dir });
-  const shells = backgroundShells(transport, { cwd: () => dir, timeoutMs: 60_000, scope: `bench-${process.pid}` });
+  const shells = backgroundShells(transport, {
+    cwd: () => dir,
+    timeoutMs: 60_000,
+    session: () => `bench-${process.pid}`,
+  });
   const text = "a line of text\n".repeat(200);
   await files.write("file", text);
   const running = await shells.start("sleep 100");

@@ -161,7 +161,7 @@ export function isOnTarget({ kind }: Pick<Intent, "kind">): boolean {
   return ON_TARGET.has(kind);
 }
 
-const ON_TARGET: ReadonlySet<string> = new Set(["read", "own", "shell", "keys", "control", "write"]);
+const ON_TARGET: ReadonlySet<string> = new Set(["read", "end-shell", "shell", "keys", "control", "write"]);
 
 /** What only looks at buddy's own state decides nothing. */
 function isWorthIt(intent: Intent): boolean {

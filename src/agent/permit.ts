@@ -18,8 +18,8 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
   switch (intent.kind) {
     case "read":
       return intent.path === undefined ? { kind: "run", input } : permitRead(parts, call, intent.path, intent.sudo);
-    case "own":
-      return permitOwn(parts, call, intent.title);
+    case "end-shell":
+      return permitEnding(parts, call, intent);
     case "shell":
       return permitShell(parts, call, intent);
     case "keys":
@@ -35,12 +35,33 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
   }
 }
 
-/** Ends what buddy has started, perhaps in another session: also a change, where nothing may change. */
-async function permitOwn(parts: PermitParts, { input }: PermitCall, title: string): Promise<Permission> {
+/** What another session started is not this one's to end: its command is shown, and a person decides. */
+async function permitEnding(
+  parts: PermitParts,
+  call: PermitCall,
+  { title, shell: id }: Intent & { kind: "end-shell" },
+): Promise<Permission> {
   const target = await parts.target();
   const rules = await parts.rules(target);
   if (rules.mode === "read-only") return withheld(target, rules, { command: `# ${title}` });
-  return parts.dryRun ? dryRun(`would do: ${title}`, undefined) : { kind: "run", input };
+  if (parts.dryRun) return dryRun(`would do: ${title}`, undefined);
+  const run: Permission = { kind: "run", input: call.input };
+  const shell = (await target.background.list()).find((one) => one.id === id);
+  const ends = shell !== undefined && !shell.own && shell.status === "running";
+  if (!ends || !confirms(parts, rules)) return run;
+  const command = parts.privacy.mask(shell.command, { from: `background shell ${id}` });
+  const action = `${title} (pid ${shell.pid}): ${command}`;
+  const decision = await decide(parts, call, target, {
+    action,
+    risk: "medium",
+    mutation: true,
+    privesc: false,
+    why: "",
+    policy: "another session started it",
+    understated: false,
+    editable: false,
+  });
+  return decision.kind === "approved" ? run : refused(decision, action);
 }
 
 async function permitControl(

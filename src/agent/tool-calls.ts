@@ -389,7 +389,7 @@ export class CallRunner {
           ? bounded
           : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
       };
-      const reads = permission.unasked !== undefined || ready.intent.kind === "read" || ready.intent.kind === "own";
+      const reads = permission.unasked !== undefined || ready.intent.kind === "read";
       const runRecorded = async (): Promise<ToolResult> => {
         const began = performance.now();
         try {

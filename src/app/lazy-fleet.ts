@@ -271,7 +271,7 @@ export function runFleet(run: Run, options: RunOptions, places: Run["places"]): 
     places,
     outputStore,
     open: options.open ?? openTarget,
-    targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore }),
+    targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore, session: () => run.session() }),
     permit: (target, place) => machineParts({ loaded, target, place, rules: run.rules, local: isLocal(place) }),
     approvals: run.approvals,
     limits: {

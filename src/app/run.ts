@@ -241,6 +241,7 @@ export class Run implements AsyncDisposable {
   async newSession(): Promise<void> {
     await this.secrets.settled();
     await this.#sessions.change();
+    this.approvals.forget();
     this.secrets.privacy.restore([]);
     this.extensions.mcp?.servers.newSession();
     this.agent.restore({ messages: [] });
@@ -259,6 +260,7 @@ export class Run implements AsyncDisposable {
     const { chosen, note } = await storedClient(this.#loaded, this.globals, next);
     await this.secrets.settled();
     await this.#sessions.change(next);
+    this.approvals.forget();
     const { name: profile, model } = this.agent.client.profile;
     if (chosen !== undefined && (chosen.profile.name !== profile || chosen.profile.model !== model)) {
       this.secrets.learn(chosen.secrets);

@@ -40,7 +40,11 @@ export function prepareWorkplace(
     fleet ??
     new LazyTarget({
       open: options.open ?? openTarget,
-      target: { ...targetOptions(loaded, globals, place), ...keptOutputs(run, options) },
+      target: {
+        ...targetOptions(loaded, globals, place),
+        ...keptOutputs(run, options),
+        session: () => run.session(),
+      },
       onNotice: (notice) => run.onNotice(notice),
       onOpen,
     });

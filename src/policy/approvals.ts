@@ -51,6 +51,11 @@ export class Approvals {
     this.#asker = asker;
   }
 
+  /** Another session: what `always` remembered was for the one before. */
+  forget(): void {
+    this.#remembered = [];
+  }
+
   /** Prefixes allowed for this session on that machine, for /status. */
   remembered(machine: string): readonly CommandPrefix[] {
     return this.#remembered.filter((entry) => entry.machine === machine).map((entry) => entry.prefix);

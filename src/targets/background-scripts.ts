@@ -201,7 +201,7 @@ close
 const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
- * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported
+ * Arguments: base, session, id, working directory, time limit in seconds, now in milliseconds, file with exported
  * variables or "", 1 for what runs unasked, what is listed instead of the command or "". The command on stdin. Prints
  * the directory and the pid. The same id again finds the shell that was started before. The scripts are files:
  * as arguments everyone would see them in `ps`.
@@ -249,7 +249,7 @@ tell() {
 `;
 
 /**
- * Arguments: base, id, scope, most bytes of each stream, offsets ("" = as kept there).
+ * Arguments: base, id, session, most bytes of each stream, offsets ("" = as kept there).
  * Prints the state, then offset, size and bytes sent of stdout and of stderr, then the bytes of both.
  */
 export const LOOK = `
@@ -270,7 +270,7 @@ if [ $ne -gt 0 ]; then tail -c "+$((e + 1))" "$d/stderr" 2>/dev/null | take $ne;
 exit 0
 `;
 
-/** Arguments: base, id, scope, offsets into stdout and stderr: what this session has seen. */
+/** Arguments: base, id, session, offsets into stdout and stderr: what it has seen. */
 export const SEEN = `
 ${FIND}
 echo "$3 $4" >"$d/seen.$2.new" && mv "$d/seen.$2.new" "$d/seen.$2"
@@ -299,9 +299,9 @@ tell "$d"
 printf '%s\\0' "$left"
 `;
 
-/** Arguments: base, scope, or "" for all. */
+/** Arguments: base. */
 export const LIST = `
 ${BASE}${STATE}${TELL}
-for d in "$base"/\${1:-*}/*/; do if [ -f "\${d}pid" ]; then tell "\${d%/}"; fi; done
+for d in "$base"/*/*/; do if [ -f "\${d}pid" ]; then tell "\${d%/}"; fi; done
 exit 0
 `;

@@ -19,8 +19,8 @@ export interface BackgroundOptions {
   readonly environment?: () => string | undefined;
   /** Enforced on the target itself. */
   readonly timeoutMs: number;
-  /** Keeps what has been seen apart from other sessions, and its shells in `list`; "" = shells of all sessions. */
-  readonly scope?: string;
+  /** Id of the current session: its shells, and what it has seen of any, are kept apart from those of others. */
+  readonly session?: (() => string) | undefined;
 }
 
 interface Seen {
@@ -29,8 +29,7 @@ interface Seen {
 }
 
 export function backgroundShells(transport: Transport, options: BackgroundOptions): BackgroundShells {
-  const scope = (options.scope ?? "").replaceAll(/[^A-Za-z0-9_-]/g, "-");
-  const folder = scope || "shared";
+  const folder = () => (options.session?.() ?? "").replaceAll(/[^A-Za-z0-9_-]/g, "-") || "shared";
   const seen = new Map<string, Seen>();
   /** Each filter has read so far; what it passed over is still new to a look without one. */
   const filtered = new Map<string, Seen>();
@@ -52,7 +51,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   const lookAt = async (id: string, limit: number, filter: string | undefined) => {
     const known = filter === undefined ? seen.get(id) : later(seen.get(id), filtered.get(`${id} ${filter}`));
     const from = known === undefined ? [] : [String(known.stdout), String(known.stderr)];
-    const result = await ask(LOOK, id, [folder, String(limit), ...from]);
+    const result = await ask(LOOK, id, [folder(), String(limit), ...from]);
     const { look, next } = readLook(result.stdout, limit);
     learnBase(look.outputFile.slice(0, -"/output".length));
     if (filter !== undefined) {
@@ -61,7 +60,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     }
     seen.set(id, next);
     // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
-    ask(SEEN, id, [folder, String(next.stdout), String(next.stderr)]).catch(noop);
+    ask(SEEN, id, [folder(), String(next.stdout), String(next.stderr)]).catch(noop);
     return look;
   };
 
@@ -76,7 +75,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const starting = transport.run(START, {
         args: [
           base,
-          folder,
+          folder(),
           id,
           options.cwd(),
           cap,
@@ -116,13 +115,14 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     },
 
     async list() {
-      const result = await transport.run(LIST, { args: [base, scope] });
+      const result = await transport.run(LIST, { args: [base] });
       if (result.code !== 0) throw failure(result);
       const fields = result.stdout.toString().split("\0").slice(0, -1);
       const shells: BackgroundShell[] = [];
       for (let at = 0; at < fields.length; at += STATE_FIELDS)
         shells.push(shellOf(fields.slice(at, at + STATE_FIELDS)));
-      return shells.sort((a, b) => a.startedAt - b.startedAt);
+      const isOwn = ({ outputFile }: BackgroundShell) => outputFile.split("/").at(-3) === folder();
+      return shells.map((shell) => ({ ...shell, own: isOwn(shell) })).sort((a, b) => a.startedAt - b.startedAt);
     },
   };
 }

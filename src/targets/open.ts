@@ -267,6 +267,7 @@ function assemble(all: AllParts): Target {
     files: fileAccess(transport, { cwd: () => shell.cwd, shell }),
     background: backgroundShells(transport, {
       timeoutMs: options.backgroundTimeoutMs,
+      session: options.session,
       cwd: () => shell.cwd,
       environment: () => shell.environmentFile,
     }),

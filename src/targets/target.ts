@@ -550,7 +550,8 @@ export interface BackgroundShells {
   output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;
   /** Ends it and everything it started. One that has ended already is left alone, and so is what it left running. */
   kill(id: string): Promise<BackgroundShell & { readonly leftRunning?: readonly number[] }>;
-  list(): Promise<readonly BackgroundShell[]>;
+  /** Of all sessions; `own`: this one started it. */
+  list(): Promise<readonly (BackgroundShell & { readonly own: boolean })[]>;
 }
 
 export interface BackgroundShell {
@@ -593,6 +594,8 @@ export interface TargetOptions {
   /** How long a connection may be silent before it is asked whether it is still up. */
   readonly heartbeatMs?: number;
   readonly backgroundTimeoutMs: number;
+  /** Id of the current session: which background shells are its own. */
+  readonly session?: () => string;
   /** `auto` unless given. */
   readonly secondLock?: SecondLock;
   /** Environment variables that hold secrets: no child ever sees them. */

@@ -104,7 +104,7 @@ export const killShellTool: Tool<z.infer<typeof killInput>> = {
   onTarget: true,
   description: "End a running background shell and all it started.",
   input: killInput,
-  intent: (args) => ({ kind: "own", title: `end ${args.shell_id}` }),
+  intent: (args) => ({ kind: "end-shell", title: `end ${args.shell_id}`, shell: args.shell_id }),
   async run(args, context) {
     const target = await context.target();
     const known = (await target.background.list()).find((shell) => shell.id === args.shell_id);
@@ -139,6 +139,7 @@ export const listShellsTool: Tool<Record<string, never>> = {
       result: {
         shells: newest.map((shell) => ({
           ...status(shell),
+          ...(shell.own ? {} : { started_by: "another session" }),
           command: boundText(shell.command, MOST_OF_A_COMMAND, () => "left out"),
           started: new Date(shell.startedAt).toISOString(),
         })),

@@ -59,8 +59,8 @@ export type Intent =
       /** As root, where that is needed. */
       readonly sudo?: boolean;
     }
-  /** Changes only what buddy itself started: no question, but nothing happens in a dry run. */
-  | { readonly kind: "own"; readonly title: string }
+  /** Ends a background shell: one that this session started needs no question, but is not ended in a dry run. */
+  | { readonly kind: "end-shell"; readonly title: string; readonly shell: string }
   | {
       readonly kind: "shell";
       readonly title: string;

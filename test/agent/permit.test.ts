@@ -9,6 +9,7 @@ import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/
 import { NO_RULES } from "../../src/policy/machine-rules.ts";
 import { Privacy } from "../../src/policy/privacy.ts";
 import type { ShellJudgement, Verdict } from "../../src/policy/verdict.ts";
+import { backgroundShells } from "../../src/targets/background.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import type { Declared, Intent, Tool, ToolContext } from "../../src/tools/tool.ts";
@@ -31,6 +32,7 @@ let machine: Target;
 
 beforeAll(async () => {
   writeFileSync(join(directory, "old"), "");
+  process.env["XDG_STATE_HOME"] = join(directory, "state");
   machine = await openTarget(
     targetOptions({
       cwd: directory,
@@ -41,6 +43,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await machine[Symbol.asyncDispose]();
+  delete process.env["XDG_STATE_HOME"];
   rmSync(directory, { recursive: true });
 });
 
@@ -297,21 +300,44 @@ describe("files", () => {
   });
 });
 
-test("fetch asks with fetch_confirm; own and read never do", async () => {
+test("fetch asks with fetch_confirm; reading and ending what is not there never do", async () => {
   const fetch: Intent = { kind: "fetch", title: "page", url: "https://example.org/" };
   expect((await decide({ intent: fetch })).permission.kind).toBe("run");
   const { asked } = await decide({ intent: fetch, parts: { confirm: { shell: true, fetch: "always" } } });
   expect(asked[0]).toMatchObject({ action: "fetch https://example.org/", where: "this machine" });
-  expect((await decide({ intent: { kind: "own", title: "end sh-1" } })).permission.kind).toBe("run");
-  expect(
-    (await decide({ intent: { kind: "own", title: "end sh-1" }, parts: { dryRun: true } })).permission,
-  ).toMatchObject({ result: { result: "[dry run] would do: end sh-1" } });
+  expect((await decide({ intent: ending("sh-1") })).permission.kind).toBe("run");
+  expect((await decide({ intent: ending("sh-1"), parts: { dryRun: true } })).permission).toMatchObject({
+    result: { result: "[dry run] would do: end sh-1" },
+  });
   expect((await decide({ intent: { kind: "read", title: "x" } })).permission.kind).toBe("run");
+});
+
+const ending = (shell: string): Intent => ({ kind: "end-shell", title: `end ${shell}`, shell });
+
+test("a shell of another session is ended only when the operator agrees to that command; one's own is", async () => {
+  const running = (session: string) =>
+    backgroundShells(machine.transport, { cwd: () => "/", timeoutMs: 60_000, session: () => session });
+  const mine = running("mine");
+  const others = running("another");
+  const { id: own } = await mine.start("sleep 300");
+  const { id, pid } = await others.start("sleep 301");
+  const target = () => Promise.resolve({ ...machine, background: mine });
+  expect((await decide({ intent: ending(own), parts: { target } })).permission.kind).toBe("run");
+  const refused = await decide({ intent: ending(id), parts: { target }, answers: [{ kind: "no" }] });
+  expect(refused.asked).toMatchObject([
+    { action: `end ${id} (pid ${pid}): sleep 301`, policy: "another session started it", mutation: true },
+  ]);
+  expect(refused.permission.kind).toBe("result");
+  const agreed = await decide({ intent: ending(id), parts: { target }, answers: [{ kind: "yes" }] });
+  expect(agreed.permission.kind).toBe("run");
+  await Promise.all([mine.kill(own), others.kill(id)]);
+  // It has ended: nothing would change.
+  expect((await decide({ intent: ending(id), parts: { target } })).permission.kind).toBe("run");
 });
 
 test("where nothing may change, what buddy has started is not ended either", async () => {
   const parts = { rules: () => Promise.resolve({ ...NO_RULES, mode: "read-only" as const }) };
-  const { permission } = await decide({ intent: { kind: "own", title: "end sh-1" }, parts });
+  const { permission } = await decide({ intent: ending("sh-1"), parts });
   expect(permission).toMatchObject({ kind: "result", proposed: { command: "# end sh-1" } });
 });
 

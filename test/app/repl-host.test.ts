@@ -6,8 +6,10 @@ import type { Run } from "../../src/app/run.ts";
 import { readGlobalOptions } from "../../src/cli/args/options.ts";
 import { replHost } from "../../src/app/repl-host.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import type { Turn } from "../../src/demo/playbook.ts";
 import type { Display, ReplHost } from "../../src/ui/repl/host.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { shell } from "../support/calls.ts";
 import { startModel, type TestModel } from "../support/model.ts";
 import { needs } from "../support/needs.ts";
 
@@ -26,9 +28,13 @@ const DISPLAY: Display = {
 
 class Rig implements AsyncDisposable {
   readonly box: Sandbox = sandbox();
-  readonly model: TestModel = startModel([{ text: "one" }, { text: "two" }]);
+  readonly model: TestModel;
   run!: Run;
   host!: ReplHost;
+
+  constructor(turns: readonly Turn[] = [{ text: "one" }, { text: "two" }]) {
+    this.model = startModel(turns);
+  }
 
   async start(config = ""): Promise<this> {
     const path = this.box.write(
@@ -106,6 +112,25 @@ describe("what the REPL sees of a run", () => {
     expect(host.facts()).toMatchObject({ session: first, resumed: true });
     expect(await turn(host, "again")).toContain("done");
     expect(rig.model.requests.at(-1)?.text).toContain("remember me");
+  });
+
+  test("what `always` allowed was for that session: a new one and a resumed one ask again", async () => {
+    const touch = (name: string) => shell(`touch ${name}`, { mutation: true, risk: "medium" });
+    const names = ["one", "two", "three", "four"];
+    await using rig = await new Rig(names.flatMap((name) => [touch(name), { text: "done" }])).start();
+    const { host, run } = rig;
+    const asked: string[] = [];
+    run.approvals.setAsker({ ask: async ({ action }) => (asked.push(action), { kind: "always" }) });
+    await turn(host, "make one");
+    const first = host.facts().session;
+    await turn(host, "make two");
+    expect(asked).toEqual(["touch one"]);
+    await host.newSession();
+    await turn(host, "make three");
+    expect(asked).toEqual(["touch one", "touch three"]);
+    await host.resumeSession(first, { copy: never, foreign: never });
+    await turn(host, "make four");
+    expect(asked).toEqual(["touch one", "touch three", "touch four"]);
   });
 
   test("a session that another process has is gone on with in a copy, if that is wanted", async () => {

@@ -118,6 +118,22 @@ describe("without a terminal", () => {
     expect(rig.requests[0]!.messages[0]!.content).toContain("dry run");
   });
 
+  test("a background shell of another session is not ended; the session that started it ends it", async () => {
+    let id = "";
+    const kill = () => call("kill_shell", { shell_id: id });
+    const start = shell("sleep 300", { mode: "background" });
+    await using rig = execRig([start, { text: "1" }, kill, { text: "2" }, kill, { text: "3" }]);
+    const started = await rig.events(["--no-tmux", "--approve", "all", "start"]);
+    id = (rig.results()[0] as { shell_id: string }).shell_id;
+    const other = await rig.exec(["--no-tmux", "end it"]);
+    expect(other.code).toBe(3);
+    expect(other.stderr).toContain(`end ${id}`);
+    const session = String(started.events[0]!["session"]);
+    expect(await rig.exec(["--no-tmux", "--resume", session, "end it"])).toMatchObject({ code: 0 });
+    expect(rig.results().at(-1)).toMatchObject({ shell_id: id, status: "killed" });
+    expect(rig.results().at(-1)).not.toHaveProperty("note");
+  });
+
   test("what the policy derives counts, and a model that understates is shown as such", async () => {
     await using rig = execRig([shell("sudo rm /etc/hosts", { risk: "low" }), { text: "ok" }]);
     const { events } = await rig.events(["--no-tmux", "go"]);

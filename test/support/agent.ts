@@ -90,7 +90,7 @@ export function readTool(
 
 /** The same for a tool that never runs beside others. */
 export function ownTool(...args: Parameters<typeof readTool>): Tool {
-  return { ...readTool(...args), intent: () => ({ kind: "own", title: args[0] }) };
+  return { ...readTool(...args), intent: () => ({ kind: "end-shell", title: args[0], shell: "" }) };
 }
 
 export async function drain(events: AsyncIterable<AgentEvent>): Promise<AgentEvent[]> {

@@ -61,7 +61,7 @@ afterAll(() => {
 await eachPlace((place) => {
   let opened: Opened;
   let shells: BackgroundShells;
-  const options = { cwd: () => "/tmp", timeoutMs: 60_000, scope: `test-${process.pid}` };
+  const options = { cwd: () => "/tmp", timeoutMs: 60_000, session: () => `test-${process.pid}` };
   beforeAll(async () => {
     opened = await openPlace(place);
     shells = backgroundShells(opened.transport, options);
@@ -106,9 +106,10 @@ await eachPlace((place) => {
     await opened.transport.run(': >"$1"', { args: [gate] });
     const resumed = backgroundShells(opened.transport, options);
     expect((await untilEnded(resumed, id)).stdout).toBe("two\n");
-    const stranger = backgroundShells(opened.transport, { ...options, scope: "another" });
+    const stranger = backgroundShells(opened.transport, { ...options, session: () => "another" });
     expect((await stranger.output(id)).stdout).toBe("one\ntwo\n");
-    expect(await stranger.list()).toEqual([]);
+    const seenBy = async (shells: BackgroundShells) => (await shells.list()).find((one) => one.id === id)?.own;
+    expect([await seenBy(resumed), await seenBy(stranger)]).toEqual([true, false]);
   });
 
   test("a start that is given up does not continue there", async () => {
@@ -277,7 +278,7 @@ ssh.test("a shell continues when the connection and buddy are gone, and is found
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
   const open = () => SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });
-  const options = { cwd: () => "/tmp", timeoutMs: 60_000, scope: "survivor" };
+  const options = { cwd: () => "/tmp", timeoutMs: 60_000, session: () => "survivor" };
   const gate = `/tmp/buddy-gate-${uniqueSeconds()}`;
   const first = await open();
   const { id } = await backgroundShells(first, options).start(
@@ -304,7 +305,7 @@ test.each(await available("bash", "busybox"))("signals where sh is %s", async (p
   process.env["PATH"] = `${bin}:${before}`;
   try {
     await using transport = new LocalTransport({});
-    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, scope: "other-sh" });
+    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "other-sh" });
     for (const signal of ["TERM", "INT", "HUP"]) await endsWholeTree(transport, shells, signal);
   } finally {
     process.env["PATH"] = before;
@@ -326,7 +327,7 @@ busybox.test.each([
   process.env["PATH"] = bin;
   try {
     const transport = new LocalTransport({});
-    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, scope: "no-setsid" });
+    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "no-setsid" });
     const seconds = uniqueSeconds();
     const done = await shells.start("echo fine");
     expect((await untilEnded(shells, done.id)).stdout).toBe("fine\n");
@@ -334,7 +335,7 @@ busybox.test.each([
     await until(() => processesWith(`sleep ${seconds}`).length > 0, "it runs");
     await transport[Symbol.asyncDispose]();
     await using later = new LocalTransport({});
-    const again = backgroundShells(later, { cwd: () => "/", timeoutMs: 60_000, scope: "no-setsid" });
+    const again = backgroundShells(later, { cwd: () => "/", timeoutMs: 60_000, session: () => "no-setsid" });
     expect((await again.list()).find((one) => one.id === id)).toMatchObject({ pid, status: "running" });
     expect((await again.kill(id)).status).toBe("killed");
     expect(processesWith(`sleep ${seconds}`)).toEqual([]);
@@ -347,7 +348,7 @@ busybox.test.each([
 describe("the private directory", () => {
   test("belongs to the user alone; finished shells are removed after a day", async () => {
     await using transport = new LocalTransport({});
-    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, scope: "old" });
+    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "old" });
     const { id, outputFile } = await shells.start("true");
     await untilEnded(shells, id);
     const ended = join(dirname(outputFile), "ended");
