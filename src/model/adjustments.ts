@@ -50,7 +50,9 @@ export type Shape =
   /** A thought signature on every tool call (Gemini). */
   | "thought_signatures"
   /** Schemas of tools without limits and choices. */
-  | "bare_schemas";
+  | "bare_schemas"
+  /** A stream, although the profile wants none. */
+  | "stream_only";
 
 /** The adjustment to make, or undefined when none can help. `body` is what was sent. */
 export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, body: Json): Adjustment | undefined {
@@ -62,6 +64,7 @@ export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, 
   if (named !== undefined && !shapes().some(([, pattern]) => pattern.test(text))) return named;
   for (const [adjustment, pattern] of shapes()) {
     if (adjustment === "bare_schemas" && !hasLimits(body)) continue;
+    if (adjustment === "stream_only" && "stream" in body) continue;
     if (!made.has(adjustment) && pattern.test(text)) return adjustment;
   }
   for (const [parameter, pattern] of parameters()) {
@@ -139,6 +142,14 @@ const REFUSED =
 export const PARAMETERS =
   "temperature|top_p|(reasoning[_.]?)?effort|output_config|(enable_)?thinking|parallel_tool_calls|stream_options|prompt_cache_key|response[_ ]format|max_(completion_|output_)?tokens";
 
+/** The stream is wanted: "This model only support stream mode". */
+export const STREAM_ONLY =
+  "only supports? (the )?stream|\\bstream(ing)?['`\"]? (mode )?(must be (set to )?true|is (required|mandatory))|(enable|requires?|must use|set) (the )?['`\"]?stream(ing)?\\b(?!.{0,20}(false|to generate))";
+
+/** A picture that this server cannot read: without it the conversation can go on. */
+const BAD_IMAGE =
+  "(invalid|unsupported|corrupt\\w*|cannot|could not|unable to|fail\\w* to|broken)\\b.{0,30}\\bimages?\\b|\\bimages?\\b[^.]{0,60}(exceeds?|too (large|big|small|many)|(is|are|was) (invalid|corrupt\\w*|malformed)|not valid)|only (one|\\d+) images?\\b|image_parse_error|invalid_image|image_too_large";
+
 /** Both orders of "Unsupported parameter: 'x'" and "x is not supported", in one sentence: the next may list others. */
 export function refusing(name: string): RegExp {
   const near = "(?:(?!\\.\\s).){0,120}?";
@@ -148,7 +159,7 @@ export function refusing(name: string): RegExp {
 const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
   [
     "echo_reasoning",
-    /reasoning_content.{0,80}(must be|missing|required|passed back)|(missing|must).{0,40}reasoning_content/is,
+    /reasoning_content.{0,80}(must be|missing|required|passed back)|(missing|must(?! be satisfied)).{0,40}reasoning_content/is,
   ],
   ["short_ids", /(\b|_)id'?: string too long|tool call id.{0,80}(length of 9|a-z)|length of 9/i],
   ["assistant_after_tool", /(unexpected role|role) '?user'? after (role )?'?tool/i],
@@ -163,6 +174,7 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
     /invalid_encrypted_content|encrypted[_ ]content\b(?!.{0,20}supported).{0,60}\b(not|cannot|invalid)\b|item (with id )?'?rs_\S+ (not found|of type)|without its required ('reasoning'|following|preceding)|(invalid|missing).{0,20}`?signature`? in `?thinking|thinking.{0,40}signature|thinking` or `?redacted_thinking/i,
   ],
   ["max_completion_tokens", /use ['`"]?max_completion_tokens/i],
+  ["stream_only", new RegExp(STREAM_ONLY, "i")],
   [
     "bare_schemas",
     /json schema not supported|(?<!response_format[^]*)(in|not a )valid json ?schema|(error|fail\w*|invalid).{0,20} grammar|\bschema for (the )?(tool|function)|tool_?schema|\b(tools?|function)\b.{0,60}\bschema\b|invalid_function_parameters|(unknown name|invalid|unsupported).{0,80}\btools\[|\btools?\b\S*\.(parameters|input_schema)/i,
@@ -185,7 +197,7 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["cache_control", refusing("cache_control")],
   ["parallel_tool_calls", refusing("parallel_tool_calls")],
   ["stream_options", refusing("stream_options")],
-  ["max_tokens", /max_tokens: \d+ > \d+/i],
+  ["max_tokens", /max_tokens: \d+ > \d+|maximum tokens you requested exceeds/i],
   ["max_tokens", refusing("(max_tokens|max_completion_tokens|max_output_tokens|maximum tokens)")],
   ["response_format", refusing("(response[_ ]format|text\\.format|json_schema|structured output)")],
   ["reasoning_summary", refusing("reasoning(\\.summary| summar(y|ies))")],
@@ -201,5 +213,6 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
     "images",
     /support images?\b|variant `image|content\.type\b|image inputs?|mmproj|not a multimodal|image\(s\) may be/i,
   ],
+  ["images", new RegExp(BAD_IMAGE, "i")],
   ["stream", refusing("stream(ing)?")],
 ]);

@@ -198,6 +198,8 @@ class HttpModelClient implements ModelClient {
       if (refused !== undefined) refreshed = true;
       if (adjustment || refused !== undefined) {
         if (shown) yield { type: "discard" };
+        if (adjustment === "images")
+          yield { type: "notice", message: `pictures are left out, because ${error.message}` };
         continue;
       }
       const fallback = await this.#otherModel(error, signal);
@@ -289,7 +291,7 @@ class HttpModelClient implements ModelClient {
       {
         model: this.#fallback ?? model,
         // The login endpoint only streams, and takes no sampling parameters.
-        stream: login || (stream && !adjusted.has("stream")),
+        stream: login || adjusted.has("stream_only") || (stream && !adjusted.has("stream")),
         maxTokens: login ? undefined : maxTokens,
         temperature: login ? undefined : temperature,
         topP: login ? undefined : topP,

@@ -1,6 +1,6 @@
 /** What providers write when they fail, by the kind of failure: the table of `classify`. */
 import { once } from "../lib/values.ts";
-import { PARAMETERS, refusing } from "./adjustments.ts";
+import { PARAMETERS, refusing, STREAM_ONLY } from "./adjustments.ts";
 import type { ModelFailure } from "./errors.ts";
 
 /**
@@ -94,7 +94,8 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "sensitive ?(content|info|words?)|_sensitive\\b|unsafe or sensitive|censor",
       "unsafe (request|content)|moderation|harmful|due to safety|安全审核|prohibited[ _]content|content (was |is |has been )?filtered",
       "guardrail(?! restrictions)",
-      "blocked (by|due to|for) .{0,30}(safety|policy|filter|moderation)|for safety reasons",
+      // A policy of a network or an organisation is about who asks.
+      "blocked (by|due to|for) ((?!network|\\bip\\b|organi[sz]ation|firewall|access).){0,30}(safety|policy|filter|moderation)|for safety reasons",
       "(prompt|input|output|response|content) (was |is |has been )?blocked|blocked (prompt|input|output)",
       "敏感|违[规法]|不安全|审核不?(未)?通过|illegaldetected",
     ),
@@ -159,7 +160,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "insufficient_quota|exceeded_current_quota|quota_exceeded|no quota",
       "exceeded your current quota",
       "billing_(not_active|hard_limit|disabled)|billing details|plans & billing",
-      "requires billing|enable billing|credit card",
+      "requires billing|enable billing|(add|valid|no|missing|verify|attach)\\b.{0,20}credit card|credit card.{0,30}(declined|required|expired|on file|failed)",
       "credit balance|credit limit|creditserror|out of credits?",
       `(insufficient|not[ _]enough|no|low|zero|negative|need|out of|purchase|add|buy|more)[ _]?(\\w+ ){0,2}(${FUNDS}|quota)`,
       `${FUNDS} (\\w+ ){0,2}(too low|insufficient|not enough|negative|zero|empty|depleted|exhausted|expired|used up)|balance >|top up`,
@@ -202,9 +203,9 @@ export const errorRows = once((): readonly ErrorRow[] => [
     ),
   },
   {
-    // The request can be made without the stream.
+    // The request can be made without the stream, or with it.
     reason: "parameter",
-    words: any("(tools?|function)\\b.{0,40}\\bstreaming"),
+    words: any("(tools?|function)\\b.{0,40}\\bstreaming", STREAM_ONLY),
   },
   {
     reason: "tools-unsupported",
@@ -213,8 +214,9 @@ export const errorRows = once((): readonly ErrorRow[] => [
       `${TOOLS}.? ?(with function calling )?(is |are )?(not (supported|enabled|available|allowed|implemented)|unsupported|unavailable|disabled)`,
       `no ${TOOLS} support|cannot (call|use) ${TOOLS}|requires a model with tools`,
       "endpoints found that support tool use",
-      "enable-auto-tool-choice|tool-call-parser|tools param requires",
+      "enable-auto-tool-choice|tool[- ]call[- ]parser|tools param requires",
       "not supported for .{0,20}function calling",
+      "(unknown|unrecogni[sz]ed|unsupported|unexpected|extra|not permitted)[^.]{0,60}\\btools\\b(?![.[\\]])",
     ),
   },
   {
@@ -268,7 +270,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
     words: any(
       "model[_ ](code[_ ])?not[_ ](found|exist\\w*|supported|available|accessible|open)|modelnotopen|modelerror",
       "(unknown|invalid|no such|unavailable|unsupported)[_ ]model|invalid value for .?model|model.{0,60} is not loaded|resource_does_not_exist",
-      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed|enabled)|could not be found|(been|is) (decommissioned|deprecated|removed|retired|discontinued|unavailable)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|not supported\\b)",
+      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|(?<!may )not exist|not found|is not (available|supported|accessible|deployed|enabled)|could not be found|(been|is) (decommissioned|deprecated|removed|retired|discontinued|unavailable)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|not supported\\b)",
       "not a (valid|supported|known) model|model (identifier|id|name).{0,20}invalid|invalid model name",
       "deploymentnotfound|deployment.{0,60}(does not exist|not found|not be found)|endpoint_not_found",
       "no endpoints (found|available)|no allowed providers|no (available )?(provider|channel|endpoint)s?\\b.{0,20} for model|model.{0,60} not allowed",
@@ -307,7 +309,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
     reason: "auth",
     status: [403],
     words: any(
-      "permission|authorization failed|access denied|request not allowed|access to this endpoint",
+      "permission|authorization failed|access denied|request not allowed|access to this endpoint|\\bscopes?\\b|insufficient_scope",
       "(do|does) ?n['o]t have access|been denied access",
     ),
   },
@@ -318,16 +320,17 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "overload|over capacity|at (maximum )?capacity|capacity (temporarily )?exceeded",
       "too busy|(server|model|system) (is )?busy|high (demand|traffic|load)|queue is full",
       "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (was |has been |has )?(unloaded|crashed)",
-      "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error",
+      "insufficient_system_resource|server_error|internal[ _](server[ _])?error",
       "degraded function|channel error|服务端错误|繁忙",
     ),
   },
+  { reason: "timeout", retry: true, status: [400], words: any("\\btimed out\\b") },
   {
     reason: "rate-limit",
     retry: true,
     except: [401, 402, 404, 413, 500, ...LATE],
     words: any(
-      "rate.?limit|rate (growth|exceeded)|too many (requests|tokens)|throttl|concurren|high frequency",
+      "slow_down|rate.?limit|rate (growth|exceeded)|too many (requests|tokens)|throttl|concurren|high frequency",
       "request limit reached|\\bqps\\b|limitexceeded|频率|并发|请求过多|流控",
       "limit_(requests|burst)|resource.{0,20}exhausted|request reached|limit exceeded|quota exceeded",
     ),

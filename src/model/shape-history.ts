@@ -52,7 +52,7 @@ function shapeHistory(messages: readonly Message[], options: ShapeOptions): read
     options.adjusted.has(shape) || (options.dialect.shapes as ReadonlySet<Adjustment>).has(shape);
   const ids = new Map<string, string>();
   let shaped: Message[] = [];
-  for (const message of withImages(answered(messages), options.images)) {
+  for (const message of withImages(answered(messages), options)) {
     switch (message.role) {
       case "system":
         shaped.push(message);
@@ -179,16 +179,17 @@ function digest(id: string): string {
   return (Bun.hash(id).toString(36) + Bun.hash(`${id}-`).toString(36)).slice(0, 20);
 }
 
-function withImages(messages: readonly Message[], images: ShapeOptions["images"]): readonly Message[] {
+function withImages(messages: readonly Message[], { images, adjusted }: ShapeOptions): readonly Message[] {
   if (images === "in-results" || !messages.some((message) => "images" in message)) return messages;
   if (images === "behind-results") return withImagesBehind(messages);
-  return messages.map((message) => ("images" in message ? withoutImages(message) : message));
+  const why = adjusted.has("images") ? "the server does not take it" : "this model does not read images";
+  return messages.map((message) => ("images" in message ? withoutImages(message, why) : message));
 }
 
-function withoutImages<M extends UserMessage | ToolMessage>(message: M): M {
+function withoutImages<M extends UserMessage | ToolMessage>(message: M, why: string): M {
   if (message.images === undefined) return message;
   const { images, ...rest } = message;
-  const note = `[${images.length === 1 ? "an image was" : `${images.length} images were`} left out: this model does not read images]`;
+  const note = `[${images.length === 1 ? "an image was" : `${images.length} images were`} left out: ${why}]`;
   return { ...rest, content: rest.content === "" ? note : `${rest.content}\n\n${note}` } as M;
 }
 

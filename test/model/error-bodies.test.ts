@@ -32,6 +32,7 @@ const SENT = {
   prompt_cache_key: "k",
   max_tokens: 1,
   response_format: {},
+  messages: [{ role: "user", content: [{ type: "image_url" }] }],
   tools: [{ parameters: { properties: { lines: { type: "integer", minimum: 1 } } } }],
 };
 

@@ -316,6 +316,31 @@ describe("what a server refuses is left out, once and for all", () => {
     ]);
   });
 
+  test("a picture that a server cannot read does not end the conversation: it is left out, which is said", async () => {
+    const message = "You uploaded an unsupported image. Please make sure your image is valid.";
+    await using model = startModel([{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }], {
+      images: true,
+    });
+    const images = [{ type: "image/png", data: "iVBORw0=" }];
+    const events = await collect(model.client, { messages: [{ role: "user", content: "look", images }], tools: [] });
+    expect(events.find((event) => event.type === "notice")?.message).toContain("unsupported image");
+    const [first, second] = model.requests.map(({ text }) => text);
+    expect(first).toContain("image_url");
+    expect(second).not.toContain("image_url");
+    expect(second).toContain("left out: the server does not take it");
+  });
+
+  test("a server that only streams gets a stream, whatever the profile says", async () => {
+    const message = "This model only support stream mode, please enable the stream parameter to access the model.";
+    await using model = startModel(
+      [{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }, { text: "fine" }],
+      { stream: false },
+    );
+    await done(model.client);
+    await done(model.client);
+    expect(model.requests.map(({ body }) => body["stream"] ?? false)).toEqual([false, true, true]);
+  });
+
   test("Anthropic's protocol requires a limit: a refused one becomes smaller", async () => {
     const message = "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m";
     await using model = startModel([{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }], {
