@@ -154,7 +154,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
   ],
   "with a call of a tool": [
     "src/agent/permit.ts",
-    "src/agent/run-permitted.ts",
+    "src/agent/permit.ts",
     "src/audit/audit-log.ts",
     "src/changes/change-store.ts",
     "src/policy/shell/judge.ts",

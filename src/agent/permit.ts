@@ -2,16 +2,17 @@
  * May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into
  * "run it" or a result for the model.
  */
+import { isListedHost, namesHost } from "../policy/domain-list.ts";
 import { NO_RULES } from "../policy/machine-rules.ts";
+import { judgeUrl } from "../policy/urls.ts";
 import type { Verdict } from "../policy/verdict.ts";
-import type { Intent } from "../tools/tool.ts";
+import type { Intent, ToolResult } from "../tools/tool.ts";
+import { confirms, decide, withSecrets } from "./ask-operator.ts";
 import { underGuard, withheld } from "./machine-mode.ts";
-import { decide, confirms, withSecrets } from "./ask-operator.ts";
-import { dryRun, type Permission, type PermitCall, type PermitParts, refused } from "./permission.ts";
-import { permitFetch } from "./permit-fetch.ts";
+import { dryRun, type Permission, type PermitCall, type PermitParts, type PermittedCall, refused } from "./permission.ts";
 import { permitRead, permitWrite } from "./permit-files.ts";
-import { permitShell } from "./permit-shell.ts";
 import { permitKeys } from "./permit-keys.ts";
+import { permitShell } from "./permit-shell.ts";
 
 export async function permit(parts: PermitParts, call: PermitCall): Promise<Permission> {
   const { intent, input } = call;
@@ -160,3 +161,121 @@ const SAYS = {
   changes: (server: string) => `a tool of the MCP server ${server} may change something`,
   destroys: (server: string) => `${server} says that it may destroy something`,
 } as const;
+
+/** A page: a host that is new in the session asks, and so does a URL that holds a secret. */
+async function permitFetch(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "fetch" },
+): Promise<Permission> {
+  return (await permitUrl(parts, call, intent.url, intent.search === true)) ?? { kind: "run", input: call.input };
+}
+
+/** Whether a page may be asked for, at first and after every redirect; undefined: yes. */
+export async function permitUrl(
+  parts: PermitParts,
+  call: PermitCall,
+  url: string,
+  search: boolean,
+): Promise<(Permission & { kind: "result" }) | undefined> {
+  const ask = parts.confirm.fetch;
+  // What the policy refuses by its name needs no question: the tool refuses it.
+  if (!search && ask !== "always" && (await judgeUrl(url, parts.urlRules)).kind === "deny") return undefined;
+  const secret = parts.privacy.leaving(url);
+  const host = URL.parse(url)?.hostname ?? "";
+  const known =
+    search || isListedHost(url, parts.urlRules.allow) || parts.prompts.some((prompt) => namesHost(prompt, url));
+  if (secret === undefined && (ask === "never" || (ask === "new-domain" && known))) return undefined;
+  const action = `fetch ${url}`;
+  const decision = await decide(parts, call, undefined, {
+    action,
+    risk: secret === undefined ? "low" : "high",
+    mutation: false,
+    privesc: false,
+    why: "",
+    policy:
+      secret === undefined
+        ? known
+          ? "fetch_confirm is on"
+          : `${host} is new in this session`
+        : `it sends ${secret} away`,
+    understated: false,
+    editable: false,
+    // What is remembered is the host; a URL with a secret in it needs approval every time.
+    ...(secret === undefined && ask === "new-domain" ? { prefixes: [{ words: ["fetch", host], open: true }] } : {}),
+  });
+  return decision.kind === "approved" ? undefined : refused(decision, action);
+}
+
+// What was permitted runs with what belongs around a change: files are kept before, a revert is armed.
+
+export interface AroundChange {
+  (call: PermittedCall, run: () => Promise<ToolResult>): Promise<ToolResult>;
+}
+
+export function runPermitted(
+  parts: PermitParts & { readonly around?: AroundChange | undefined },
+  call: PermitCall,
+  permission: Permission & { readonly kind: "run" },
+  run: () => Promise<ToolResult>,
+): Promise<ToolResult> {
+  const { intent } = call;
+  const changes = intent.kind === "write" || intent.kind === "shell" || intent.kind === "keys";
+  if (parts.around === undefined || !changes || permission.unasked !== undefined) return run();
+  return parts.around(
+    {
+      call: call.call,
+      tool: call.tool.name,
+      intent,
+      permission,
+      context: call.context,
+      target: () => parts.target(),
+      askAgain: (why) => askAgain(parts, call, why),
+      askToKeep: (until, why) => askToKeep(parts, call, permission.shown ?? intent.title, until, why),
+    },
+    run,
+  );
+}
+
+async function askToKeep(
+  parts: PermitParts,
+  call: PermitCall,
+  action: string,
+  until: number,
+  why: string,
+): Promise<boolean> {
+  const late = AbortSignal.timeout(Math.max(0, until - Date.now()));
+  const signal = AbortSignal.any([call.context.signal, late]);
+  const timed = { ...call, context: { ...call.context, signal } };
+  const decision = await decide(parts, timed, await parts.target(), {
+    action,
+    keep: { until },
+    ...highRisk(why),
+    answer: "in-person",
+  });
+  return decision.kind === "approved";
+}
+
+async function askAgain(parts: PermitParts, call: PermitCall, why: string): Promise<ToolResult | undefined> {
+  // The operator wants no questions: it happens, and the result says what could not be done.
+  if (!parts.confirm.shell) return undefined;
+  const action = call.intent.kind === "write" ? `write ${call.intent.path}` : call.intent.title;
+  const decision = await decide(parts, call, await parts.target(), {
+    action,
+    ...highRisk(why),
+  });
+  return decision.kind === "approved" ? undefined : refused(decision, action).result;
+}
+
+/** A question of buddy's own about a change that the model has declared before. */
+function highRisk(policy: string) {
+  return {
+    risk: "high",
+    mutation: true,
+    privesc: false,
+    why: "",
+    policy,
+    understated: false,
+    editable: false,
+  } as const;
+}

@@ -8,7 +8,7 @@ import { unlessAborted } from "../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
 import type { Target } from "../targets/target.ts";
 import { type BudgetKind, outputBudget } from "../tools/bound-output.ts";
-import { envelope, withNote, type TargetFacts, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
+import { envelope, type TargetFacts, type Tool, type ToolContext, type ToolResult, withNote } from "../tools/tool.ts";
 import type { MachineResult } from "../tools/group-results.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { CallHooks } from "./call-hooks.ts";
@@ -20,21 +20,8 @@ import { LineTimes } from "./line-times.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 import type { PrintedKinds } from "./printed-kinds.ts";
-import type { AroundChange } from "./run-permitted.ts";
-import {
-  cancelled,
-  inWords,
-  inWordsForPeople,
-  orCancelled,
-  refusedWithoutRecord,
-  textOf,
-  within,
-  CallOutput,
-  secretTexts,
-  type Stream,
-  unknownSecrets,
-  withValues,
-} from "./call-results.ts";
+import type { AroundChange } from "./permit.ts";
+import { CallOutput, cancelled, inWords, inWordsForPeople, orCancelled, refusedWithoutRecord, secretTexts, type Stream, textOf, unknownSecrets, within, withValues } from "./call-results.ts";
 import { type Plan, planCall, type Ready } from "./plan-call.ts";
 import { ResultNotes } from "./result-notes.ts";
 
@@ -336,7 +323,7 @@ export class CallRunner {
     try {
       const [{ permit }, { runPermitted }, kinds] = await Promise.all([
         import("./permit.ts"),
-        import("./run-permitted.ts"),
+        import("./permit.ts"),
         import("./printed-kinds.ts"),
       ]);
       const printed = (this.#printed ??= new kinds.PrintedKinds(privacy));
@@ -358,7 +345,7 @@ export class CallRunner {
       if (permission.output !== undefined) printing.expect(permission.output);
       else printing.looksAt((await printed.read(tool, input, parts)) ?? "ordinary");
       const mayVisit = async (url: string): Promise<boolean> => {
-        const { permitUrl } = await import("./permit-fetch.ts");
+        const { permitUrl } = await import("./permit.ts");
         const refused = await permitUrl(parts, wanted, url, false);
         if (refused?.nobody !== undefined) this.#refuse(refused.nobody);
         return refused === undefined;

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
 import type { ServerConnection, ServerOptions } from "../extend/mcp/connection.ts";
-import { rememberedLists } from "../extend/mcp/remembered-lists.ts";
+import { rememberedLists } from "../extend/mcp/tool-lists.ts";
 import { McpServers } from "../extend/mcp/servers.ts";
 import { SignInStore } from "../extend/mcp/sign-in-store.ts";
 import { stateDirectory } from "../lib/user-directories.ts";

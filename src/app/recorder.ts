@@ -80,7 +80,7 @@ export class RunRecorder implements Recorder {
   #journal(entry: AuditEntry, target: Target): void {
     const before = this.#journals.get(target) ?? Promise.resolve();
     const next = before.then(async () => {
-      const { journalLine, JOURNAL_SCRIPT } = await import("../audit/journal.ts");
+      const { journalLine, JOURNAL_SCRIPT } = await import("../audit/audit-log.ts");
       const text = this.#options.redact(journalLine(entry));
       try {
         const { code } = await target.transport.run(JOURNAL_SCRIPT, { args: [text], timeoutMs: JOURNAL_MS });

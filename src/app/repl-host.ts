@@ -44,7 +44,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
     skills: async () => {
       const [{ skills, notices }, { skillRows }] = await Promise.all([
         knownSkills(loaded, { ask: false }),
-        import("../extend/skill-rows.ts"),
+        import("../extend/find-skills.ts"),
       ]);
       return [...skillRows(skills), ...notices];
     },

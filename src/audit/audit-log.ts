@@ -2,26 +2,17 @@
  * Writes the record: lines of several processes in one chain, each all or nothing. The lock is the kernel's, so a
  * killed process leaves it free; the next line repairs what it left half done.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileError, openForLines } from "../lib/files.ts";
 import { StandingLock } from "../lib/kernel-lock.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
+import { shorten } from "../lib/text.ts";
+import { sha256 } from "../lib/values.ts";
+import { isTimeout } from "../lib/waiting.ts";
 import { chainLine, type Link, readHead, readLine, START, writeHead } from "./chain.ts";
 import type { AuditEntry } from "./entry.ts";
 import { readTail, recordPaths, rotatedFiles } from "./record-files.ts";
-import { isTimeout } from "../lib/waiting.ts";
-import { sha256 } from "../lib/values.ts";
 
 export interface AuditLogOptions {
   /** The user's state directory. */
@@ -229,3 +220,33 @@ function whyNot(error: unknown): string {
 const LOCK_MS = 3000;
 const SOON_MS = 20;
 const MOST_WAITING = 1000;
+
+// The same lines for the system log of the machine they are about: `logger -t buddy`.
+
+/** Started and left alone: a system log that hangs holds up nothing. */
+export const JOURNAL_SCRIPT = `command -v logger >/dev/null 2>&1 || exit 127
+( logger -t buddy -- "$1" </dev/null >/dev/null 2>&1 & ) </dev/null >/dev/null 2>&1`;
+
+/** One line of printable text, short enough for system logs. */
+export function journalLine(entry: AuditEntry): string {
+  if (entry.kind === "note") return `note=${entry.note} ${quoted(entry.detail)}`;
+  const { session, user, login_user: login, tool, action } = entry;
+  const about = [
+    `session=${session}`,
+    `user=${quoted(login === undefined ? user : `${user} (${login})`)}`,
+    `tool=${tool}`,
+  ];
+  const fact =
+    entry.kind === "decision"
+      ? [entry.decision, `by=${entry.by}`]
+      : [entry.outcome, ...(entry.exit_code === undefined ? [] : [`exit=${entry.exit_code}`])];
+  return [fact[0], ...about, ...fact.slice(1), `action=${quoted(action)}`].join(" ");
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(
+    shorten(text, MOST_TEXT).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?"),
+  );
+}
+
+const MOST_TEXT = 700;

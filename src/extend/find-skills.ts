@@ -3,14 +3,16 @@
  */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { hashFolder, inside, listFolder, SKILL_FILE } from "./skill-folder.ts";
-import { parseSkill, type SkillText } from "./skill.ts";
-import type { SkillPlace } from "./skill-places.ts";
 import certificateCheck from "../../templates/runbooks/certificate-check.md" with { type: "text" };
 import diskFull from "../../templates/runbooks/disk-full.md" with { type: "text" };
 import hostSlow from "../../templates/runbooks/host-slow.md" with { type: "text" };
 import { messageOf } from "../lib/errors.ts";
 import { readTextFile } from "../lib/files.ts";
+import { shorten } from "../lib/text.ts";
+import { runbookUsage } from "./runbook.ts";
+import { hashFolder, inside, listFolder, SKILL_FILE } from "./skill-folder.ts";
+import type { SkillPlace } from "./skill-places.ts";
+import { parseSkill, type SkillText } from "./skill.ts";
 
 export interface Skill extends SkillText {
   readonly from: "own" | "repository" | "built-in";
@@ -159,3 +161,30 @@ const TEXTS: Readonly<Record<string, string>> = {
   "disk-full": diskFull,
   "host-slow": hostSlow,
 };
+
+/** For a person: one heading for runbooks, one for the rest. */
+export function skillRows(skills: readonly Skill[]): string[] {
+  const [runbooks, others] = [skills.filter(isRunbook), skills.filter((skill) => !isRunbook(skill))];
+  return [
+    ...(runbooks.length === 0 ? [] : ["Runbooks: /run NAME, buddy exec --run NAME"]),
+    ...runbooks.flatMap(rows),
+    ...(others.length === 0 ? [] : ["Skills: the model loads them by itself"]),
+    ...others.flatMap(rows),
+  ];
+}
+
+function isRunbook({ runbook }: Skill): boolean {
+  return runbook !== undefined;
+}
+
+function rows({ name, description, from, folder, runbook }: Skill): string[] {
+  const notes = [
+    ...(runbook?.readOnly === true ? ["read-only"] : []),
+    ...(runbook === undefined || runbook.on.length === 0 ? [] : [`on ${runbook.on.join(", ")}`]),
+    from === "built-in" ? "built in" : from === "repository" ? `repository, ${folder}` : (folder ?? ""),
+  ];
+  const short = shorten(description, SHORT);
+  return [`  ${runbookUsage(name, runbook?.parameters ?? [])}  (${notes.join("; ")})`, `    ${short}`];
+}
+
+const SHORT = 200;

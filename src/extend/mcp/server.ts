@@ -3,7 +3,7 @@ import type { McpSettings } from "../../config/schema.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
 import type { ServerConnection } from "./connection.ts";
-import { allowedTools, type OfferedTool, offeredTools } from "./offered-tools.ts";
+import { allowedTools, type OfferedTool, offeredTools } from "./tool-lists.ts";
 import type { ServersOptions, ServerStatus } from "./servers.ts";
 
 export class Server {

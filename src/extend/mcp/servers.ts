@@ -7,8 +7,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { ToolSchema } from "../../tools/schemas.ts";
 import type { Listed, ServerConnection, ServerOptions } from "./connection.ts";
-import type { OfferedTool } from "./offered-tools.ts";
-import type { RememberedLists } from "./remembered-lists.ts";
+import type { OfferedTool, RememberedLists } from "./tool-lists.ts";
 import { Server } from "./server.ts";
 
 export interface ServersOptions {

@@ -1,14 +1,15 @@
-/** Conversations: /session, /new, /clear, /resume, /export, /retry, /copy. */
+/** Conversations and the screen: /session, /new, /clear, /resume, /export, /retry, /copy, /theme. */
 import { writeFileSync } from "node:fs";
 import { basename, dirname, extname, resolve } from "node:path";
 import { fileError } from "../../lib/files.ts";
 import { homeDirectory } from "../../lib/local-directories.ts";
 import { clip } from "../../lib/text.ts";
+import { expandTilde } from "../../lib/user-directories.ts";
 import type { Choice } from "../picker.ts";
 import type { SessionRow } from "../repl/host.ts";
+import { isThemeName, THEME_NAMES } from "../theme.ts";
 import { ago, oneLine } from "../words.ts";
 import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
-import { expandTilde } from "../../lib/user-directories.ts";
 
 const session: SlashCommand = {
   name: "session",
@@ -226,3 +227,31 @@ const MOST_PICKED = 100;
 const LONGEST_TITLE = 50;
 /** Terminals drop longer OSC 52 sequences. */
 const MOST_COPIED = 70_000;
+
+export const themeCommand: SlashCommand = {
+  name: "theme",
+  args: "[NAME]",
+  summary: `colours: ${THEME_NAMES.join(", ")}`,
+  anytime: true,
+  complete: () => THEME_NAMES.map((value) => ({ value, hint: "", complete: true })),
+  async run(screen, args) {
+    const { style } = screen;
+    let wanted = args;
+    if (wanted === "") {
+      const choices = THEME_NAMES.map((name) => ({
+        value: name,
+        label: name,
+        hint: name === style.active ? "active" : "",
+      }));
+      const active = THEME_NAMES.findIndex((name) => name === style.active);
+      wanted = (await screen.pick("Theme:", choices, active))?.value ?? "";
+      if (wanted === "") return;
+    }
+    if (!isThemeName(wanted)) {
+      screen.fail(`no theme "${oneLine(wanted)}"`, THEME_NAMES.join(", "));
+      return;
+    }
+    style.use(wanted);
+    screen.say([`theme: ${wanted}; [display] theme = "${wanted}" keeps it`]);
+  },
+};

@@ -9,11 +9,10 @@ import type { Theme } from "../theme.ts";
 import { approve, privacy } from "./trust.ts";
 import { changeCommands } from "./changes.ts";
 import { extendCommands } from "./extend.ts";
-import { model, login, logout } from "./model.ts";
-import { sessionCommands } from "./session.ts";
+import { login, logout, model } from "./model.ts";
+import { sessionCommands, themeCommand } from "./session.ts";
 import { config, context, cost, status, tools } from "./status.ts";
-import { targetCommands, sudo, reconnect, attach, adopt } from "./targets.ts";
-import { themeCommand } from "./theme.ts";
+import { adopt, attach, reconnect, sudo, targetCommands } from "./targets.ts";
 import { workCommands } from "./work.ts";
 
 /** What a command may do to the REPL. */

@@ -6,7 +6,7 @@ import { ApprovalPrompt } from "../approval/approval-prompt.ts";
 import { COMMAND_FIRST } from "../approval/question-text.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../picker.ts";
-import { approvalBadge } from "./prompt.ts";
+import { approvalBadge } from "./status-line.ts";
 import type { Repl } from "./repl.ts";
 import type { ReplScreen } from "./screen.ts";
 import { oneLine } from "../words.ts";

@@ -11,14 +11,12 @@ import type { Choice } from "../picker.ts";
 import { onSignals } from "../../lib/processes.ts";
 import { theme, type Theme } from "../theme.ts";
 import { Transcript } from "../transcript/transcript.ts";
-import { wrapped, oneLine } from "../words.ts";
+import { oneLine, wrapped } from "../words.ts";
 import type { ReplHost, WorkInFlight } from "./host.ts";
-import { promptText } from "./prompt.ts";
+import { promptText } from "./status-line.ts";
 import type { ReplScreen } from "./screen.ts";
-import { droppedWords, TaskView } from "./task-view.ts";
-import { attachLines, welcome, replHint } from "./welcome.ts";
-import { Plan } from "./plan.ts";
-import { KeptResults } from "./kept-results.ts";
+import { droppedWords, KeptResults, Plan, TaskView } from "./task-view.ts";
+import { attachLines, replHint, welcome } from "./welcome.ts";
 
 export class Repl implements CommandScreen {
   readonly host: ReplHost;

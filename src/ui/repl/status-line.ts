@@ -1,9 +1,12 @@
-/** The live line above the input: which task, what it is doing, for how long, and what it has cost so far. */
+/** The live line above the input (which task, what it is doing, for how long, its tokens), and the words before it. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { clip } from "../../lib/text.ts";
+import type { ApprovalMode } from "../../policy/approvals.ts";
+import { showLine } from "../../policy/terminal-text.ts";
 import type { Theme } from "../theme.ts";
-import { clock, compactNumber, spinnerFrame, oneLine } from "../words.ts";
+import { clock, compactNumber, oneLine, spinnerFrame } from "../words.ts";
+import type { ReplFacts } from "./host.ts";
 
 /** What a task is doing now, kept up to date from its events. */
 export class Activity {
@@ -96,4 +99,62 @@ export function statusLine(
   let shown = parts.filter((part) => part !== "");
   while (shown.length > 3 && Bun.stringWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
   return clip(`${style.toolName(frame)} ${style.grey(shown.join(" · "))}`, columns);
+}
+
+/** `> `, `(ssh user@host)> `, `4% context (container api PROD)> `; shorter where the line is narrow. */
+export function promptText(facts: ReplFacts, columns: number): string {
+  const { name, label } = place(facts);
+  const inside = (text: string): string => {
+    const words = [text, label].filter((part) => part !== "").join(" ");
+    return words === "" ? "" : `(${words})`;
+  };
+  const where = inside(name);
+  const percent = facts.contextLimit > 0 ? Math.round((facts.contextUsed / facts.contextLimit) * 100) : 0;
+  const used = percent > 0 ? `${Math.min(100, percent)}% context ` : "";
+  const room = Math.max(4, Math.floor(columns * 0.6));
+  const full = `${used}${where}> `;
+  if (Bun.stringWidth(full) <= room) return full;
+  const short = `${where}> `;
+  if (Bun.stringWidth(short) <= room) return short;
+  // The label is the last thing to go.
+  const left = room - Bun.stringWidth(label) - 5;
+  return label !== "" && left >= 4
+    ? `${inside(clip(name, left))}> `
+    : `${clip(label === "" ? where : inside(""), room - 3)}> `;
+}
+
+/** How approvals are decided, where buddy does not ask: `[auto 4m32s]`, `[auto]`, `[deny]`. */
+export function approvalBadge(mode: ApprovalMode, now: number): string {
+  switch (mode.kind) {
+    case "ask":
+      return "";
+    case "all":
+      return "[auto]";
+    case "none":
+      return "[deny]";
+    case "until":
+      return `[auto ${clock(Math.max(0, mode.at - now))}]`;
+  }
+}
+
+/** What is in the parentheses: the name, and what the rules call the machine. */
+function place({ target }: ReplFacts): { readonly name: string; readonly label: string } {
+  const label = showLine(target.label ?? "");
+  return { name: showLine(placeName(target)), label };
+}
+
+function placeName(target: ReplFacts["target"]): string {
+  switch (target.kind) {
+    case "local":
+      return target.label === undefined ? "" : "local";
+    case "container":
+      return `container ${target.name}`;
+    case "via":
+    case "fleet":
+      return target.name;
+    case "ssh":
+      return target.user === undefined || target.host === undefined || target.name.includes("@")
+        ? `ssh ${target.name}`
+        : `ssh ${target.user}@${target.name}`;
+  }
 }

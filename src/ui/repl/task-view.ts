@@ -1,12 +1,15 @@
 /** Tasks as an operator sees them: what each is doing, what it prints, how it ended. */
-import type { AgentEvent } from "../../agent/events.ts";
+import type { AgentEvent, ToolFinishedEvent } from "../../agent/events.ts";
 import type { Task, TaskEnd, Tasks, TaskWork } from "../../agent/tasks.ts";
-import { within, nextTurn } from "../../lib/waiting.ts";
+import { clip, plural } from "../../lib/text.ts";
+import { nextTurn, within } from "../../lib/waiting.ts";
+import type { KeptResult } from "../commands/slash-commands.ts";
+import type { Theme } from "../theme.ts";
+import { resultText } from "../transcript/tool-view.ts";
+import type { Transcript } from "../transcript/transcript.ts";
+import { oneLine, seconds } from "../words.ts";
 import type { ReplHost } from "./host.ts";
 import { Activity } from "./status-line.ts";
-import type { Transcript } from "../transcript/transcript.ts";
-import { seconds } from "../words.ts";
-import { plural } from "../../lib/text.ts";
 
 export class TaskView {
   readonly tasks: Tasks;
@@ -148,3 +151,91 @@ const END_WORDS: Record<TaskEnd, string> = {
 /** Characters of an answer that are rendered in one go: a few milliseconds. */
 const PIECE = 16 * 1024;
 const CLOSE_MS = 3000;
+
+/** The model's plan for the running task, as a checklist. */
+export class Plan {
+  #steps: readonly PlanStep[] = [];
+  /** Sent, and may still turn out not to be valid. */
+  #next: readonly PlanStep[] = [];
+
+  follow(event: AgentEvent): void {
+    if (event.type === "tool_started" && event.tool === "plan") this.#next = planSteps(event.args);
+    if (event.type === "tool_finished" && event.tool === "plan" && event.ok) this.#steps = this.#next;
+  }
+
+  rows(limit: number, style: Theme): string[] {
+    return planRows(this.#steps, limit, style);
+  }
+
+  end(): void {
+    this.#steps = [];
+  }
+}
+
+interface PlanStep {
+  readonly step: string;
+  readonly state: string;
+}
+
+/** The steps in the arguments of a call of `plan`; none when that is something else. */
+function planSteps(args: unknown): readonly PlanStep[] {
+  const steps = (args as { steps?: unknown } | null)?.steps;
+  if (!Array.isArray(steps)) return [];
+  return steps.filter((step): step is PlanStep => typeof step?.step === "string" && typeof step?.state === "string");
+}
+
+/** At most so many rows; where they are too few, the steps around the one that runs. */
+function planRows(steps: readonly PlanStep[], limit: number, style: Theme): string[] {
+  if (steps.length === 0 || limit < 1) return [];
+  const at = Math.max(
+    0,
+    steps.findIndex(({ state }) => state === "running"),
+  );
+  const first = Math.max(0, Math.min(at - Math.floor(limit / 2), steps.length - limit));
+  return steps.slice(first, first + limit).map(({ step, state }) => {
+    const text = clip(oneLine(step), LONGEST);
+    if (state === "done") return `  ${style.ok("[x]")} ${style.grey(text)}`;
+    if (state === "running") return `  ${style.toolName("[>]")} ${style.bold(text)}`;
+    return `  ${style.grey(state === "skipped" ? "[-]" : "[ ]")} ${text}`;
+  });
+}
+
+const LONGEST = 200;
+
+/** Results of calls that /output can show by number. */
+export class KeptResults {
+  readonly #kept: KeptResult[] = [];
+  /** Of the calls of the running task. */
+  readonly #titles = new Map<string, string>();
+  #count = 0;
+
+  follow(event: AgentEvent): void {
+    if (event.type === "tool_started") this.#titles.set(event.call, event.title);
+    if (event.type === "approval_answered" && event.edited !== undefined) this.#titles.set(event.call, event.edited);
+  }
+
+  /** The command that shows it. */
+  keep(event: ToolFinishedEvent): string {
+    const number = ++this.#count;
+    const outputId = event.output_id;
+    this.#kept.push({
+      number,
+      title: this.#titles.get(event.call) ?? event.tool,
+      ...(outputId === undefined ? {} : { outputId }),
+      text: resultText(event),
+    });
+    if (this.#kept.length > MOST) this.#kept.shift();
+    return `/output ${outputId ?? number}`;
+  }
+
+  /** The last one, without a number. */
+  find(number?: number): KeptResult | undefined {
+    return number === undefined ? this.#kept.at(-1) : this.#kept.find((other) => other.number === number);
+  }
+
+  taskEnded(): void {
+    this.#titles.clear();
+  }
+}
+
+const MOST = 50;

@@ -11,7 +11,7 @@ import { Editor } from "../editor/editor.ts";
 import type { Cell } from "../editor/line-buffer.ts";
 import { PasswordLine } from "../password-line.ts";
 import { type Choice, Picker } from "../picker.ts";
-import { SPINNER_MS, oneLine } from "../words.ts";
+import { oneLine, SPINNER_MS } from "../words.ts";
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
 import { onSignals } from "../../lib/processes.ts";
 import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
@@ -22,10 +22,9 @@ import { completer } from "./completer.ts";
 import { type LiveRows, liveRows } from "./live-rows.ts";
 import { Notifier } from "./notifier.ts";
 import { Painter } from "./painter.ts";
-import { approvalBadge } from "./prompt.ts";
+import { approvalBadge, statusLine } from "./status-line.ts";
 import type { Repl } from "./repl.ts";
 import type { ReplScreen } from "./screen.ts";
-import { statusLine } from "./status-line.ts";
 
 export class TerminalScreen implements ReplScreen {
   readonly links: boolean;

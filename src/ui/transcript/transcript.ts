@@ -1,21 +1,14 @@
 /**
  * Turns events into what the operator reads: finished lines to print once, and a short live part that still changes.
  */
-import {
-  type AgentEvent,
-  PROPOSED_HEADING,
-  proposedLines,
-  type ToolFinishedEvent,
-  type UsageEvent,
-} from "../../agent/events.ts";
+import { type AgentEvent, PROPOSED_HEADING, proposedLines, type ToolFinishedEvent, type UsageEvent } from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
-import { PlainStream } from "../markdown/plain-stream.ts";
+import { PlainStream, Thought } from "./text-streams.ts";
 import type { Theme } from "../theme.ts";
 import { ToolView, type ToolViewOptions, withMachine } from "./tool-view.ts";
-import { compactNumber, retryWords, seconds, oneLine } from "../words.ts";
-import { Thought } from "./thought.ts";
+import { compactNumber, oneLine, retryWords, seconds } from "../words.ts";
 
 export interface TranscriptOptions extends ToolViewOptions {
   readonly links: boolean;

@@ -1,21 +1,11 @@
 /** `buddy update` on a small program in the place of the binary, with a real server for its releases. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hostTarget } from "../../../scripts/build.ts";
 import { archives, contents } from "../../../scripts/release.ts";
-import { packageOwner } from "../../../src/cli/commands/update/package-owner.ts";
-import { compareVersions, Update, type UpdateOptions } from "../../../src/cli/commands/update/update.ts";
+import { compareVersions, packageOwner, Update, type UpdateOptions } from "../../../src/cli/commands/update/update.ts";
 import { buddyBinary } from "../../support/buddy.ts";
 import { needs } from "../../support/needs.ts";
 import { runHere } from "../../support/stdout.ts";

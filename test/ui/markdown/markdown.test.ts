@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { highlight } from "../../../src/ui/markdown/highlight.ts";
 import { inline } from "../../../src/ui/markdown/inline.ts";
 import { MarkdownStream } from "../../../src/ui/markdown/markdown-stream.ts";
-import { PlainStream } from "../../../src/ui/markdown/plain-stream.ts";
+import { PlainStream } from "../../../src/ui/transcript/text-streams.ts";
 import { cases, Seeded } from "../../support/seeded.ts";
 import { supportsLinks, theme } from "../../../src/ui/theme.ts";
 

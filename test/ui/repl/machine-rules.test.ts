@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { rulesWords } from "../../../src/ui/commands/status.ts";
 import type { ReplFacts } from "../../../src/ui/repl/host.ts";
-import { promptText } from "../../../src/ui/repl/prompt.ts";
+import { promptText } from "../../../src/ui/repl/status-line.ts";
 
 const facts = (target: Partial<ReplFacts["target"]>): ReplFacts => ({
   target: { kind: "ssh", name: "web1", user: "deploy", host: "web1", cwd: "/", state: "open", ...target },

@@ -1,8 +1,18 @@
 /** `buddy policy`: what the policy says about a command, URL, path or text; nothing is done. */
 import { BuddyError, EXIT, messageOf } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
+import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
-import { KINDS, type PolicyKind, type Explainer } from "./explainer.ts";
+
+/** What each kind brings with it (a parser, a resolver) is loaded only when it is asked for. */
+const KINDS = {
+  shell: () => import("./shell.ts"),
+  url: () => import("./url.ts"),
+  path: () => import("./path.ts"),
+  text: () => import("./text.ts"),
+} as const satisfies Record<string, () => Promise<{ explainer: LoadExplainer }>>;
+
+type PolicyKind = keyof typeof KINDS;
 
 export const command = defineCommand({
   name: "policy",
@@ -99,4 +109,19 @@ async function answer(explainer: Explainer, line: string): Promise<string> {
   } catch (error) {
     return JSON.stringify({ error: messageOf(error) });
   }
+}
+
+export interface Explainer extends Partial<AsyncDisposable> {
+  /** `value` is what was typed, or any JSON value of a batch line. Throws a usage error for one that makes no sense. */
+  explain(value: unknown): object | Promise<object>;
+  /** The same answer for people, without a newline at the end. */
+  words(answer: object): string;
+}
+
+/** Every file `policy/KIND.ts` exports this as `explainer`. */
+type LoadExplainer = (globals: GlobalOptions, options: PolicyOptions) => Promise<Explainer>;
+
+export interface PolicyOptions {
+  /** `--shell NAME`. */
+  readonly shell?: string;
 }

@@ -5,13 +5,13 @@ import { fileAccess } from "../../../targets/files.ts";
 import type { FileAccess, ResolvedPath } from "../../../targets/target.ts";
 import { LocalTransport } from "../../../targets/connection/local.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import { type WriteRules, ownPaths, writeJudge } from "../../../app/judge-write.ts";
+import { ownPaths, writeJudge, type WriteRules } from "../../../app/judge-write.ts";
 import { rulesByName } from "../../../app/machine-rules.ts";
 import { type EffectiveRules, NO_RULES } from "../../../policy/machine-rules.ts";
 import { LOCAL } from "../../../targets/place.ts";
-import { onMachine } from "./on-machine.ts";
+import { onMachine } from "./machine-rules.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import type { Explainer } from "./explainer.ts";
+import type { Explainer } from "./command.ts";
 
 export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   const loaded = await loadConfiguration(globals, { create: false });

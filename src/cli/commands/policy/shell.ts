@@ -1,15 +1,14 @@
 /** `buddy policy shell`: what the judge says about a command, with the rules of the configuration. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
-import { printable, collapseSpaces } from "../../../lib/text.ts";
+import { collapseSpaces, printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import type { Explainer, PolicyOptions } from "./explainer.ts";
-import { onMachine } from "./on-machine.ts";
+import type { Explainer, PolicyOptions } from "./command.ts";
+import { onMachine, ruleFacts } from "./machine-rules.ts";
 import { rulesByName } from "../../../app/machine-rules.ts";
-import { ruleFacts } from "../targets/rule-words.ts";
 import { chosenPlace, placeSources } from "../../../app/places.ts";
 import { shellRules } from "../../../app/run-tools.ts";
 import type { GlobalOptions } from "../../args/options.ts";

@@ -1,9 +1,9 @@
 /** `buddy policy text`: exactly what would reach the terminal of a text that a model or a tool sent. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { wantsColor, isTerminal } from "../../../lib/terminal.ts";
+import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
 import { showText } from "../../../policy/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import type { Explainer } from "./explainer.ts";
+import type { Explainer } from "./command.ts";
 
 export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   const color = wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(1) });

@@ -3,10 +3,10 @@
  * addresses given.
  */
 import { BuddyError } from "../../../lib/errors.ts";
-import { type UrlRules, judgeUrl } from "../../../policy/urls.ts";
+import { judgeUrl, type UrlRules } from "../../../policy/urls.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import type { Explainer } from "./explainer.ts";
+import type { Explainer } from "./command.ts";
 
 export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   const { config } = await loadConfiguration(globals, { create: false });

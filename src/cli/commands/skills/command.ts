@@ -44,7 +44,7 @@ export const command = defineCommand({
       await print([`${JSON.stringify(rows, null, 2)}\n`]);
       return EXIT.ok;
     }
-    const { skillRows } = await import("../../../extend/skill-rows.ts");
+    const { skillRows } = await import("../../../extend/find-skills.ts");
     await print([`${skillRows(skills).map(showLine).join("\n")}\n`]);
     return EXIT.ok;
   },

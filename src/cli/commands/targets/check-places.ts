@@ -14,7 +14,7 @@ import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import type { TargetOptions } from "../../../targets/target.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { rulesOf } from "../../../app/machine-rules.ts";
-import { ruleFacts, ruleWords } from "./rule-words.ts";
+import { ruleFacts, ruleWords } from "../policy/machine-rules.ts";
 import { placeSources } from "../../../app/places.ts";
 import { checkLocks } from "../doctor/machine.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";

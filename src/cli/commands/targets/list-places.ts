@@ -10,7 +10,7 @@ import { printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
 import { NO_RULES } from "../../../policy/machine-rules.ts";
 import { rulesByName } from "../../../app/machine-rules.ts";
-import { ruleFacts, ruleWords } from "./rule-words.ts";
+import { ruleFacts, ruleWords } from "../policy/machine-rules.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";

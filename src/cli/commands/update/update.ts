@@ -2,27 +2,15 @@
  * Finds a release, checks it and replaces the binary with it: the sum of the archive, the sum of the binary, the
  * version it reports, then one rename. The old binary is kept for a rollback.
  */
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, existsSync, linkSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BuddyError } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
+import { askProgram, lookUpEnv } from "../../../lib/start-child.ts";
 import { printable } from "../../../lib/text.ts";
-import { askProgram } from "../../../lib/start-child.ts";
+import { sha256 } from "../../../lib/values.ts";
 import { RELEASES } from "../../../lib/version.ts";
 import { download } from "./download.ts";
-import { packageOwner } from "./package-owner.ts";
-import { sha256 } from "../../../lib/values.ts";
 
 export interface UpdateOptions {
   /** The file to replace. */
@@ -298,4 +286,39 @@ export function compareVersions(a: string, b: string): number {
   if (one.candidate === undefined) return 1;
   if (other.candidate === undefined) return -1;
   return one.candidate.localeCompare(other.candidate, "en", { numeric: true });
+}
+
+/** The package manager that installed a file: only it may replace it. */
+interface PackageOwner {
+  readonly manager: string;
+  /** The command that updates it. */
+  readonly how: string;
+}
+
+/** `path` without links in it. */
+export function packageOwner(path: string): PackageOwner | undefined {
+  const byPath = PATHS.find(([pattern]) => pattern.test(path));
+  if (byPath !== undefined) return byPath[1];
+  return DATABASES.find(({ ask }) => owns(ask, path));
+}
+
+const PATHS: readonly (readonly [RegExp, PackageOwner])[] = [
+  [/\/(?:Cellar|linuxbrew|homebrew)\//, { manager: "Homebrew", how: "brew upgrade buddy" }],
+  [/\/node_modules\//, { manager: "npm", how: "npm install --global buddy@latest" }],
+  [/^\/nix\/store\//, { manager: "Nix", how: "nix profile upgrade buddy" }],
+  [/^\/snap\//, { manager: "snap", how: "snap refresh buddy" }],
+];
+
+const DATABASES: readonly (PackageOwner & { readonly ask: readonly string[] })[] = [
+  { manager: "dpkg", how: "install the newer .deb: apt install ./buddy_VERSION_ARCH.deb", ask: ["dpkg", "-S"] },
+  { manager: "rpm", how: "install the newer .rpm: dnf install ./buddy-VERSION.ARCH.rpm", ask: ["rpm", "-qf"] },
+  { manager: "apk", how: "install the newer .apk: apk add --allow-untrusted FILE", ask: ["apk", "info", "--who-owns"] },
+  { manager: "pacman", how: "pacman -Syu", ask: ["pacman", "-Qo"] },
+];
+
+function owns([program = "", ...args]: readonly string[], path: string): boolean {
+  const PATH = `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
+  if (Bun.which(program, { PATH }) === null) return false;
+  const env = lookUpEnv({ PATH, LC_ALL: "C" });
+  return askProgram([program, ...args, path], { timeoutMs: 10_000, env }).code === 0;
 }

@@ -1,6 +1,7 @@
-/** A stretch of the model's reasoning, wrapped into rows as it arrives. */
+/** Text of the model that needs no Markdown, as rows while it arrives: its reasoning, and plain answers. */
 import { TerminalText } from "../../policy/terminal-text.ts";
 
+/** A stretch of the model's reasoning. */
 export class Thought {
   readonly since = Date.now();
   /** Its first rows, to be shown later when they are folded now. */
@@ -54,3 +55,39 @@ export class Thought {
 const MOST_KEPT = 2000;
 /** A longer line is shown in parts. */
 const LONGEST_LINE = 2000;
+
+/** As it is, line by line: for `[display] markdown = false`. */
+export class PlainStream {
+  readonly #width: () => number;
+  #partial = "";
+  #lines: string[] = [];
+
+  constructor(width: () => number) {
+    this.#width = width;
+  }
+
+  push(text: string): void {
+    const lines = (this.#partial + text).split("\n");
+    this.#partial = lines.pop()!;
+    this.#lines.push(...lines);
+  }
+
+  end(): void {
+    if (this.#partial !== "") this.#lines.push(this.#partial);
+    this.#partial = "";
+  }
+
+  take(): string[] {
+    const lines = this.#lines;
+    this.#lines = [];
+    return lines;
+  }
+
+  tail(): string[] {
+    // Only the end can be seen; a line of a megabyte must not be wrapped for every frame.
+    const end = this.#partial.slice(-SEEN);
+    return end === "" ? [] : Bun.wrapAnsi(end, this.#width(), { hard: true, trim: false }).split("\n");
+  }
+}
+
+const SEEN = 4000;

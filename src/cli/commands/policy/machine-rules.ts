@@ -1,6 +1,8 @@
-/** The rules that hold on a machine, in words and as JSON has them. */
+/** The rules that hold on a machine: in words, as JSON has them, and what they make of a verdict. */
+import { underGuard } from "../../../agent/machine-mode.ts";
 import { formatDuration } from "../../../lib/durations.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
+import type { Verdict } from "../../../policy/verdict.ts";
 
 /** "PROD, read-only, deny reboot"; "" where there is nothing to say. */
 export function ruleWords({ label, mode, autoApprove, allow, deny, approveMaxMs }: EffectiveRules): string {
@@ -29,5 +31,20 @@ export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {
       ...(approveMaxMs === undefined ? {} : { approve_max_ms: approveMaxMs }),
       ...(notes.length === 0 ? {} : { notes }),
     },
+  };
+}
+
+/** What they make of a verdict, as far as the written names of a machine show which rules hold. */
+export function onMachine(
+  verdict: Verdict,
+  risk: "low" | "medium" | "high",
+  readOnly: boolean,
+  machine: EffectiveRules,
+): Verdict {
+  if (machine.mode !== "read-only" || verdict.kind === "deny" || readOnly) return underGuard(verdict, risk, machine);
+  return {
+    kind: "deny",
+    why: `the machine is read-only (${machine.patterns.join(", ")})`,
+    instead: "Nothing can approve a change there; buddy lists it as a command to copy.",
   };
 }
