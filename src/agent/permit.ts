@@ -9,7 +9,14 @@ import type { Verdict } from "../policy/verdict.ts";
 import type { Intent, ToolResult } from "../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
 import { underGuard, withheld } from "./machine-mode.ts";
-import { dryRun, type Permission, type PermitCall, type PermitParts, type PermittedCall, refused } from "./permission.ts";
+import {
+  dryRun,
+  type Permission,
+  type PermitCall,
+  type PermitParts,
+  type PermittedCall,
+  refused,
+} from "./permission.ts";
 import { permitRead, permitWrite } from "./permit-files.ts";
 import { permitKeys } from "./permit-keys.ts";
 import { permitShell } from "./permit-shell.ts";

@@ -21,7 +21,20 @@ import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 import type { PrintedKinds } from "./printed-kinds.ts";
 import type { AroundChange } from "./permit.ts";
-import { CallOutput, cancelled, inWords, inWordsForPeople, orCancelled, refusedWithoutRecord, secretTexts, type Stream, textOf, unknownSecrets, within, withValues } from "./call-results.ts";
+import {
+  CallOutput,
+  cancelled,
+  inWords,
+  inWordsForPeople,
+  orCancelled,
+  refusedWithoutRecord,
+  secretTexts,
+  type Stream,
+  textOf,
+  unknownSecrets,
+  within,
+  withValues,
+} from "./call-results.ts";
 import { type Plan, planCall, type Ready } from "./plan-call.ts";
 import { ResultNotes } from "./result-notes.ts";
 

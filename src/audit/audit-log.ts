@@ -2,7 +2,17 @@
  * Writes the record: lines of several processes in one chain, each all or nothing. The lock is the kernel's, so a
  * killed process leaves it free; the next line repairs what it left half done.
  */
-import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileError, openForLines } from "../lib/files.ts";
 import { StandingLock } from "../lib/kernel-lock.ts";

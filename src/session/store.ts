@@ -7,7 +7,7 @@ import { fileError, filesIn } from "../lib/files.ts";
 import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
 import { newSessionId, isSessionId } from "./ids.ts";
 import { SessionLog } from "./log.ts";
-import { copyOutputs, removeOutputs, copyChanges, removeChanges } from "./outputs.ts";
+import { copyChanges, copyOutputs, removeKept } from "./outputs.ts";
 import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./secrets-file.ts";
 import { prepare, sessionDirectory, knownDirectories } from "./session-directory.ts";
 import { readEvents } from "./read.ts";
@@ -147,8 +147,7 @@ export class SessionStore {
     const directory = dirname(session.path);
     const hold = await lockSession(directory, session.id);
     try {
-      removeOutputs(this.#options.stateDirectory, session.id);
-      removeChanges(this.#options.stateDirectory, session.id);
+      removeKept(this.#options.stateDirectory, session.id);
       removeSecrets(this.#options.stateDirectory, session.id);
       rmSync(session.path);
       removeLock(directory, session.id);

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../lib/durations.ts";
 import { boundTail } from "./bound-output.ts";
-import { declaredFields } from "./metadata.ts";
+import { declaredFields } from "./run-shell.ts";
 import type { CaptureOptions } from "../targets/target.ts";
 import { paneFor } from "./select-shell.ts";
 import type { Tool, ToolResult } from "./tool.ts";

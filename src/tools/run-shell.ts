@@ -2,10 +2,17 @@
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
 import type { Target } from "../targets/target.ts";
-import { declaredFields } from "./metadata.ts";
 import { shellFor } from "./select-shell.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "./tool.ts";
 import { runAndWatch } from "./watch-command.ts";
+
+/** What every tool that can change something asks of the model. */
+export const declaredFields = {
+  risk: z.enum(["low", "medium", "high"]),
+  mutation: z.boolean().describe("changes anything"),
+  privesc: z.boolean().describe("sudo/su/doas"),
+  why: z.string().trim().min(1, "must say why in a few words").describe("reason, shown to the operator"),
+};
 
 export interface ShellSettings {
   readonly timeoutMs: number;

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import type { Panes } from "../targets/target.ts";
-import { declaredFields } from "./metadata.ts";
+import { declaredFields } from "./run-shell.ts";
 import { NoTmux } from "./select-shell.ts";
 import type { Tool } from "./tool.ts";
 

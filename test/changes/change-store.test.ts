@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ChangeStore, type GivenState, JOURNAL } from "../../src/changes/change-store.ts";
-import { changesDirectory, copyChanges, prepareChanges, removeChanges } from "../../src/session/outputs.ts";
+import { changesDirectory, copyChanges, prepareChanges, removeKept } from "../../src/session/outputs.ts";
 import { needs } from "../support/needs.ts";
 
 const root = await needs("root", "linux");
@@ -93,7 +93,7 @@ test("a copy of a session has its changes; removing one leaves the other", () =>
   storeIn().keep(MADE, [{ path: "/a", state: file("x") }]);
   const copy = "eeee-ffff-aaaa-bbbb";
   expect(copyChanges(state, SESSION, copy)).toBeUndefined();
-  removeChanges(state, SESSION);
+  removeKept(state, SESSION);
   expect(storeIn().list()).toEqual([]);
   const store = storeIn(copy);
   const [change] = store.list();

@@ -4,20 +4,19 @@ import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage } from "../types.ts";
 import { AnswerText } from "./answer-text.ts";
 import { completionsBody } from "./completions-body.ts";
-import { mergeDelta } from "./deltas.ts";
+import { mergeDelta, ToolCallSlots } from "./tool-call-slots.ts";
 import {
   DONE,
-  finishOf,
-  textOf,
-  usageIn,
   type Emit,
   type Finish,
+  finishOf,
   type Json,
   type Protocol,
   type Reply,
   type ReportedUsage,
+  textOf,
+  usageIn,
 } from "./protocol.ts";
-import { ToolCallSlots } from "./tool-call-slots.ts";
 
 export const completions: Protocol<CompletionsState> = {
   path: "/chat/completions",

@@ -2,7 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
 import { LOADER } from "../loader.ts";
-import { ContainerMissing, findContainer, type FoundContainer } from "./container-engine.ts";
+import type { Transport } from "../target.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
@@ -86,4 +86,126 @@ async function enter(
       cause: error,
     });
   }
+}
+
+// The running container and the engine that has it, or the names of the containers that run instead.
+
+interface FoundContainer {
+  /** Path of the command: docker, or podman. */
+  readonly command: string;
+  /** What answers behind the command: podman may be called docker. */
+  readonly engine: "docker" | "podman";
+  readonly id: string;
+}
+
+/**
+ * Arguments: name, engines. For each engine: command, path, version, id and status (empty when it does not know the
+ * name), what it said then, running names. A session over ssh often lacks the directories where engines are installed.
+ */
+const FIND = `
+PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
+n=$1; shift
+for e; do
+  p=$(command -v $e 2>/dev/null) || p=$(IFS=:; for d in $PATH; do
+    if [ -f "$d/$e" ] || { [ -L "$d/$e" ] && [ ! -d "$d/$e" ]; }; then echo "$d/$e"; break; fi
+  done)
+  [ -n "$p" ] || continue
+  v=$("$p" --version 2>&1); x=$?
+  f= s= r=
+  if [ $x = 126 ] || [ $x = 127 ]; then s="cannot be executed: $v"
+  elif [ $x != 0 ] || [ -z "$v" ]; then s="\${v:-it does not even print its version} (exit code $x)"
+  elif ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$n" 2>/dev/null); then
+    f= s=$("$p" container inspect "$n" 2>&1 >/dev/null)
+    r=$("$p" ps --format '{{.Names}}' 2>/dev/null)
+  fi
+  printf '%s\\0' "\${e##*/}" "$p" "$v" "$f" "$s" "$r"
+  if [ -n "$f" ]; then break; fi
+done
+exit 0
+`;
+
+/** The engine answers and does not know the name. */
+class ContainerMissing extends PermanentRefusal {}
+
+interface Answer {
+  readonly command: string;
+  readonly path: string;
+  readonly version: string;
+  readonly found: string;
+  readonly said: string;
+  readonly running: readonly string[];
+}
+
+/** `engines` are commands or their paths: the one that had it before is the only one to ask about it again. */
+export async function findContainer(
+  base: Transport,
+  name: string,
+  signal?: AbortSignal,
+  engines: readonly string[] = ["docker", "podman"],
+): Promise<FoundContainer> {
+  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) {
+    throw new BuddyError("usage", `--container ${JSON.stringify(name)}: that is not a valid container name`);
+  }
+  const options = { args: [name, ...engines], timeoutMs: 60_000 };
+  const result = await base.run(FIND, signal === undefined ? options : { ...options, signal });
+  const answers = parse(result.stdout.toString());
+  const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
+  if (answers.length === 0) {
+    throw new PermanentRefusal("target", `neither docker nor podman is installed ${place}`, {
+      hint: "Install one of them there (e.g. apt install podman), or name the right host with --ssh.",
+    });
+  }
+  const known = answers.find((answer) => answer.found !== "");
+  if (known === undefined) throw unknown(name, place, answers);
+  const [id = "", status = ""] = known.found.split(" ");
+  if (status !== "running") throw notRunning(name, status, known.command);
+  return { command: known.path, engine: /podman/i.test(known.version) ? "podman" : "docker", id };
+}
+
+function parse(text: string): Answer[] {
+  const fields = text.split("\0").slice(0, -1);
+  const answers: Answer[] = [];
+  for (let at = 0; at + 6 <= fields.length; at += 6) {
+    const [command = "", path = "", version = "", found = "", said = "", running = ""] = fields.slice(at, at + 6);
+    answers.push({ command, path, version, found: found.trim(), said, running: running.split(/\s+/).filter(Boolean) });
+  }
+  return answers;
+}
+
+function unknown(name: string, place: string, answers: readonly Answer[]): BuddyError {
+  const knowsNone = ({ said }: Answer) => !REFUSED.test(said) && /no such|not found|no container/i.test(said);
+  const silent = answers.find((answer) => !knowsNone(answer));
+  const running = [...new Set(answers.flatMap((answer) => answer.running))];
+  if (silent !== undefined && running.length === 0) {
+    const refused = REFUSED.exec(silent.said)?.[1];
+    if (refused !== undefined)
+      return new BuddyError("target", `${silent.command} ${place} cannot be executed: ${refused}`, {
+        hint: `Check it: ls -l ${silent.path}`,
+      });
+    const said = silent.said.trim().split("\n").at(-1) ?? "";
+    const denied = /permission denied/i.test(said);
+    const other = answers.find(knowsNone);
+    const known = other === undefined ? "" : `${other.command} answers, but has no container ${JSON.stringify(name)}. `;
+    return new BuddyError("target", `${silent.command} does not answer ${place}: ${said}`, {
+      hint: denied
+        ? `${known}Your user may not use it: add it to the group docker, or use rootless podman.`
+        : `${known}Is its service running? Try: systemctl start docker`,
+    });
+  }
+  return new ContainerMissing("target", `container ${JSON.stringify(name)} does not exist ${place}`, {
+    hint: running.length === 0 ? "No container is running." : `Running: ${running.join(", ")}`,
+  });
+}
+
+/** Without the place in our script, which the shell names. */
+const REFUSED = /^cannot be executed: (?:.*?: (?:line )?\d+: )?(?:eval: )?(.*)/;
+
+function notRunning(name: string, status: string, command: string): BuddyError {
+  const hint =
+    status === "paused"
+      ? `Wake it: ${command} unpause ${name}`
+      : status === "restarting"
+        ? `It keeps restarting: ${command} logs ${name} shows why.`
+        : `Start it: ${command} start ${name}`;
+  return new BuddyError("target", `container ${name} is not running (${status})`, { hint });
 }

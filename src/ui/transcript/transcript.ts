@@ -1,7 +1,13 @@
 /**
  * Turns events into what the operator reads: finished lines to print once, and a short live part that still changes.
  */
-import { type AgentEvent, PROPOSED_HEADING, proposedLines, type ToolFinishedEvent, type UsageEvent } from "../../agent/events.ts";
+import {
+  type AgentEvent,
+  PROPOSED_HEADING,
+  proposedLines,
+  type ToolFinishedEvent,
+  type UsageEvent,
+} from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";

@@ -2,12 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import type { Example } from "../../../src/policy/shell/dangers/danger-table.ts";
 import { dataTable } from "../../../src/policy/shell/dangers/data.ts";
-import { lockoutOf, lockoutTable } from "../../../src/policy/shell/dangers/lockout.ts";
+import { lockoutsIn, lockoutTable } from "../../../src/policy/shell/dangers/lockout.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import { walkText } from "../../../src/policy/shell/syntax/walk.ts";
 import { RULES } from "./rules.ts";
 
 const cases = (examples: readonly Example[], counts: boolean) =>
   examples.filter((one) => one.counts === counts).map(({ section, text }) => [section, text] as const);
+
+const lockoutOf = (command: string, cwd?: string) => lockoutsIn(walkText(command), cwd);
 
 const found = (text: string) => judgeShell(text, RULES).dangers;
 
@@ -70,7 +73,7 @@ describe("what a level does", () => {
   });
 });
 
-describe("lockoutOf", () => {
+describe("lockoutsIn", () => {
   test("names the program, its words and the files behind wrappers", () => {
     expect(lockoutOf("sudo sh -c 'nft add rule inet filter input drop'")).toEqual([
       {
@@ -83,7 +86,7 @@ describe("lockoutOf", () => {
     expect(lockoutOf("cd /etc/ssh && sudo sed -i s/a/b/ sshd_config")).toMatchObject([
       { kind: "ssh", program: "sed", file: "/etc/ssh/sshd_config" },
     ]);
-    expect(lockoutOf("cp x sshd_config", { cwd: "/etc/ssh" })).toMatchObject([{ file: "/etc/ssh/sshd_config" }]);
+    expect(lockoutOf("cp x sshd_config", "/etc/ssh")).toMatchObject([{ file: "/etc/ssh/sshd_config" }]);
     expect(lockoutOf("echo x > /etc/ssh/sshd_config && systemctl reload sshd").map(({ kind }) => kind)).toEqual([
       "ssh",
       "ssh",

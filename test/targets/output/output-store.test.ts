@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { copyOutputs, outputsDirectory, prepareOutputs, removeOutputs } from "../../../src/session/outputs.ts";
+import { copyOutputs, outputsDirectory, prepareOutputs, removeKept } from "../../../src/session/outputs.ts";
 import { Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore, type OutputStoreOptions } from "../../../src/targets/output/output-store.ts";
 import { until } from "../../support/until.ts";
@@ -226,7 +226,7 @@ describe("no room", () => {
     first.add("first");
     first.end();
     await stored("out-1");
-    removeOutputs(state, session);
+    removeKept(state, session);
     const second = outputStore.open();
     second.add("second");
     second.end();
@@ -322,7 +322,7 @@ describe("copies and clean-up", () => {
     const copy = afterCrash();
     expect(copy.find("out-1").read().text).toBe("before");
     expect(() => copy.find("out-2")).toThrow("no output is kept");
-    removeOutputs(state, original);
+    removeKept(state, original);
     expect(existsSync(outputsDirectory(state, original))).toBe(false);
     expect(copy.find("out-1").read().text).toBe("before");
   });

@@ -2,7 +2,18 @@
  * Finds a release, checks it and replaces the binary with it: the sum of the archive, the sum of the binary, the
  * version it reports, then one rename. The old binary is kept for a rollback.
  */
-import { chmodSync, copyFileSync, existsSync, linkSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { BuddyError } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";

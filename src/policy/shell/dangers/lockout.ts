@@ -7,7 +7,6 @@ import { words } from "../../../lib/text.ts";
 import { once } from "../../../lib/values.ts";
 import { type Field, field, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand, Walked } from "../syntax/findings.ts";
-import { walkText, type WalkContext } from "../syntax/walk.ts";
 import type { Danger } from "./danger.ts";
 import { DangerTable, knownWords, matches } from "./danger-table.ts";
 import { type ListedFile, ListedFiles } from "./listed-files.ts";
@@ -27,10 +26,6 @@ export interface Lockout {
 export type LockoutKind = "firewall" | "ssh" | "network" | "pam" | "sudoers" | "account" | "service";
 
 /** Everything in a text that could lock the operator out, behind sudo, xargs, sh -c and other wrappers too. */
-export function lockoutOf(command: string, context: WalkContext & { readonly cwd?: string } = {}): readonly Lockout[] {
-  return lockoutsIn(walkText(command, context), context.cwd);
-}
-
 export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined): Lockout[] {
   return [...commands.flatMap((one) => lockouts(one, cwd)), ...writes.flatMap(({ file }) => ofWrite(file, ["."], cwd))];
 }
