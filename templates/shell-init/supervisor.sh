@@ -23,6 +23,8 @@ __buddy_give_up() {
   printf '\033]7771;%s;G;%s\a\033]7;buddy;%s;G;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
   read -r __buddy_name || sleep 1
 }
+# tmux remembers it for a buddy that was not listening yet.
+__buddy_skipped() { "$__buddy_tmux" -S "${TMUX%%,*}" set-option -p -t "$TMUX_PANE" @buddy_skipped "$1" 2>/dev/null; }
 # Where the shell was at its last prompt: tmux remembers the mark, whoever typed the last command. Nothing is asked of the
 # shell before each prompt.
 __buddy_locate() {
@@ -58,6 +60,7 @@ while :; do
   printf '\033[?1049l\033[?25h\033[0m'
   # Without the file nothing is known: then it counts as one that came up.
   if [ -s "$__buddy_up" ] || [ ! -f "$__buddy_up" ]; then
+    [ "$__buddy_plain" = "$__buddy_bare" ] || __buddy_skipped ''
     __buddy_failed=0 __buddy_plain=$__buddy_bare
     __buddy_locate
     printf '\033]7771;%s;X;%s;%s\a\033]7;buddy;%s;X;%s;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_cwd" "$__buddy_key" "$__buddy_code" "$__buddy_cwd"
@@ -76,6 +79,7 @@ while :; do
   if [ -z "$__buddy_plain" ]; then
     __buddy_plain=1
     printf '\nbuddy: %s ended before its first prompt, 3 times (exit code %s). It runs without your start-up files now: correct them, then type exit here.\n' "${1##*/}" "$__buddy_code"
+    __buddy_skipped "$__buddy_code"
     printf '\033]7771;%s;L;%s\a' "$__buddy_key" "$__buddy_code"
   else
     __buddy_plain=$__buddy_bare

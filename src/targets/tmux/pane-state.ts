@@ -101,6 +101,8 @@ export class PaneState {
   #breaking = false;
   /** A prompt was drawn since the current command was sent. */
   #promptSeen = false;
+  /** The shell runs without its start-up files, which was said. */
+  #skipped = false;
   #drawnTimer: ReturnType<typeof setTimeout> | undefined;
   #untakenTimer: ReturnType<typeof setTimeout> | undefined;
   #drawnMs = DRAWN_MS;
@@ -324,6 +326,7 @@ export class PaneState {
   revived(row: PaneRow): void {
     this.#row = row;
     this.#alive = true;
+    this.#skipped = false;
     this.#editor = this.shell.kind !== "sh";
     this.#scanner = this.#newScanner();
   }
@@ -338,6 +341,14 @@ export class PaneState {
   tell(kind: "warning" | "lost-state", text: string): void {
     this.#asides.push(text);
     this.#effects.notice({ kind, text });
+  }
+
+  /** By its mark, or by what tmux remembers of one that nobody heard. Said once for each shell. */
+  startUpSkipped(code: number | undefined): void {
+    if (this.#skipped) return;
+    this.#skipped = true;
+    const ended = `${this.shell.name} ended before its first prompt (exit code ${code}): ${SKIPPED}`;
+    this.tell("warning", code === undefined ? READ_ONLY : ended);
   }
 
   #newScanner(): MarkScanner {
@@ -404,17 +415,13 @@ export class PaneState {
         this.#editor = false;
         break;
       case "shell-ended":
+        this.#skipped = false;
         this.#restart();
         this.#cwd = mark.cwd || this.#cwd;
         this.#shellEnded(mark.code);
         break;
       case "start-up-skipped":
-        this.tell(
-          "warning",
-          mark.code === undefined
-            ? READ_ONLY
-            : `${this.shell.name} ended before its first prompt (exit code ${mark.code}): ${SKIPPED}`,
-        );
+        this.startUpSkipped(mark.code);
         break;
       case "gave-up":
         this.#restart();

@@ -25,6 +25,7 @@ import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, typedLines, stillThere } from "./typed-keys.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
+import { parseRemembered } from "./markers.ts";
 import { PaneInput } from "./pane-input.ts";
 import type { PaneRow } from "./pane-rows.ts";
 import { PaneState } from "./pane-state.ts";
@@ -376,10 +377,22 @@ export class TmuxPane implements Pane, PaneSink {
   /** Waits a while for the first prompt; one that came before buddy listened is found on the screen. */
   async #firstPrompt(isUp: () => boolean): Promise<void> {
     const state = this.#state;
-    await state.changes.until(isUp, REPLACED_MS);
+    const [skipped, path] = isUp() ? [] : await this.#remembered();
+    if (skipped) state.startUpSkipped(Number(skipped));
+    // Replies and output come in order: a prompt that tmux knows by now and buddy does not will never be heard.
+    const isMissed = !isUp() && parseRemembered(path ?? "", this.#options.session.key)?.kind === "prompt";
+    if (!isMissed) await state.changes.until(isUp, REPLACED_MS);
     if (isUp() || state.gap.open) return;
     state.beginGap(false);
     await this.#recover(MISSED, true);
+  }
+
+  /** What tmux knows of the pane from before buddy listened. Of one that is gone its state tells. */
+  async #remembered(): Promise<string[]> {
+    const line = `display-message -p -t ${this.id} '#{@buddy_skipped}|#{pane_path}'`;
+    const text = (await this.#options.session.ask(line).catch(() => [])).join("\n");
+    const end = text.indexOf("|");
+    return [text.slice(0, end), text.slice(end + 1)];
   }
 
   /** Made anew once, however many calls find it gone. */

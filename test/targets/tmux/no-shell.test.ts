@@ -60,6 +60,31 @@ describe("start-up files that end the shell", () => {
       }
     },
   );
+
+  test("is known although it happened before buddy listened, and the prompt that is there is found at once", async () => {
+    const real = Bun.which("tmux");
+    const bin = join(home.path, "bin");
+    const path = join(home.path, ".bashrc");
+    const before = process.env["PATH"];
+    mkdirSync(bin);
+    // A client that comes when the shell is at its prompt.
+    const late = `until ${real} $2 $3 capture-pane -p | grep -q '[[]buddy 1:'; do :; done`;
+    writeFileSync(join(bin, "tmux"), `#!/bin/sh\ncase "$*" in *"-C attach"*) ${late} ;; esac\nexec ${real} "$@"\n`, {
+      mode: 0o755,
+    });
+    writeFileSync(path, "exit 3\n");
+    process.env["PATH"] = `${bin}:${before}`;
+    try {
+      await using place = await openTestTarget("local", { shell: "bash" });
+      expect(told(place)).toContain("bash ended before its first prompt (exit code 3)");
+      expect(place.notices).toHaveLength(1);
+      expect(output(await place.target.shell.run("echo works"))).toBe("works\n");
+    } finally {
+      process.env["PATH"] = before;
+      rmSync(path);
+      rmSync(bin, { recursive: true });
+    }
+  });
 });
 
 describe("a shell program that is not there", () => {
