@@ -63,7 +63,7 @@ function shapeHistory(messages: readonly Message[], options: ShapeOptions): read
         break;
       case "assistant":
         // An empty turn says nothing, and many servers refuse it.
-        if (!message.content && message.toolCalls.length === 0) break;
+        if (!message.content?.trim() && message.toolCalls.length === 0) break;
         shaped.push(assistant(message, options, has, ids));
         break;
       case "tool": {

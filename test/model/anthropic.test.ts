@@ -93,6 +93,20 @@ describe("the request", () => {
     await plain.server.close();
   });
 
+  test("no thinking with a budget while the results of another model's calls are sent", async () => {
+    const reply = { reasoning: "hm", encrypted: "sig==", toolCalls: CALLS.slice(0, 1) };
+    await using model = startModel([reply, { text: "a" }, { text: "b" }], { ...CLAUDE, reasoningEffort: "low" });
+    const { message } = await done(model.client);
+    const own = [...ask("q").messages, message, result("toolu_1", "1")];
+    const calls = [{ id: "toolu_9", name: "look", arguments: "{}" }];
+    const other: Message = { role: "assistant", content: null, toolCalls: calls, from: "completions elsewhere m" };
+    const blank: Message = { role: "assistant", content: " ", toolCalls: [], from: "completions elsewhere m" };
+    for (const end of [[], [blank, ...ask("and?").messages]]) {
+      await done(model.client, { messages: [...own, other, result("toolu_9", "2"), ...end], tools: TOOLS });
+    }
+    expect(model.requests.map(({ body }) => "thinking" in body)).toEqual([true, false, false]);
+  });
+
   test("thinking that its server can no longer verify is left out", async () => {
     const words = "messages.1.content.0: Invalid `signature` in `thinking` block";
     const fault = { status: 400, body: { type: "error", error: { type: "invalid_request_error", message: words } } };

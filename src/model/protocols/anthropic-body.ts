@@ -62,14 +62,14 @@ function thinkingOf(
   };
 }
 
-/** Who thinks with a budget must have begun the turn whose results are sent with a thought; another model did not. */
+/** Who thinks with a budget must have begun the turn whose results are sent, alone and with a thought. */
 function answersUnthought(messages: readonly Message[]): boolean {
   const results = messages.findLastIndex(({ role }) => role !== "user");
   if (messages[results]?.role !== "tool") return false;
   const asked = messages.findLastIndex(({ role }, at) => at < results && role === "user");
-  const first = messages.find((message, at) => at > asked && message.role === "assistant");
-  const blocks = first?.role === "assistant" ? first.items : undefined;
-  return !blocks?.some((block) => isRecord(block) && String(block["type"]).endsWith("thinking"));
+  const turn = messages.slice(asked + 1).filter((message) => message.role === "assistant");
+  const thought = turn[0]?.items?.some((block) => isRecord(block) && String(block["type"]).endsWith("thinking"));
+  return !thought || turn.some(({ items }) => items === undefined);
 }
 
 const BUDGETS: Readonly<Record<string, number>> = {
