@@ -61,6 +61,62 @@ pane.test(
   TIMEOUT,
 );
 
+const TEXT = "echo a rather long line of output that is wrapped";
+
+for (const [state, confirm, command, wanted] of [
+  ["a question is open", true, `rm -rf /srv/no-such && ${`${TEXT}; `.repeat(3)}`, /approve\?/],
+  [
+    "a task runs",
+    false,
+    `for i in 1 2 3 4 5 6 7 8 9; do ${TEXT}; done; sleep 600`,
+    /output that is wrapped\n\n.*running/,
+  ],
+] as const)
+  pane.test(
+    `inside tmux: a window made smaller and large again while ${state} shows everything once`,
+    async () => {
+      await using repl = new ReplBinary([shellCall(command), { text: "it ran" }]);
+      repl.configure(`[tools]\nshell_confirm = ${confirm}\n`);
+      const { env, cwd } = repl.box;
+      const tmux = (...args: string[]): string =>
+        Bun.spawnSync(["tmux", "-L", "outer", "-f", "/dev/null", ...args], { env, cwd }).stdout.toString();
+      // Without what ticks.
+      const all = (): string =>
+        tmux("capture-pane", "-p", "-S", "-", "-t", "outer")
+          .replace(/^\S+ task 1 .*/m, "task 1 running")
+          .trimEnd();
+      const shows = (holds: () => boolean, what: string): Promise<boolean> =>
+        until(holds, what).catch((error: Error) => {
+          throw new Error(`${error.message}\n${all()}`);
+        });
+      tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", `${await buddyBinary()} --no-tmux`);
+      await shows(() => /> *$/.test(all()), "the prompt");
+      tmux("send-keys", "-t", "outer", "go", "Enter");
+      await shows(() => wanted.test(tmux("capture-pane", "-p", "-t", "outer")), String(wanted));
+      const before = all();
+      for (const [columns, rows] of [
+        [40, 12],
+        [33, 10],
+      ] as const) {
+        tmux("resize-window", "-t", "outer", "-x", String(columns), "-y", String(rows));
+        // Rows that tmux has wrapped are full; those that are painted anew are not.
+        const fits = (): boolean => {
+          const screen = tmux("capture-pane", "-p", "-t", "outer");
+          const live = screen.slice(Math.max(0, screen.lastIndexOf("\n? run a command"))).split("\n");
+          return confirm
+            ? screen.includes("approve?") && live.every((row) => row.length < columns)
+            : live.some((row) => /a rather/.test(row) && row.length === columns - 1) && screen.includes("running");
+        };
+        await shows(fits, `painted at ${columns}×${rows}`);
+      }
+      tmux("resize-window", "-t", "outer", "-x", "80", "-y", "24");
+      await shows(() => all() === before, `as it was:\n${before}\n---`);
+      tmux("send-keys", "-t", "outer", confirm ? "n" : "C-c");
+      tmux("kill-server");
+    },
+    TIMEOUT,
+  );
+
 ssh.test(
   "on an ssh host: the prompt and every question name it",
   async () => {

@@ -2,7 +2,7 @@
 import { openTerminal } from "../../lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import type { TerminalInput } from "../terminal/keys.ts";
-import { LiveArea } from "../terminal/live-area.ts";
+import { type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
 import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
 import { SCROLL_OFF, SCROLL_ON, ScrollView } from "../terminal/scroll-view.ts";
 import { TerminalKeys } from "../terminal/terminal-keys.ts";
@@ -49,6 +49,7 @@ class TerminalQuestion {
   readonly #style: Theme;
   readonly #prompt: ApprovalPrompt;
   readonly #area = new LiveArea();
+  #size = { columns: 0, rows: 0 };
   #answer: ApprovalAnswer | undefined;
   /** What the keys wait for: a pager or an editor has the terminal. */
   #outside: Promise<void> | undefined;
@@ -67,14 +68,22 @@ class TerminalQuestion {
   }
 
   async ask(): Promise<ApprovalAnswer> {
-    const { columns, rows } = this.#keys.size();
+    const { columns, rows } = (this.#size = this.#keys.size());
     for (const line of this.#prompt.preamble(columns - 1, rows)) this.#keys.write(`${line}\r\n`);
     for (;;) {
       this.#paint();
-      const inputs = await this.#keys.next();
+      let inputs = await this.#keys.next();
       if (inputs === undefined) return this.#end({ kind: "cancelled" });
+      // Without keys: the terminal changed its size, and is asked where the cursor went.
+      if (inputs.length === 0 && this.#scroll === undefined && this.#resized) {
+        this.#keys.ask("\x1b[6n");
+        const answer = await this.#keys.next();
+        if (answer === undefined) return this.#end({ kind: "cancelled" });
+        inputs = answer;
+      }
       for (const input of inputs) {
-        if (this.#scroll !== undefined) this.#scrolled(this.#scroll, input);
+        if (input.kind === "cursor") this.#settle({ row: input.row - 1, col: input.col - 1 });
+        else if (this.#scroll !== undefined) this.#scrolled(this.#scroll, input);
         else if (this.#prompt.choosing && input.kind === "key" && input.ctrl && input.name === "c") {
           this.#end({ kind: "cancelled" });
           this.#options.interrupt();
@@ -108,10 +117,22 @@ class TerminalQuestion {
       this.#keys.write(this.#scroll.frame(columns, rows));
       return;
     }
+    this.#settle(undefined);
     const view = this.#prompt.view(columns - 1, rows - 1, this.#options.behind?.() ?? 0);
     const cut = Math.max(0, view.rows.length - (rows - 1));
     const cursor = { ...view.cursor, row: Math.max(0, view.cursor.row - cut) };
-    this.#keys.write(this.#area.frame([], view.rows.slice(cut), cursor, columns));
+    this.#keys.write(this.#area.frame([], view.rows.slice(cut), cursor));
+  }
+
+  get #resized(): boolean {
+    const { columns, rows } = this.#keys.size();
+    return columns !== this.#size.columns || rows !== this.#size.rows;
+  }
+
+  #settle(cursor: CursorPosition | undefined): void {
+    if (!this.#resized) return;
+    this.#size = this.#keys.size();
+    this.#keys.write(this.#area.eraseAfterResize(this.#size.columns, terminalReflows(process.env), cursor));
   }
 
   #end(answer: ApprovalAnswer): ApprovalAnswer {
@@ -177,7 +198,7 @@ export async function passwordOnTerminal(
     while (given.length === 0) {
       const { columns } = keys.size();
       const { rows, cursor } = line.view(columns - 1, style);
-      keys.write(area.frame([], rows, cursor, columns));
+      keys.write(area.frame([], rows, cursor));
       const inputs = await keys.next();
       if (inputs === undefined) line.close();
       else for (const input of inputs) if (given.length === 0) line.handle(input);

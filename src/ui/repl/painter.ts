@@ -11,7 +11,8 @@ export class Painter {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dirty = false;
   #size: { columns: number; rows: number };
-  #asked: ReturnType<typeof setTimeout> | undefined;
+  #asked: { readonly columns: number; readonly rows: number; readonly timer: NodeJS.Timeout } | undefined;
+  #answerMs = ANSWER_MS;
   #waiters: (() => void)[] = [];
   #off = false;
   #overlay: ((columns: number, rows: number) => string) | undefined;
@@ -38,7 +39,7 @@ export class Painter {
       this.#dirty = true;
       return;
     }
-    if (!this.#settleSize(undefined)) return;
+    if (!this.#settleSize()) return;
     this.#paint();
   }
 
@@ -67,12 +68,16 @@ export class Painter {
     this.draw();
   }
 
-  /** The terminal's answer to "where is the cursor", after a change of width. */
-  cursorAnswered(column: number): void {
+  /** The terminal's answer to "where is the cursor", after its size changed. */
+  cursorAnswered(cursor: CursorPosition): void {
     if (this.#asked === undefined) return;
-    clearTimeout(this.#asked);
+    const { columns, rows, timer } = this.#asked;
+    // tmux changes its rows before it says so: then this answer belongs to a size that is still to come.
+    if (cursor.row >= rows || cursor.col > columns) return;
+    clearTimeout(timer);
     this.#asked = undefined;
-    this.#settleSize(column);
+    // Where the size has changed again, it may be of before or after that.
+    if (columns === this.#terminal.columns && rows === this.#terminal.rows) this.#settle(cursor);
     this.draw();
   }
 
@@ -131,7 +136,7 @@ export class Painter {
   /** Prints what still waits, takes the live rows away and gives the terminal back. */
   async finish(): Promise<void> {
     clearTimeout(this.#timer);
-    clearTimeout(this.#asked);
+    clearTimeout(this.#asked?.timer);
     this.endOverlay();
     this.#off = true;
     this.release();
@@ -145,22 +150,29 @@ export class Painter {
    * False while the terminal is asked where the cursor went. Looks at the size itself: the signal may come after the
    * next frame.
    */
-  #settleSize(cursorColumn: number | undefined): boolean {
+  #settleSize(): boolean {
     const { columns, rows } = this.#terminal;
     if (columns === this.#size.columns && rows === this.#size.rows) return true;
-    const narrower = columns < this.#size.columns;
-    if (cursorColumn === undefined && narrower && this.#reflows && this.#area.ambiguousAt(columns)) {
-      this.#terminal.ask("\x1b[6n");
-      this.#asked = setTimeout(() => {
-        this.#asked = undefined;
-        this.#settleSize(columns - 1);
-        this.draw();
-      }, ANSWER_MS);
-      return false;
+    if (this.#area.empty) {
+      this.#settle(undefined);
+      return true;
     }
-    this.#terminal.write(this.#area.eraseAfterResize(columns, this.#reflows, cursorColumn));
+    this.#terminal.ask("\x1b[6n");
+    const timer = setTimeout(() => {
+      this.#answerMs = SILENT_MS;
+      this.#asked = undefined;
+      // A size that has changed meanwhile is asked about anew.
+      if (columns === this.#terminal.columns && rows === this.#terminal.rows) this.#settle(undefined);
+      this.draw();
+    }, this.#answerMs);
+    this.#asked = { columns, rows, timer };
+    return false;
+  }
+
+  #settle(cursor: CursorPosition | undefined): void {
+    const { columns, rows } = this.#terminal;
+    this.#terminal.write(this.#area.eraseAfterResize(columns, this.#reflows, cursor));
     this.#size = { columns, rows };
-    return true;
   }
 
   #paint(): void {
@@ -168,7 +180,7 @@ export class Painter {
     const { columns, rows } = this.#terminal;
     const lines = this.#content.take(LINES_A_FRAME);
     const view = this.#content.live(Math.max(1, columns - 1), rows);
-    this.#terminal.write(this.#area.frame(lines, view.rows, view.cursor, columns));
+    this.#terminal.write(this.#area.frame(lines, view.rows, view.cursor));
     this.#content.painted();
     if (this.#content.waiting() > 0) this.#dirty = true;
     if (!this.#terminal.busy) this.#drained();
@@ -195,5 +207,7 @@ const FRAME_MS = 16;
 const LINES_A_FRAME = 200;
 /** More waiting lines than this make the task wait. */
 const BACKLOG = 1000;
-/** How long the terminal may take to say where the cursor is; a slow link answers late, and then a guess is made. */
-const ANSWER_MS = 150;
+/** How long the terminal may take to say where the cursor is, on a slow link, too; then a guess is made. */
+const ANSWER_MS = 2000;
+/** Where it has not answered before. */
+const SILENT_MS = 150;

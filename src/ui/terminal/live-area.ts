@@ -6,20 +6,26 @@ export class LiveArea {
   /** Row of the terminal's cursor, counted from the first live row. */
   #cursorRow = 0;
   #cursorCol = 0;
-  /** Columns when the rows were painted. */
-  #columns = 0;
+  /** The terminal has wrapped rows again, except the cursor's. */
+  #leavesCursorRow = false;
+  /**
+   * What lies above the live rows since a smaller window pushed some of them into the scrollback: those, and the lines
+   * that were printed since.
+   */
+  #above: Above[] = [];
 
   /**
    * The bytes that print `lines` above and show `rows` with the cursor at its place. Rows must be narrower than the
    * terminal (its last column is where CSI K would eat a character) and fewer than its height.
    */
-  frame(lines: readonly string[], rows: readonly string[], cursor: CursorPosition, columns: number): string {
+  frame(lines: readonly string[], rows: readonly string[], cursor: CursorPosition): string {
     const out: string[] = [];
     const fresh = rows.map((row) => pinned(row));
-    this.#columns = columns;
     if (lines.length > 0) {
       out.push(this.#toTop(), CLEAR_DOWN);
       for (const line of lines) out.push(line, "\r\n");
+      if (this.#above.length > 0) this.#above.push(...lines.map((line) => ({ width: Bun.stringWidth(line), line })));
+      if (this.#above.length > KEPT_ABOVE) this.#above = [];
       this.#painted = [];
       this.#cursorRow = 0;
     }
@@ -33,9 +39,8 @@ export class LiveArea {
 
   /** Forgets what is on the screen, for a fresh start below whatever is there (after a stop, a clear). */
   forget(): void {
-    this.#painted = [];
-    this.#cursorRow = 0;
-    this.#cursorCol = 0;
+    this.#unpainted();
+    this.#above = [];
   }
 
   /** Takes the live rows away and leaves the cursor where they began. */
@@ -45,25 +50,69 @@ export class LiveArea {
     return out;
   }
 
-  /** True when the cursor's own row is too wide for the new width: terminals disagree on how to show it. */
-  ambiguousAt(columns: number): boolean {
-    return this.#painted.length > 0 && this.#cursorCol >= columns;
+  get empty(): boolean {
+    return this.#painted.length === 0;
   }
 
   /**
-   * Erases the live rows after the terminal changed width and, where it does that, wrapped them again.
-   * `cursorColumn` is what the terminal answered (from 0): xterm.js leaves the cursor's row alone, others wrap it.
+   * Erases the live rows after the terminal changed its size and, where it does that, wrapped them again. `cursor` is
+   * what the terminal answered (from 0). It shows how the cursor's own row was wrapped, which rows a smaller window
+   * pushed into the scrollback, and which of those a larger one gave back: they are erased, too.
    */
-  eraseAfterResize(columns: number, reflows: boolean, cursorColumn: number | undefined): string {
-    if (this.#painted.length === 0 || columns === this.#columns) return this.erase();
-    let up = 0;
-    for (const row of this.#painted.slice(0, this.#cursorRow)) up += reflows ? rowsAt(row, columns) : 1;
-    if (reflows && this.#cursorCol >= columns && cursorColumn !== undefined) {
-      const wrapped = cursorColumn === this.#cursorCol % columns && cursorColumn !== columns - 1;
-      if (wrapped) up += Math.floor(this.#cursorCol / columns);
+  eraseAfterResize(columns: number, reflows: boolean, cursor: CursorPosition | undefined): string {
+    if (this.empty) return "";
+    const heightOf = (width: number): number => (reflows ? Math.max(1, Math.ceil(width / columns)) : 1);
+    const heights = this.#painted.map((row) => heightOf(Bun.stringWidth(row)));
+    const above = sum(heights.slice(0, this.#cursorRow));
+    const below = sum(heights.slice(this.#cursorRow + 1)) - (heights.length - this.#cursorRow - 1);
+    let up = above;
+    if (reflows && cursor !== undefined && this.#cursorCol >= columns) {
+      this.#leavesCursorRow = cursor.col !== this.#cursorCol % columns || cursor.col === columns - 1;
+      if (!this.#leavesCursorRow) up += Math.floor(this.#cursorCol / columns);
     }
-    this.forget();
-    return `\r${up > 0 ? `\x1b[${up}A` : ""}${CLEAR_DOWN}`;
+    // xterm.js leaves the cursor's row alone, but counts every row that it adds below the cursor as one above it.
+    if (this.#leavesCursorRow && below > 0) up += heights[this.#cursorRow]! - 1 + below;
+    if (cursor === undefined) this.#above = [];
+    const first = cursor === undefined ? 0 : cursor.row - up;
+    const out = first < 0 ? this.#pushedOff(heights, -first, columns) : this.#givenBack(first, up, heightOf);
+    this.#unpainted();
+    return out;
+  }
+
+  /** So many rows of the screen that are no longer visible were live. */
+  #pushedOff(heights: readonly number[], hidden: number, columns: number): string {
+    let left = hidden;
+    let rest = 0;
+    for (const [at, row] of this.#painted.entries()) {
+      if (left <= 0) break;
+      const width = Bun.stringWidth(row);
+      this.#above.push({ width });
+      if (heights[at]! > left) rest = width - left * columns;
+      left -= heights[at]!;
+    }
+    // A row that was cut in two will be one again in a wider window: what is left of it stays, as blanks.
+    const blank = rest > 0 ? `${" ".repeat(rest)}\r\n` : "";
+    return `\x1b[H${blank}${CLEAR_DOWN}`;
+  }
+
+  /** So many rows of the screen are above the first live one. */
+  #givenBack(first: number, up: number, heightOf: (width: number) => number): string {
+    let rows = 0;
+    let [from, erased] = [this.#above.length, 0];
+    for (let at = this.#above.length - 1; at >= 0; at--) {
+      rows += heightOf(this.#above[at]!.width);
+      if (rows > first) break;
+      if (this.#above[at]!.line === undefined) [from, erased] = [at, rows];
+    }
+    const again = this.#above.splice(from).flatMap(({ line }) => (line === undefined ? [] : [`${line}\r\n`]));
+    const by = up + erased;
+    return `\r${by > 0 ? `\x1b[${by}A` : ""}${CLEAR_DOWN}${again.join("")}`;
+  }
+
+  #unpainted(): void {
+    this.#painted = [];
+    this.#cursorRow = 0;
+    this.#cursorCol = 0;
   }
 
   #toTop(): string {
@@ -114,6 +163,12 @@ export interface CursorPosition {
   readonly col: number;
 }
 
+/** A row above the live ones; without a line it was live and is stale. */
+interface Above {
+  readonly width: number;
+  readonly line?: string;
+}
+
 /** Terminals that cut rows at a narrower width instead of wrapping them. */
 export function terminalReflows(env: Readonly<Record<string, string | undefined>>): boolean {
   if (env.TMUX !== undefined) return true;
@@ -142,8 +197,8 @@ function pinned(row: string): string {
   return out.join("");
 }
 
-function rowsAt(row: string, columns: number): number {
-  return Math.max(1, Math.ceil(Bun.stringWidth(row) / columns));
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
 }
 
 // Everything from the combining marks on that is not plain CJK, Latin, Greek or Cyrillic.
@@ -156,6 +211,8 @@ const SEQUENCE = /(\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\))/;
  * history.
  */
 const CLEAR_DOWN = "\x1b[K\x1b[C\x1b[J\r";
+/** More lines than this since then, and the stale rows stay where they are. */
+const KEPT_ABOVE = 500;
 const SYNC_ON = "\x1b[?2026h";
 const SYNC_OFF = "\x1b[?2026l";
 const HIDE = "\x1b[?25l";

@@ -49,6 +49,12 @@ export class TerminalKeys {
     writeSync(this.terminal, this.#encode(text));
   }
 
+  /** Writes a question that the terminal answers among the keys. */
+  ask(question: string): void {
+    this.#decoder.expectAnswer();
+    this.write(question);
+  }
+
   /** The next keys, none when the terminal changed its size; undefined when the question was withdrawn. */
   async next(): Promise<readonly TerminalInput[] | undefined> {
     for (;;) {

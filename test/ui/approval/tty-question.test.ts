@@ -268,6 +268,22 @@ describe("the question", () => {
   });
 });
 
+test("a question in a window that is made smaller and large again is shown once", async () => {
+  const question = await ask();
+  const before = pty.screen();
+  for (const [columns, rows] of [
+    [40, 12],
+    [100, 30],
+  ] as const) {
+    pty.resize(columns, rows);
+    process.emit("SIGWINCH", "SIGWINCH");
+    await pty.until((screen) => screen.split("\n").every((row) => row.length < columns) && ASKS.test(screen));
+  }
+  await pty.until((screen) => screen === before);
+  pty.type("y");
+  expect(await question.answer).toEqual({ kind: "yes" });
+});
+
 describe("the end of a question", () => {
   test("Ctrl-C interrupts the run", async () => {
     const question = await ask();

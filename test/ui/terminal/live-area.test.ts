@@ -17,7 +17,7 @@ class Rig {
   }
 
   async show(lines: readonly string[], rows: readonly string[], col = 0, row = rows.length - 1): Promise<string> {
-    this.emulator.write(this.area.frame(lines, rows, { row, col }, this.emulator.columns));
+    this.emulator.write(this.area.frame(lines, rows, { row, col }));
     await this.emulator.settle();
     return this.emulator.screen();
   }
@@ -45,10 +45,10 @@ describe("the live area", () => {
   test("an unchanged row costs nothing", async () => {
     const rig = new Rig(40, 10);
     await rig.show(["x".repeat(30)], ["status", "> a"], 3);
-    const bytes = rig.area.frame([], ["status", "> ab"], { row: 1, col: 4 }, 40);
+    const bytes = rig.area.frame([], ["status", "> ab"], { row: 1, col: 4 });
     expect(bytes).not.toContain("status");
     expect(bytes.length).toBeLessThan(80);
-    expect(rig.area.frame([], ["status", "> ab"], { row: 1, col: 3 }, 40)).toBe("\x1b[4G");
+    expect(rig.area.frame([], ["status", "> ab"], { row: 1, col: 3 })).toBe("\x1b[4G");
   });
 
   test("lines longer than the terminal wrap and stay whole", async () => {
@@ -75,7 +75,6 @@ describe("the live area", () => {
       const rig = new Rig(from, 12);
       await rig.show(["said"], ["s".repeat(from - 1), "t".repeat(from - 5), "> typed"], 7);
       rig.emulator.resize(to, 12);
-      expect(rig.area.ambiguousAt(to)).toBe(false);
       rig.emulator.write(rig.area.eraseAfterResize(to, true, undefined));
       expect(await rig.show([], ["status", "> typed"], 7)).toBe("said\nstatus\n> typed");
     });
@@ -85,16 +84,37 @@ describe("the live area", () => {
     const rig = new Rig(40, 12);
     await rig.show(["said"], [`> ${"a".repeat(33)}`], 35);
     rig.emulator.resize(20, 12);
-    expect(rig.area.ambiguousAt(20)).toBe(true);
     await rig.emulator.settle();
-    const { col } = rig.emulator.cursor();
-    rig.emulator.write(rig.area.eraseAfterResize(20, true, col));
+    rig.emulator.write(rig.area.eraseAfterResize(20, true, rig.emulator.cursor()));
     expect(await rig.show([], ["> ok"], 4)).toBe("said\n> ok");
     // A terminal that wrapped it says so by the column: the row above goes, too.
     const other = new LiveArea();
-    other.frame([], [`> ${"a".repeat(33)}`], { row: 0, col: 35 }, 40);
-    expect(other.eraseAfterResize(20, true, 15)).toStartWith("\r\x1b[1A\x1b[K");
+    other.frame([], [`> ${"a".repeat(33)}`], { row: 0, col: 35 });
+    expect(other.eraseAfterResize(20, true, { row: 1, col: 15 })).toStartWith("\r\x1b[1A\x1b[K");
   });
+
+  for (const between of [[], ["printed meanwhile"], ["a", "b".repeat(30)]]) {
+    test(`rows that a smaller window pushed off are gone in the larger one, with ${between.length} lines between`, async () => {
+      const rig = new Rig(40, 16);
+      const tall = Array.from({ length: 8 }, (_, at) => `${at} ${"live ".repeat(6)}`);
+      const low = ["small", "a", "b", "c", "d", "e", "> "];
+      await rig.show(["one", "two", "three"], [...tall, "> "], 2);
+      const resize = async (columns: number, rows: number): Promise<void> => {
+        await rig.emulator.settle();
+        rig.emulator.resize(columns, rows);
+        await rig.emulator.settle();
+        rig.emulator.write(rig.area.eraseAfterResize(columns, true, rig.emulator.cursor()));
+      };
+      await resize(20, 8);
+      // xterm.js gives rows back to a screen that is full.
+      await rig.show(between, low, 2);
+      await resize(40, 16);
+      await rig.show([], ["large", "> "], 2);
+      const shown = rig.emulator.history().split("\n");
+      expect(shown.filter((row) => row.includes("live"))).toEqual([]);
+      expect(shown.join("\n")).toBe(["one", "two", "three", ...between, "large", ">"].join("\n"));
+    });
+  }
 
   tmuxTest("tmux in a narrower window: a row that was wider once takes no room", async () => {
     using box = sandbox();
@@ -103,8 +123,8 @@ describe("the live area", () => {
     const area = new LiveArea();
     const rows = (middle: string): string[] => ["first", middle, middle, "> "];
     const frames = [
-      area.frame(["said"], rows("x".repeat(70)), { row: 3, col: 2 }, 80),
-      area.frame([], rows("short"), { row: 3, col: 2 }, 80),
+      area.frame(["said"], rows("x".repeat(70)), { row: 3, col: 2 }),
+      area.frame([], rows("short"), { row: 3, col: 2 }),
     ];
     const painted = box.write("painted", `\x1b[8H${frames.join("")}`);
     tmux("new-session", "-d", "-s", "a", "-x", "80", "-y", "24", `exec tail -n +1 -f '${painted}'`);
@@ -122,7 +142,7 @@ describe("the live area", () => {
     expect(terminalReflows({ XTERM_VERSION: "XTerm(390)" })).toBe(false);
     expect(terminalReflows({ STY: "1", TMUX: "x" })).toBe(true);
     const area = new LiveArea();
-    area.frame([], ["x".repeat(39), "> "], { row: 1, col: 2 }, 40);
+    area.frame([], ["x".repeat(39), "> "], { row: 1, col: 2 });
     expect(area.eraseAfterResize(10, false, undefined)).toStartWith("\r\x1b[1A\x1b[K");
   });
 });
