@@ -17,7 +17,7 @@ export async function decide(
   call: PermitCall,
   /** Undefined for what happens on this machine whatever the target is. */
   at: LookedAt | Target | undefined,
-  what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine" | "typed">,
+  what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine" | "typed" | "alsoTyped">,
 ): Promise<Decision> {
   const place = at === undefined || at instanceof LookedAt ? at : new LookedAt(at, at.shell);
   const identity = place?.target.identity;
@@ -32,9 +32,7 @@ export async function decide(
     ...(rules?.approveMaxMs === undefined ? {} : { approveMaxMs: rules.approveMaxMs }),
     ...what,
     ...(call.operator === true ? { understated: false, why: "" } : {}),
-    ...(what.answer === "typed"
-      ? { typed: rules?.named ?? (identity === undefined ? "local" : identity.host || identity.label) }
-      : {}),
+    ...(what.answer === "typed" ? typedName(parts, place?.target, rules) : {}),
   };
   const look = place && (() => place.look());
   const publish = (request: ApprovalRequest) => call.publish(askedEvent(request));
@@ -42,6 +40,17 @@ export async function decide(
   call.answered?.(asked, decision);
   call.publish(answeredEvent(asked, decision));
   return decision;
+}
+
+function typedName(
+  parts: PermitParts,
+  target: Target | undefined,
+  rules: EffectiveRules | undefined,
+): Pick<ApprovalRequest, "typed" | "alsoTyped"> {
+  if (rules?.named !== undefined) return { typed: rules.named };
+  if (target === undefined) return { typed: "local" };
+  const [typed = target.identity.host || target.identity.label, ...alsoTyped] = parts.called?.(target) ?? [];
+  return { typed, alsoTyped };
 }
 
 export function askedEvent(request: ApprovalRequest): ApprovalAskedEvent {

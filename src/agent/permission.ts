@@ -20,6 +20,8 @@ export interface PermitParts {
   readonly readOnly?: boolean;
   /** What holds on the machine: asked once it is open, so that all its names are known. */
   rules(target: Target): Promise<EffectiveRules>;
+  /** What the operator may call the machine, as it is shown first; its host name, where nothing else is known. */
+  called?(target: Target): readonly string[];
   /** What holds on machines that are known by name alone. */
   rulesNamed?(names: readonly string[]): EffectiveRules;
   /** What holds on the machine that buddy itself runs on. */

@@ -234,11 +234,13 @@ function commandOnMachines(run: Run, command: string, signal: AbortSignal): Asyn
 /** On a guarded machine the operator's own commands need its name, too. */
 async function typedName(
   run: Run,
-  { identity }: Target,
+  target: Target,
   what: Pick<ApprovalRequest, "call" | "action" | "risk" | "mutation" | "privesc">,
   signal: AbortSignal,
 ): Promise<void> {
+  const { identity } = target;
   const { label } = run.rules.current;
+  const [typed, ...alsoTyped] = (await import("./run-tools.ts")).calledAt(target, run.place);
   const decision = await run.approvals.decide(
     {
       ...what,
@@ -252,7 +254,8 @@ async function typedName(
       understated: false,
       editable: false,
       answer: "typed",
-      typed: identity.host || identity.label,
+      typed: typed ?? identity.label,
+      alsoTyped,
     },
     signal,
   );

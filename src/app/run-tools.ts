@@ -18,7 +18,8 @@ import type { Config } from "../config/schema.ts";
 import { type EffectiveRules, NO_RULES } from "../policy/machine-rules.ts";
 import type { ShellRules } from "../policy/verdict.ts";
 import type { MachineRules } from "./machine-rules.ts";
-import type { Place } from "../targets/place.ts";
+import { calledNames, type Place } from "../targets/place.ts";
+import type { Target } from "../targets/target.ts";
 
 export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, { source, mcp }: Extensions): Registry {
   const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
@@ -117,6 +118,11 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
   });
 }
 
+/** An adopted shell may be on another machine: that one is only known by the name that it reports. */
+export function calledAt({ identity, isAdopted }: Target, place: Place): readonly string[] {
+  return isAdopted === true ? [identity.host || identity.label] : calledNames(place, identity.host);
+}
+
 /** What decides on calls for one machine. */
 export function machineParts({
   loaded,
@@ -126,13 +132,14 @@ export function machineParts({
   local,
 }: Pick<CallRunnerParts, "loaded" | "target" | "place" | "rules" | "local">): Pick<
   CallParts,
-  "target" | "rules" | "rulesNamed" | "rulesHere" | "judgeShell" | "judgeWrite"
+  "target" | "rules" | "called" | "rulesNamed" | "rulesHere" | "judgeShell" | "judgeWrite"
 > {
   const { config } = loaded;
   let judgeWrite: WriteJudge | undefined;
   return {
     target: () => target.get(),
     rules: (opened) => rules.of(opened, place),
+    called: (opened) => calledAt(opened, place),
     rulesNamed: (names) => rules.named(names),
     rulesHere: () => rules.here(),
     judgeShell: async (command, cwd, machine) => {

@@ -112,7 +112,8 @@ export class Approvals {
     if (signal.aborted && answer.kind !== "no") return stopped(signal);
     switch (answer.kind) {
       case "yes":
-        if (request.typed !== undefined && answer.typed !== request.typed) return { kind: "denied", by: "operator" };
+        if (request.typed !== undefined && ![request.typed, ...(request.alsoTyped ?? [])].includes(answer.typed ?? ""))
+          return { kind: "denied", by: "operator" };
         return { kind: "approved", by: "operator" };
       case "choose":
         return { kind: "approved", by: "operator", only: answer.only, ...(request.typed && { again: true }) };
@@ -202,6 +203,8 @@ export interface ApprovalRequest {
   /** Only a person answers this; with `typed`, by typing that name of the machine. */
   readonly answer?: RequiredAnswer;
   readonly typed?: string;
+  /** Other names by which the operator calls it. */
+  readonly alsoTyped?: readonly string[];
   /** What `always` would remember; absent where `always` is not offered. */
   readonly prefixes?: readonly CommandPrefix[];
 }

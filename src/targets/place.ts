@@ -93,6 +93,14 @@ export function namesOfPath(path: readonly Hop[]): string[] {
   return [...new Set([name, ...inward.flatMap(({ names }) => names)])];
 }
 
+/** What a person calls the machine at a place, which reports that host name: as it is shown first. */
+export function calledNames(place: Place, host: string): string[] {
+  const inner = place.path.at(-1);
+  const own = inner === undefined || inner.kind === "via" ? [] : namesOfPath([inner]);
+  const names = isLocal(place) ? [host, place.name] : [place.name, ...own, host];
+  return [...new Set(names)].filter((name) => name !== "");
+}
+
 function shortName(hop: Hop): string {
   switch (hop.kind) {
     case "ssh":

@@ -6,11 +6,13 @@ import { join } from "node:path";
 import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { eventsOf } from "../support/event-schema.ts";
 import { needs } from "../support/needs.ts";
+import { sshTarget } from "../support/sshd.ts";
 
 setDefaultTimeout(60_000);
 
 const patch = await needs("patch");
 const client = await needs("ssh");
+const server = await needs("sshd");
 
 const host = hostname();
 const made = (rig: ExecRig, name = "made") => existsSync(join(rig.box.cwd, name));
@@ -130,6 +132,34 @@ describe("guarded", () => {
     await pty.until("gone");
     expect(made(rig, "old")).toBe(false);
   });
+
+  for (const [args, shown, typed] of [
+    [["--ssh", "lab"], "lab", "lab"],
+    [["--ssh", "lab"], "lab", host],
+    [["--on", "box"], "box", "box"],
+    [["--on", "box"], "box", "lab"],
+    [["--on", "group"], "box", "box"],
+  ] as const)
+    server.test(`a machine opened with ${args.join(" ")} is called ${shown}, and ${typed} approves`, async () => {
+      const target = await sshTarget();
+      await using rig = execRig([shell("rm -r old", { mutation: true, risk: "high" }), { text: "gone" }], {
+        config: `[targets.box]\nssh = "lab"\n[targets.group]\ninclude = ["box"]\n${rules("*", 'mode = "guarded"')}`,
+        env: { PATH: target.env["PATH"] ?? "" },
+      });
+      rig.box.write("home/old/x", "");
+      await using pty = await rig.terminal(["--no-tmux", ...args, "go"]);
+      await pty.until(`type the name of the machine: ${shown}`);
+      for (const wrong of ["group", "*", `${shown}x`]) {
+        pty.type("y");
+        await pty.until(`Type ${shown} to approve:`);
+        pty.type(`${wrong}\r`);
+        await pty.until(`the name of this machine is ${shown}; nothing was approved`);
+      }
+      pty.type("y");
+      await pty.until(`Type ${shown} to approve:`);
+      pty.type(`${typed}\r`);
+      await pty.until("gone");
+    });
 });
 
 test("approve_max = 0: no mode approves there, and shell_confirm = false does not either", async () => {

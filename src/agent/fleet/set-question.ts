@@ -26,7 +26,9 @@ export function setQuestion(
   if (first === undefined) throw new Error("a question needs a machine");
   if (asking.length === 1) {
     const { request, machine } = first;
-    const own = named ? { where: whereOf(asking), ...(request.typed === undefined ? {} : { typed: machine }) } : {};
+    const own = named
+      ? { where: whereOf(asking), ...(request.typed === undefined ? {} : { typed: machine, alsoTyped: [] }) }
+      : {};
     return { ...request, ...own, policy: [heading, request.policy].filter(Boolean).join("; ") };
   }
   const requests = asking.map(({ request }) => request);
@@ -53,6 +55,7 @@ export function setQuestion(
     found: _found,
     answer: _answer,
     typed: _typed,
+    alsoTyped: _alsoTyped,
     label: _label,
     approveMaxMs: _approveMaxMs,
     ...rest

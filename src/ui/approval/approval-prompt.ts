@@ -222,9 +222,9 @@ export class ApprovalPrompt {
 
   /** A wrong name approves nothing: back to the question. */
   #approveByName(text: string): void {
-    const { typed } = this.request;
-    if (typed !== undefined && text === typed) {
-      this.#hooks.answer({ kind: "yes", typed });
+    const { typed, alsoTyped = [] } = this.request;
+    if (typed !== undefined && [typed, ...alsoTyped].includes(text)) {
+      this.#hooks.answer({ kind: "yes", typed: text });
       return;
     }
     this.#mode = "choose";
