@@ -8,12 +8,13 @@ import { quote } from "../lib/quote.ts";
  * be written. A directory that another user made, or a link in its place, is refused: it would hand them our commands.
  */
 const BASE = `
+mask=$(umask); umask 077
 mine() {
   [ ! -L "$1" ] && [ -d "$1" ] || return 1
   set -- "$1" $(ls -ldn "$1")
   [ "$4" = "$me" ] && case $2 in d???------*) ;; *) return 1 ;; esac
 }
-place() { base=$1; (umask 077; mkdir -p "$base") 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
+place() { base=$1; mkdir -p "$base" 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
 base=$1; shift
 # Known from before: it was private then, and only its owner could have changed that.
 if [ -n "$base" ] && { [ -L "$base" ] || [ ! -O "$base" ]; }; then base=; fi
@@ -23,9 +24,9 @@ case \${XDG_STATE_HOME-} in /*) place "$XDG_STATE_HOME/buddy/shells" || base= ;;
 if [ -z "$base" ]; then case \${HOME-} in /?*) place "$HOME/.local/state/buddy/shells" || base= ;; esac; fi
 if [ -z "$base" ]; then
   base=/tmp/buddy-$me
-  (umask 077; mkdir "$base") 2>/dev/null
+  mkdir "$base" 2>/dev/null
   mine "$base" || { echo "no private directory: neither below HOME nor $base" >&2; exit 6; }
-  base=$base/shells; (umask 077; mkdir -p "$base") || exit 6
+  base=$base/shells; mkdir -p "$base" || exit 6
 fi
 fi
 `;
@@ -130,12 +131,12 @@ verdict "$1"; finish "$1" "$c"
 
 /**
  * Runs alongside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell,
- * and the process to leave. Its number is the one that is reported, so a signal to it ends everything that belongs to
- * the shell. A shell answers a signal at once only while it waits for something in the background; so another one, the
- * recorder, runs the command and outlives a kill -9.
+ * the umask of the command, and the process to leave. Its number is the one that is reported, so a signal to it ends
+ * everything that belongs to the shell. A shell answers a signal at once only while it waits for something in the
+ * background; so another one, the recorder, runs the command and outlives a kill -9.
  */
 const RUNNER = `
-d=$1 cap=$2 sh=$3 pid=$$ spare=$$
+d=$1 cap=$2 sh=$3 mask=$4 pid=$$ spare=$$
 SIGNALS='HUP INT QUIT TERM USR1 USR2 ALRM'
 ${STATE}${TREE}
 stop() {
@@ -152,7 +153,7 @@ signalled() {
 }
 for s in $SIGNALS; do trap "signalled $s" $s; done
 echo $$; exec >/dev/null
-kill -KILL "$4"
+kill -KILL "$5"
 (
   sleep "$cap" & s=$!
   echo $s >"$d/clock"
@@ -176,8 +177,9 @@ exec "$0" $2 "$1/command"'
 run() {
   # What runs unasked takes no functions and no start-up file from the environment.
   p=; if [ -f "$d/clean" ]; then case $sh in */bash) p=-p ;; esac; fi
+  umask "$mask"
   if [ -f "$d/environment" ]; then "$sh" -c "$begin" "$sh" "$d" "$p"; else "$sh" $p "$d/command"; fi </dev/null
-  echo $? >"$d/code.new"; mv "$d/code.new" "$d/code"
+  code=$?; umask 077; echo $code >"$d/code.new"; mv "$d/code.new" "$d/code"
   sh "$d/late.sh" "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
 }
 # What the command says while it ends is kept too.
@@ -209,21 +211,21 @@ const LAUNCH = '"$@" $$ </dev/null; :';
 export const START = `
 ${BASE}
 d=$base/$1/$2
-(umask 077; mkdir -p "$base/$1") || exit 1
+mkdir -p "$base/$1" || exit 1
 (find "$base" -type d -name ended -prune -mtime +0 | while IFS= read -r e; do rm -rf "\${e%/ended}"; done) </dev/null >/dev/null 2>&1 &
-if (umask 077; mkdir "$d") 2>/dev/null; then
-  (umask 077; cat >"$d/command" && printf '%s' "$5" >"$d/started" && : >"$d/stdout" && : >"$d/stderr" && : >"$d/output" &&
-    printf '%s' ${quote(RUNNER)} >"$d/runner.sh" && printf '%s' ${quote(LATE)} >"$d/late.sh") || { rm -rf "$d"; exit 1; }
-  if [ -n "\${6-}" ] && [ -s "$6" ] && [ -O "$6" ] && [ ! -L "$6" ]; then (umask 077; cat "$6" >"$d/environment") 2>/dev/null; fi
-  if [ -n "\${7-}" ]; then (umask 077; : >"$d/clean"); fi
-  if [ -n "\${8-}" ]; then (umask 077; printf '%s' "$8" >"$d/shown"); fi
+if mkdir "$d" 2>/dev/null; then
+  { cat >"$d/command" && printf '%s' "$5" >"$d/started" && : >"$d/stdout" && : >"$d/stderr" && : >"$d/output" &&
+    printf '%s' ${quote(RUNNER)} >"$d/runner.sh" && printf '%s' ${quote(LATE)} >"$d/late.sh"; } || { rm -rf "$d"; exit 1; }
+  if [ -n "\${6-}" ] && [ -s "$6" ] && [ -O "$6" ] && [ ! -L "$6" ]; then cat "$6" >"$d/environment" 2>/dev/null; fi
+  if [ -n "\${7-}" ]; then : >"$d/clean"; fi
+  if [ -n "\${8-}" ]; then printf '%s' "$8" >"$d/shown"; fi
   cd "$3" || { rm -rf "$d"; exit 7; }
   sh=$(command -v bash || command -v sh)
   BUDDY_SHELL=$2; export BUDDY_SHELL
   if command -v setsid >/dev/null 2>&1; then leave=setsid; trap - HUP
   elif command -v perl >/dev/null 2>&1; then leave='perl -MPOSIX -e setsid();exec(@ARGV)'; trap - HUP
   else leave=; fi
-  pid=$(exec sh -c ${quote(LAUNCH)} buddy-launch $leave sh "$d/runner.sh" "$d" "$4" "$sh" 2>/dev/null) 2>/dev/null
+  pid=$(exec sh -c ${quote(LAUNCH)} buddy-launch $leave sh "$d/runner.sh" "$d" "$4" "$sh" "$mask" 2>/dev/null) 2>/dev/null
   [ -n "$pid" ] || exit 1
   echo $pid >"$d/pid.new"; mv "$d/pid.new" "$d/pid"
 fi

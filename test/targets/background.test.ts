@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { backgroundShells } from "../../src/targets/background.ts";
@@ -346,6 +346,23 @@ busybox.test.each([
 });
 
 describe("the private directory", () => {
+  test("all in it is for its owner alone, whatever the umask, which the command keeps", async () => {
+    const before = process.umask(0);
+    try {
+      await using transport = new LocalTransport({});
+      const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "open" });
+      const { id } = await shells.start("umask; sleep 300");
+      await until(async () => (await shells.output(id)).stdout.startsWith("000"), "the umask of the command");
+      await shells.kill(id);
+      const directory = join(home, "buddy/shells/open");
+      const names = readdirSync(directory, { recursive: true }).map((name) => join(directory, String(name)));
+      expect(names.length).toBeGreaterThan(8);
+      expect(names.filter((name) => (statSync(name).mode & 0o077) !== 0)).toEqual([]);
+    } finally {
+      process.umask(before);
+    }
+  });
+
   test("belongs to the user alone; finished shells are removed after a day", async () => {
     await using transport = new LocalTransport({});
     const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "old" });
