@@ -1,6 +1,6 @@
 /** A stored session in one of the forms that leave buddy: a transcript, a script, a recording, a runbook. */
 import { outputsDirectory } from "../session/outputs.ts";
-import { readTranscript } from "../session/transcript.ts";
+import { readTranscript, type Transcript, type TranscriptEntry } from "../session/transcript.ts";
 
 export type ExportFormat = "markdown" | "html" | "json" | "script" | "cast" | "runbook";
 
@@ -15,13 +15,13 @@ export async function exportSession(
     case "json":
       return [`${JSON.stringify(transcript, null, 2)}\n`];
     case "markdown":
-      return (await import("../session/export-markdown.ts")).exportMarkdown(transcript);
+      return (await import("../session/export-markdown.ts")).exportMarkdown(await readable(transcript));
     case "html":
-      return (await import("../session/export-html.ts")).exportHtml(transcript);
+      return (await import("../session/export-html.ts")).exportHtml(await readable(transcript));
     case "script":
       return (await import("../session/export-script.ts")).exportScript(transcript);
     case "runbook":
-      return [(await import("../session/export-runbook.ts")).exportRunbook(transcript)];
+      return [(await import("../session/export-runbook.ts")).exportRunbook(await readable(transcript))];
     case "cast": {
       const [{ exportCast }, { showText }] = await Promise.all([
         import("../session/export-cast.ts"),
@@ -31,6 +31,36 @@ export async function exportSession(
       return exportCast(transcript, { show: (text) => showText(text, { color: true }), output });
     }
   }
+}
+
+/**
+ * For a person who reads it in a terminal, an editor or a browser: nothing in it acts there or hides there. In commands
+ * and names all is written out that cannot be seen, as in a question; from other text control sequences are dropped.
+ */
+async function readable(transcript: Transcript): Promise<Transcript> {
+  const { showLine, showText } = await import("../policy/terminal-text.ts");
+  const unlessPlain = (text: string, show: (text: string) => string): string =>
+    /[^\n\t\x20-\x7e]/.test(text) ? show(text) : text;
+  const prose = (text: string) => unlessPlain(text, (one) => showText(one, { maxLine: Infinity }));
+  const command = (text: string) => unlessPlain(text, (one) => showText(one, { mode: "command" }));
+  const entry = (one: TranscriptEntry): TranscriptEntry => {
+    if (one.kind === "answer") return { ...one, text: prose(one.text), reasoning: prose(one.reasoning) };
+    if (one.kind !== "tool") return { ...one, text: prose(one.text) };
+    const { tool } = one;
+    const words = {
+      name: showLine(tool.name),
+      where: showLine(tool.where),
+      outcome: showLine(tool.outcome),
+      approval: showLine(tool.approval),
+      title: command(tool.title),
+      proposed: tool.proposed === undefined ? undefined : command(tool.proposed),
+      output: prose(tool.output),
+    };
+    return { ...one, tool: { ...tool, ...words } };
+  };
+  const { model, target, who, entries } = transcript;
+  const about = { model: showLine(model), target: showLine(target), who: showLine(who) };
+  return { ...transcript, ...about, entries: entries.map(entry) };
 }
 
 /** Reads the full outputs kept with a session. */

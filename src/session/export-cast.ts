@@ -21,7 +21,7 @@ export function* exportCast(transcript: Transcript, options: CastOptions): Gener
     height: HEIGHT,
     timestamp: Math.floor(start / 1000),
     idle_time_limit: IDLE_SECONDS,
-    title: `buddy session ${transcript.id} on ${transcript.target}`,
+    title: options.show(`buddy session ${transcript.id} on ${transcript.target}`),
     env: { TERM: "xterm-256color", SHELL: "/bin/sh" },
   };
   yield `${JSON.stringify(header)}\n`;
@@ -51,7 +51,9 @@ function* castFrames({ entries, who }: Transcript, options: CastOptions): Genera
     if (!isCommand(tool) || !took(tool)) {
       yield {
         at: ended,
-        text: grey(`# ${tool.name} (${tool.outcome}): ${show(tool.title || tool.output).replaceAll("\n", "\n# ")}`),
+        text: grey(
+          `# ${show(`${tool.name} (${tool.outcome}): ${tool.title || tool.output}`).replaceAll("\n", "\n# ")}`,
+        ),
       };
       continue;
     }

@@ -87,9 +87,9 @@ function comment(text: string): string {
 }
 
 function written16(char: string): string {
-  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
 }
 
 /** Characters that a reviewer would not see: control characters but tab and newline, and what turns text around. */
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
-const EACH_HIDDEN = new RegExp(HIDDEN, "g");
+const HIDDEN = /[[\p{Cc}\p{Bidi_Control}\p{DI}\u2028\u2029\u2800]--[\t\n]]/v;
+const EACH_HIDDEN = new RegExp(HIDDEN, "gv");

@@ -178,6 +178,33 @@ describe("--runbook", () => {
   });
 });
 
+test("nothing that a model, a name or an output brings along acts on whoever reads an export, or hides in it", async () => {
+  const act = "\u001b]52;c;QUFB\u0007\u001b[2J\u009b31m\u202e\u{e0041}";
+  await using other = new Here([
+    { toolCalls: [{ name: `tool${act}`, args: { path: `p${act}` } }] },
+    shell(`echo seen # ${act}`, CHANGE),
+    shell("printf '\\033]52;c;QUFB\\007shown\\n'"),
+    { text: `answer ${act}`, reasoning: `thought ${act}` },
+  ]);
+  const talk = await other.compose({ "no-tmux": true, approve: "all" });
+  await drain(talk.agent.runTurn(`prompt ${act}`, new AbortController().signal));
+  await talk.stored();
+  const stored = (await talk.sessions()).readable(talk.session());
+  for (const format of ["markdown", "html", "script", "cast", "runbook"] as const) {
+    const text = [...(await exportSession(stored, format, undefined))].join("");
+    const lines = format === "cast" ? text.trim().split("\n").map(castText) : [text];
+    expect([format, ...lines.join("\n").matchAll(/[[\p{Cc}\p{Bidi_C}\p{DI}]--[\t\n]]/gv)]).toEqual([format]);
+    expect(lines.join("\n")).toContain("echo seen # ");
+  }
+});
+
+/** Of a line of an asciicast, without the colours that buddy itself writes. */
+function castText(line: string): string {
+  const frame = JSON.parse(line) as { title: string } | [number, string, string];
+  const text = Array.isArray(frame) ? frame[2] : frame.title;
+  return text.replaceAll("\r\n", "\n").replaceAll(/\u001b\[[\d;]*m/g, "");
+}
+
 test("a session without any command exports in every form", async () => {
   await using other = new Here([{ text: "hello" }]);
   const talk = await other.compose({ "no-tmux": true });
