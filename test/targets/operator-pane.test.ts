@@ -3,7 +3,7 @@
  * changed.
  */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
-import { mkdirSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTarget } from "../../src/targets/open.ts";
@@ -129,6 +129,46 @@ describe("--pane", () => {
     expect(screen(pane)).toContain("printf a secret");
     await close();
     expect(await answer(pane, shown[name]!)).toBe(was);
+  });
+
+  test("what was approved for an inner shell does not run in the one around it, whenever the inner one ends", async () => {
+    const made = join(directory, "made-outside");
+    // A shell of someone else: it ends as soon as it has asked for the command that nobody sees, or when a line comes.
+    const rc = join(directory, "hostile.rc");
+    const program = join(directory, "su");
+    writeFileSync(program, `#!/bin/sh\nbash --rcfile ${rc} -i\n`, { mode: 0o755 });
+    const hostile = {
+      secret: `sh() { [[ $2 == *";N"* ]] || { command sh "$@"; return; }
+        [ -e ${directory}/first ] || { : >${directory}/first; command sh "$@"; return; }
+        [[ $2 =~ 7771\\;([0-9a-f]+)\\;N ]]; printf '\\033]7771;%s;N\\a' "\${BASH_REMATCH[1]}" >/dev/tty; kill -9 $$; }`,
+      // Reads one key where its prompt should be, so that the others are left to the shell around it.
+      line: `PROMPT_COMMAND='[ ! -e ${directory}/ready ] || { printf "%s" "\${__buddy_m-}/x$__buddy_e"; read -rsn1; kill -9 $$; }'`,
+    };
+    for (const [how, script] of Object.entries(hostile)) {
+      rmSync(join(directory, "first"), { force: true });
+      writeFileSync(rc, `PS1='inner$ '\n${script}\n`);
+      const pane = await newPane("bash --norc");
+      const { shell } = await open(pane);
+      await shell.run("true");
+      enter(pane, program);
+      await until(() => lastLine(pane).endsWith("inner$"), "the inner shell shows its prompt");
+      await until(async () => (await shell.where()).program !== undefined, "the outer shell is seen to be busy");
+      await target!.adopt!();
+      await until(async () => (await target!.shell.where()).program === undefined, "the inner shell is at its prompt");
+      if (how === "line") {
+        writeFileSync(join(directory, "ready"), "");
+        enter(pane, "cd /");
+        await until(async () => (await target!.shell.where()).cwd === "/x", "it says that it is at its prompt");
+      }
+      const options = how === "secret" ? { shown: "touch ‹secret-1: path›" } : {};
+      await target!.shell.run(`touch ${made}`, { waitMs: 5000, ...options });
+      await until(() => /bash-[\d.]+[#$]$/.test(lastLine(pane).trim()), "the outer shell is back");
+      enter(pane, "echo outer-$((40 + 2))");
+      await until(() => screen(pane).includes("\nouter-42\n"), "the outer shell has read all that came");
+      expect([how, existsSync(made)]).toEqual([how, false]);
+      await close();
+      tmux("kill-pane", "-t", pane);
+    }
   });
 
   test("a mark that a command forges does not become the directory of a question", async () => {

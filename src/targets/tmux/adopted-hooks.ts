@@ -13,9 +13,12 @@ export function askKind(word: string): string {
 /** Takes everything out again. */
 export const TAKE_OUT = " __buddy_off";
 
-/** Reads a line where the terminal shows nothing of it: what is on the screen, the model can read. */
+/**
+ * Reads a line where the terminal shows nothing of it: what is on the screen, the model can read. It begins with `#`:
+ * a shell outside, which would read it if this one ended just then, has nothing to run.
+ */
 const readUnseen = (word: string) =>
-  `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; printf "%s\\n" "$k"'`;
+  `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; printf "%s\\n" "\${k#?}"'`;
 
 /**
  * One line for the shell: it reads the key, which marks carry (after the mark N of `word`), then come a function that
@@ -25,40 +28,48 @@ const readUnseen = (word: string) =>
  */
 export function hooks(name: AdoptedShellName, word: string): string {
   if (name === "fish")
-    return ` functions -q __buddy_off; and __buddy_off; set -g __buddy_k (${readUnseen(word)}); ${fishHooks()}`;
+    return ` functions -q __buddy_off; and __buddy_off; set -g __buddy_k (${readUnseen(word)}); ${fishHooks(word)}`;
   const lines = { bash: bashHooks, zsh: zshHooks, sh: shHooks }[name](word);
   return ` command -v __buddy_off >/dev/null && __buddy_off; __buddy_k=$(${readUnseen(word)}); ${lines}`;
 }
 
-/** The line that runs a command. */
-export function commandLine(name: AdoptedShellName, command: string, tag: number): string {
+/** Of the shell that was adopted with this word and of no other: a line that comes to a shell outside runs nothing. */
+const runner = (word: string) => `__buddy_run_${word}`;
+
+/** The line that runs a command in the shell that was adopted with `word`. */
+export function commandLine(name: AdoptedShellName, word: string, command: string, tag: number): string {
   const fish = name === "fish";
+  const run = `${runner(word)} ${tag}`;
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f!]/.test(command)) {
-    const text = unseenText(command);
+    const text = escapedText(command);
     return fish
-      ? ` set -g __buddy_c (printf '${text}' | string collect); __buddy_run ${tag}`
-      : ` __buddy_c=$(printf '${text}'); __buddy_run ${tag}`;
+      ? ` set -g __buddy_c (printf '${text}' | string collect); ${run}`
+      : ` __buddy_c=$(printf '${text}'); ${run}`;
   }
   const quoted = quoteFor(name, command);
-  return fish ? ` set -g __buddy_c ${quoted}; __buddy_run ${tag}` : ` __buddy_c=${quoted}; __buddy_run ${tag}`;
+  return fish ? ` set -g __buddy_c ${quoted}; ${run}` : ` __buddy_c=${quoted}; ${run}`;
 }
 
 /**
  * The same for a command with a secret in it: the line shows `shown`, and the command itself is typed as `unseenText`
- * after the mark N of `word`.
+ * after the mark N of `asked`.
  */
-export function unseenLine(name: AdoptedShellName, shown: string, word: string, tag: number): string {
-  const read = readUnseen(word);
+export function unseenLine(name: AdoptedShellName, word: string, shown: string, asked: string, tag: number): string {
+  const read = readUnseen(asked);
   // oxlint-disable-next-line no-control-regex
-  const run = `__buddy_run ${tag} ${quoteFor(name, shown.replaceAll(/[\0-\x1f\x7f!]/g, " "))}`;
+  const run = `${runner(word)} ${tag} ${quoteFor(name, shown.replaceAll(/[\0-\x1f\x7f!]/g, " "))}`;
   return name === "fish"
     ? ` set -g __buddy_c (printf (${read} | string collect) | string collect); ${run}`
     : ` __buddy_c=$(printf "$(${read})"); ${run}`;
 }
 
-/** A command in one line of plain characters, as `printf` reads it. */
+/** A command in one line of plain characters, as `printf` reads it, for `readUnseen`. */
 export function unseenText(command: string): string {
+  return `#${escapedText(command)}`;
+}
+
+function escapedText(command: string): string {
   return Array.from(Buffer.from(command), printed).join("");
 }
 
@@ -81,8 +92,8 @@ const ready = "${__buddy_m:+$__buddy_m$PWD$__buddy_e}";
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
 /** Of the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text set gets its mark. */
-const run =
-  `__buddy_run() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; __buddy_c=; ` +
+const run = (word: string) =>
+  `${runner(word)}() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; __buddy_c=; ` +
   `${ends} "$__buddy_k" "$2" "$1" "$PWD"; __buddy_ps; return "$2"; }`;
 
 function bashHooks(word: string): string {
@@ -94,56 +105,56 @@ function bashHooks(word: string): string {
     `[ -n "$PROMPT_COMMAND" ] || [ "\${#PROMPT_COMMAND[@]}" -gt 1 ] || unset PROMPT_COMMAND`,
     `HISTCONTROL=$__buddy_h; [ -n "$HISTCONTROL" ] || unset HISTCONTROL`,
     `${out} "$__buddy_k"`,
-    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c",
+    `unset -f ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c`,
   ].join("; ");
   // The first lines came before the history was asked to leave such lines out.
   const forget =
     `__buddy_f() { local h; h=$(HISTTIMEFORMAT= history 1); ` +
     `[[ $h == *${word}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
   return (
-    `__buddy_m=$'\\e]7771;'$__buddy_k';B;' __buddy_e=$'\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run}; ` +
+    `__buddy_m=$'\\e]7771;'$__buddy_k';B;' __buddy_e=$'\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run(word)}; ` +
     `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) PS1=$PS1${mark} ;; esac; }; __buddy_off() { ${off}; }; ` +
     `${forget}; __buddy_f; unset -f __buddy_f; __buddy_ps; ` +
     `PROMPT_COMMAND=\${PROMPT_COMMAND:+"$PROMPT_COMMAND"$'\\n'}${hook}`
   );
 }
 
-function zshHooks(): string {
+function zshHooks(word: string): string {
   const off = [
     "precmd_functions=(${precmd_functions:#__buddy_ps})",
     'PROMPT=${PROMPT//"$__buddy_m"/}',
     `[[ -z $__buddy_h ]] || unsetopt histignorespace`,
     `${out} "$__buddy_k"`,
-    "unfunction __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_h __buddy_c",
+    `unfunction ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_h __buddy_c`,
   ].join("; ");
   return (
     `__buddy_m=$'%{\\e]7771;'$__buddy_k$';B;%/\\a%}' __buddy_h=; ` +
-    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${run}; ` +
+    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${run(word)}; ` +
     `__buddy_ps() { case $PROMPT in *$__buddy_k*) ;; *) PROMPT=$PROMPT$__buddy_m ;; esac; }; __buddy_off() { ${off}; }; ` +
     `precmd_functions+=(__buddy_ps)`
   );
 }
 
-function fishHooks(): string {
+function fishHooks(word: string): string {
   const off =
     `${out} $__buddy_k; functions -e fish_prompt; functions -c __buddy_prompt fish_prompt; ` +
-    `functions -e __buddy_prompt __buddy_run __buddy_off; set -e __buddy_c; set -e __buddy_k`;
+    `functions -e __buddy_prompt ${runner(word)} __buddy_off; set -e __buddy_c; set -e __buddy_k`;
   return (
-    `function __buddy_run; ${begins} $__buddy_k $argv[1]; eval $__buddy_c; set -l c $status; set -e __buddy_c; ` +
+    `function ${runner(word)}; ${begins} $__buddy_k $argv[1]; eval $__buddy_c; set -l c $status; set -e __buddy_c; ` +
     `${ends} $__buddy_k $c $argv[1] $PWD; return $c; end; ` +
     `functions -c fish_prompt __buddy_prompt; function __buddy_off; ${off}; end; ` +
     `function fish_prompt; __buddy_prompt; printf '\\033]7771;%s;B;%s\\a' $__buddy_k $PWD; end`
   );
 }
 
-function shHooks(): string {
+function shHooks(word: string): string {
   const off =
     `PS1=$__buddy_p; ${out} "$__buddy_k"; ` +
-    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_e __buddy_c";
+    `unset -f ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_e __buddy_c`;
   // Tells busybox' line editor that the mark takes no room.
   const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[${ready}\\]' ;; *) PS1=$PS1'${ready}' ;; esac`;
   return (
-    `__buddy_m=$(printf '\\033]7771;%s;B;' "$__buddy_k") __buddy_e=$(printf '\\a'); ${run}; __buddy_off() { ${off}; }; ` +
+    `__buddy_m=$(printf '\\033]7771;%s;B;' "$__buddy_k") __buddy_e=$(printf '\\a'); ${run(word)}; __buddy_off() { ${off}; }; ` +
     `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) __buddy_p=$PS1; ${mark} ;; esac; }; __buddy_ps`
   );
 }

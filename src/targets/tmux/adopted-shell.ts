@@ -94,6 +94,8 @@ export class AdoptedShell implements Shell {
   #last: RunResult | undefined;
   #machine: InnerMachine | undefined;
   #worded: MarkScanner | undefined;
+  /** Names its functions. */
+  #word = "";
   #typed = new TypedLine();
   #typedAt = 0;
   /** What the operator had typed when a command came. */
@@ -139,6 +141,7 @@ export class AdoptedShell implements Shell {
   /** Puts the hooks in, and asks who and where it is. */
   async start(): Promise<void> {
     const { word, kind, unseen } = this.#listen();
+    this.#word = word;
     await this.#pane.type(askKind(word));
     const silent = new BuddyError("usage", "what runs in the pane does not answer like a shell at its prompt", {
       hint: "Bring the shell to its prompt in the pane, then try again.",
@@ -149,7 +152,7 @@ export class AdoptedShell implements Shell {
       await this.#pane.interrupt();
       throw silent;
     }
-    await this.#pane.typeUnseen(this.#key);
+    await this.#pane.typeUnseen(unseenText(this.#key));
     this.#worded = undefined;
     await this.#changes.until(() => this.#ready || this.#ended, ANSWER_MS);
     if (!this.#ready) throw silent;
@@ -228,8 +231,8 @@ export class AdoptedShell implements Shell {
     const text = this.#child(command, options);
     const secret = options.shown === undefined ? undefined : { ...this.#listen(), text: unseenText(text) };
     const line = secret
-      ? unseenLine(this.#name, options.shown ?? "", secret.word, tag)
-      : commandLine(this.#name, text, tag);
+      ? unseenLine(this.#name, this.#word, options.shown ?? "", secret.word, tag)
+      : commandLine(this.#name, this.#word, text, tag);
     if (Math.max(Buffer.byteLength(line), secret?.text.length ?? 0) > MOST_TYPED) {
       throw new BuddyError("tool", "the command is too long for an adopted shell, where it has to be typed", {
         hint: "Split it, or ask the operator to connect buddy to that machine itself.",
