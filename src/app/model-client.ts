@@ -83,12 +83,23 @@ async function keyCommand(loaded: LoadedConfig, { name, key, settings }: Resolve
 async function caFile(loaded: LoadedConfig, profile: string, file: string): Promise<string> {
   const { profilePath } = await import("../config/keys.ts");
   const path = profilePath(loaded, `models.${profile}.ca_file`, file);
-  try {
-    return await Bun.file(path).text();
-  } catch (error) {
-    throw new BuddyError("config", `profile ${profile}: ca_file ${file} cannot be read: ${fileError(error)}`, {
-      hint: "name a PEM file with the certificates of the endpoint",
-      cause: error,
+  const fail = (words: string, cause?: unknown) =>
+    new BuddyError("config", `profile ${profile}: ca_file ${file} ${words}`, {
+      hint: "name a PEM file with the certificates of the endpoint; `openssl x509 -inform der -in FILE` makes one of a DER file",
+      cause,
     });
+  const text = await Bun.file(path)
+    .text()
+    .catch((error: unknown) => {
+      throw fail(`cannot be read: ${fileError(error)}`, error);
+    });
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g);
+  if (certificates === null) throw fail("has no certificate in it");
+  const { X509Certificate } = await import("node:crypto");
+  try {
+    for (const one of certificates) void new X509Certificate(one);
+  } catch (error) {
+    throw fail("has a certificate in it that cannot be read", error);
   }
+  return certificates.join("\n");
 }

@@ -1,6 +1,6 @@
 /** OpenAI's sign-in: a device code or the browser of this machine; exchange, refresh, revoke. */
 import { BuddyError, messageOf } from "../lib/errors.ts";
-import { isLoopback, proxyFor, proxyLabel, boundedText } from "../lib/network.ts";
+import { isLoopback, proxyFor, proxyLabel, boundedText, fetchVia } from "../lib/network.ts";
 import { pause, deadline } from "../lib/waiting.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken, LAST_DATE, type SignIn } from "./store.ts";
@@ -151,7 +151,7 @@ export class OpenAiDevice {
     const proxy = proxyFor(url, process.env);
     using late = deadline(REQUEST_TIMEOUT_MS, `no answer within ${REQUEST_TIMEOUT_MS / 1000} s`);
     try {
-      response = await fetch(url, {
+      response = await fetchVia(url, {
         ...init,
         method: "POST",
         redirect: "error",

@@ -1,6 +1,6 @@
 /** OpenRouter's sign-in: the browser grants a key, which is kept in its own file. */
 import { BuddyError, messageOf } from "../lib/errors.ts";
-import { isLoopback, proxyFor, boundedText } from "../lib/network.ts";
+import { isLoopback, proxyFor, boundedText, fetchVia } from "../lib/network.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken } from "./store.ts";
 
@@ -41,7 +41,7 @@ export async function openRouterKey(
 }
 
 async function exchange(url: URL, code: string, verifier: string, signal: AbortSignal): Promise<string> {
-  const response = await fetch(url, {
+  const response = await fetchVia(url, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code, code_verifier: verifier, code_challenge_method: "S256" }),

@@ -41,6 +41,24 @@ export function proxyFor(target: URL, env: Environment): string | undefined {
   }
 }
 
+/**
+ * fetch looks into NO_PROXY itself, by rules of its own, also where a proxy was chosen: it would go past that without a
+ * word.
+ */
+export function fetchVia(url: string | URL, init: BunFetchRequestInit): Promise<Response> {
+  const kept = init.proxy
+    ? NO_PROXY.map((name) => [name, process.env[name]] as const).filter(([, value]) => value)
+    : [];
+  for (const [name] of kept) delete process.env[name];
+  try {
+    return fetch(url, init);
+  } finally {
+    for (const [name, value] of kept) process.env[name] = value;
+  }
+}
+
+const NO_PROXY = ["no_proxy", "NO_PROXY"];
+
 /** For words: the proxy without user and password. */
 export function proxyLabel(proxy: string): string {
   const url = URL.parse(proxy);
@@ -72,9 +90,23 @@ function isExcluded(target: URL, list: string): boolean {
       entry = withPort[1] ?? "";
     }
     entry = entry.replace(/^\[|\]$/g, "").replace(/^\*?\./, "");
-    if (host === entry || host.endsWith(`.${entry}`)) return true;
+    if (host === entry || host.endsWith(`.${entry}`) || isInside(host, entry)) return true;
   }
   return false;
+}
+
+/** Of an address and a range: "10.0.0.0/8". */
+function isInside(host: string, range: string): boolean {
+  const [net = "", bits] = range.split("/");
+  const [address, start] = [numberOf(host), numberOf(net)];
+  if (address === undefined || start === undefined || !/^\d+$/.test(bits ?? "")) return false;
+  const size = 2 ** (32 - Number(bits));
+  return Math.floor(address / size) === Math.floor(start / size);
+}
+
+function numberOf(address: string): number | undefined {
+  const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)?.slice(1).map(Number);
+  return parts?.reduce((sum, part) => sum * 256 + part, 0);
 }
 
 // Whether the host of a URL is this machine itself, by its name.

@@ -84,7 +84,7 @@ export class Endpoint {
   }
 
   #situation(hidden: readonly string[]): Situation {
-    const { name, model, api, auth, key, keySource, env = {}, unix, proxy } = this.#options;
+    const { name, model, api, auth, key, keySource, env = {}, unix, proxy, ca } = this.#options;
     return {
       host: this.host,
       profile: name,
@@ -95,6 +95,7 @@ export class Endpoint {
       hasKey: Boolean(key) || (auth === "api-key" && this.renews),
       keySource: keySource ?? (this.renews ? "api_key_command" : undefined),
       proxy: unix === undefined ? (proxy ?? proxyFor(this.#base, env)) : undefined,
+      ownCa: ca !== undefined,
       redact: echoRedactor(hidden),
     };
   }

@@ -20,6 +20,8 @@ export interface Situation {
   /** Where the key came from, in words. */
   readonly keySource: string | undefined;
   readonly proxy: string | undefined;
+  /** The profile says which certificates to trust. */
+  readonly ownCa?: boolean;
   readonly redact: (text: string) => string;
 }
 

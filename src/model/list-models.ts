@@ -1,5 +1,5 @@
 /** Asks an endpoint what models it offers, with their windows and prices where it reports them. */
-import { boundedText } from "../lib/network.ts";
+import { boundedText, fetchVia } from "../lib/network.ts";
 import { isRecord } from "../lib/values.ts";
 import type { ModelOptions } from "./client.ts";
 import { Endpoint } from "./endpoint.ts";
@@ -29,7 +29,7 @@ export async function listModels(
   options: ModelOptions,
   signal: AbortSignal,
   timeoutMs = 10_000,
-  send: Send = fetch,
+  send: Send = fetchVia,
 ): Promise<readonly OfferedModel[]> {
   const endpoint = new Endpoint(options);
   const { headers, situation } = await endpoint.request({}, signal);

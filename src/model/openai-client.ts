@@ -3,6 +3,7 @@
  * and certificates are the profile's; nothing of OPENAI_* and no headers of the package's own leave with it.
  */
 import OpenAI from "openai";
+import { fetchVia } from "../lib/network.ts";
 import type { ModelOptions } from "./client.ts";
 import { listModels, type OfferedModel, type Send } from "./list-models.ts";
 
@@ -26,7 +27,7 @@ const send: Send = async (url, init) => {
     logLevel: "off",
     // The client makes the call; what is sent is ours to the last header.
     fetch: async () => {
-      const response = await fetch(url, init);
+      const response = await fetchVia(url, init);
       if (response.ok) return response;
       refused = response;
       throw new Error("refused");

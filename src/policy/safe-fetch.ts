@@ -5,7 +5,7 @@ import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { VERSION } from "../lib/version.ts";
 import { parseAddress } from "./addresses.ts";
-import { chooseProxy } from "../lib/network.ts";
+import { chooseProxy, fetchVia } from "../lib/network.ts";
 import { type Resolve, type UrlRules, type UrlVerdict, judgeUrl } from "./urls.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 
@@ -107,7 +107,7 @@ async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): 
     );
   if (choice?.kind !== "proxy") return connect(decided, options, signal);
   options.onNotice?.(`fetching through the proxy ${choice.proxy.host}, which resolves ${decided.host} for itself`);
-  return fetch(decided.url, { ...request(decided, options, signal), proxy: choice.proxy.href } as BunFetchRequestInit);
+  return fetchVia(decided.url, { ...request(decided, options, signal), proxy: choice.proxy.href });
 }
 
 /** Connects by number, so that no second look-up can give another answer; the certificate is checked by name. */

@@ -55,6 +55,19 @@ describe("buddy exec on an endpoint", () => {
     expect(requests).toHaveLength(0);
   });
 
+  test.each([
+    ["", "has no certificate in it"],
+    ["0\u0082 DER", "has no certificate in it"],
+    ["-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be read"],
+  ])("with the ca_file %j: an error of the configuration", async (pem, words) => {
+    using box = sandbox();
+    box.write("cwd/ca.pem", pem);
+    const profile = `[models.t]\napi_base_url = "https://127.0.0.1:9/v1"\nmodel = "m"\nca_file = "${box.cwd}/ca.pem"\n`;
+    box.write("home/.config/buddy/buddy.toml", `[agent]\nmodel = "t"\n${profile}`);
+    const { code, stderr } = await box.run(["exec", "--no-tmux", "hi"], { env: { BUDDY_API_KEY: KEY } });
+    expect([code, stderr.includes(words)]).toEqual([2, true]);
+  });
+
   test("that calls tools wrongly: the model is told, the run continues", async () => {
     const { code, stdout, requests } = await exec([
       {

@@ -26,6 +26,9 @@ describe("which proxy", () => {
     [https, { HTTPS_PROXY: "http://p:1", NO_PROXY: "api.example.org:8443" }, "http://p:1/"],
     [https, { HTTPS_PROXY: "http://p:1", NO_PROXY: "ample.org" }, "http://p:1/"],
     [https, { HTTPS_PROXY: "http://p:1", no_proxy: "*" }, undefined],
+    [http, { HTTP_PROXY: "http://p:1", NO_PROXY: "10.0.0.0/8, 127.0.0.0/8" }, undefined],
+    [http, { HTTP_PROXY: "http://p:1", NO_PROXY: "127.0.0.2/31,127.0.0.1/x,::1/8" }, "http://p:1/"],
+    [https, { HTTPS_PROXY: "http://p:1", NO_PROXY: "0.0.0.0/0" }, "http://p:1/"],
   ])("%p with %j: %p", (target, env, expected) => expect(proxyFor(new URL(target), env)).toBe(expected));
 
   test.each(["socks5://127.0.0.1:1080", "socks5h://u:pw@h:1", "socks4://h:1"])("%s is refused in words", (value) => {
@@ -56,6 +59,22 @@ describe("through a proxy", () => {
     expect((await done(client)).message.content).toBe("through");
     expect(proxy.seen[0]).toContain("http://model.invalid/v1/chat/completions");
     expect(proxy.seen).toContain("with credentials");
+    proxy.server.close();
+  });
+
+  test("a proxy that was chosen is used, whatever NO_PROXY says to fetch", async () => {
+    await using model = startModel([{ text: "through" }]);
+    const proxy = await tinyProxy(() => Number(new URL(model.url).port));
+    const source = join(import.meta.dir, "../../src/model/client.ts");
+    const program = `
+      const { createModelClient } = await import(${JSON.stringify(source)});
+      const client = createModelClient({ name: "t", baseUrl: "http://model.invalid/v1", api: "completions", auth: "api-key", model: "m", env: process.env, retries: 0, proxy: process.env.VIA });
+      for await (const event of client.stream({ messages: [{ role: "user", content: "x" }], tools: [] }, new AbortController().signal))
+        if (event.type === "done") console.log(event.message.content, process.env.NO_PROXY);`;
+    const env = { PATH: process.env["PATH"], NO_PROXY: "model.invalid", VIA: `http://127.0.0.1:${proxy.port}` };
+    const child = Bun.spawn([process.execPath, "-e", program], { env, stdout: "pipe", stderr: "pipe" });
+    const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    expect(`${out}${err}`).toBe("through model.invalid\n");
     proxy.server.close();
   });
 
@@ -142,6 +161,36 @@ describe("certificates", () => {
       retryable: false,
       hint: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
     });
+  });
+
+  test("one that another CA signed, of another name, or out of date, is told as such", async () => {
+    const sh = (script: string) => {
+      const { exitCode, stderr } = Bun.spawnSync(["sh", "-ec", script], { cwd: directory });
+      if (exitCode !== 0) throw new Error(stderr.toString());
+    };
+    const read = (name: string) => Bun.file(join(directory, name));
+    const words = async (port: number | undefined, ca?: string) => {
+      const client = createModelClient(modelOptions(`https://127.0.0.1:${port}/v1`, { ca }));
+      return collect(client).then(String, (error: Error) => error.message);
+    };
+    const shown = async (key: string, cert: string, ca?: string) => {
+      const fetch = () => new Response("never");
+      const server = Bun.serve({ port: 0, hostname: "127.0.0.1", tls: { key: read(key), cert: read(cert) }, fetch });
+      const said = await words(server.port, ca);
+      await server.stop(true);
+      return said;
+    };
+    sh(
+      "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -addext subjectAltName=DNS:other.example -keyout other.key -out other.pem",
+    );
+    const other = await read("other.pem").text();
+    expect(await words(https.port, other)).toContain("no certificate of ca_file has signed");
+    expect(await shown("other.key", "other.pem", other)).toContain("another name");
+    sh(`: >index.txt; echo 01 >serial
+      printf '[ca]\\ndefault_ca=x\\n[x]\\ndatabase=index.txt\\nnew_certs_dir=.\\nserial=serial\\ndefault_md=sha256\\npolicy=p\\n[p]\\ncommonName=supplied\\n' >ca.cnf
+      openssl req -new -key key.pem -subj /CN=localhost -out old.csr
+      openssl ca -batch -config ca.cnf -selfsign -keyfile key.pem -in old.csr -out old.pem -startdate 20200101000000Z -enddate 20200201000000Z -notext`);
+    expect(await shown("key.pem", "old.pem")).toContain("has expired");
   });
 
   test.each([false, true])("a CA of one's own works; through a CONNECT proxy: %p", async (proxied) => {

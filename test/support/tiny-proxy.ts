@@ -10,7 +10,7 @@ export function tinyProxy(to: () => number): Promise<{ server: Server; port: num
       if (/proxy-authorization/i.test(head)) seen.push("with credentials");
       const onward = connect(to(), "127.0.0.1", () => {
         if (head.startsWith("CONNECT")) socket.write("HTTP/1.1 200 Connected\r\n\r\n");
-        else onward.write(first.toString("latin1").replace(/^(\S+) http:\/\/[^/]+/, "$1 "));
+        else onward.write(first.toString("latin1").replace(/^(\S+) http:\/\/[^/]+/, "$1 "), "latin1");
         socket.pipe(onward).pipe(socket);
       });
       onward.on("error", () => socket.destroy());

@@ -1,6 +1,6 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
 import { collectAfter } from "../../lib/garbage.ts";
-import { boundedText } from "../../lib/network.ts";
+import { boundedText, fetchVia } from "../../lib/network.ts";
 import { trace } from "../../lib/trace.ts";
 import type { Answer } from "./answer.ts";
 import { ProviderError, Malformed } from "../provider-error.ts";
@@ -47,7 +47,7 @@ export async function* exchange(
     watchdog.endBy(limits.totalMs, `the answer did not end within ${seconds(limits.totalMs)}`);
     watchdog.expect(limits.headerMs, `no answer within ${seconds(limits.headerMs)}`);
     const { body } = ask;
-    const responding = fetch(ask.url, {
+    const responding = fetchVia(ask.url, {
       method: "POST",
       headers: typeof body === "string" ? ask.headers : { ...ask.headers, "content-length": String(body.bytes) },
       body: typeof body === "string" ? body : body.send(),

@@ -16,12 +16,8 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
     });
 
   if (CERTIFICATE.test(code)) {
-    return fail(
-      "untrusted certificate",
-      `${at.host} shows a certificate that this machine does not trust (${code})`,
-      false,
-      "If a company proxy or a private CA is in between, name its certificate file in NODE_EXTRA_CA_CERTS.",
-    );
+    const { brief, says, hint } = certificateWords(code, at);
+    return fail(brief, `${at.host} shows a certificate ${says} (${code})`, false, hint);
   }
   const words = messageOf(error);
   const tunnel = /^Proxy refused to open a tunnel: (.*)$/.exec(words)?.[1];
@@ -46,7 +42,9 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
         "connection broken",
         `${at.host} closed the connection unexpectedly`,
         true,
-        "Usually the network or the provider: try again.",
+        at.baseUrl.startsWith("http:")
+          ? `Try again; if the server speaks TLS, write https:// in api_base_url (${at.baseUrl}).`
+          : "Usually the network or the provider: try again.",
       );
     case "ENETUNREACH":
     case "EHOSTUNREACH":
@@ -85,7 +83,34 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
 
 /** Also for a 407 that came as an answer. */
 export const PROXY_HINT =
-  "The proxy refuses: check HTTPS_PROXY or HTTP_PROXY (http://user:password@host:port) and NO_PROXY.";
+  "The proxy refuses: check proxy in the profile, HTTPS_PROXY or HTTP_PROXY (http://user:password@host:port) and NO_PROXY.";
+
+function certificateWords(code: string, at: Situation): { brief: string; says: string; hint: string } {
+  if (/EXPIRED|NOT_YET_VALID/.test(code))
+    return {
+      brief: "certificate out of date",
+      says: code.includes("EXPIRED") ? "that has expired" : "that is not valid yet",
+      hint: "The server needs a new certificate; if it has one, check the clock of this machine.",
+    };
+  if (/ALTNAME|HOSTNAME_MISMATCH/.test(code))
+    return {
+      brief: "certificate of another host",
+      says: "that belongs to another name",
+      hint: `Write the name in api_base_url (${at.baseUrl}) of profile "${at.profile}" for which the certificate was made.`,
+    };
+  const brief = "untrusted certificate";
+  if (at.ownCa)
+    return {
+      brief,
+      says: "that no certificate of ca_file has signed",
+      hint: `Name the certificate of the CA that signed it in ca_file of profile "${at.profile}".`,
+    };
+  return {
+    brief,
+    says: "that this machine does not trust",
+    hint: `If a company proxy or a private CA is in between, name its certificate file in ca_file of profile "${at.profile}", or in NODE_EXTRA_CA_CERTS.`,
+  };
+}
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/;
 
@@ -95,7 +120,8 @@ function codeOf(error: unknown): string {
 }
 
 function refusedHint(at: Situation): string {
-  if (at.proxy !== undefined) return "The proxy does not answer: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
+  if (at.proxy !== undefined)
+    return "The proxy does not answer: check proxy in the profile, HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
   return /^(localhost|127\.|\[?::1)/.test(at.host)
     ? "Is the local model server running? (`ollama serve`, LM Studio, llama-server)"
     : `Check api_base_url of profile "${at.profile}".`;

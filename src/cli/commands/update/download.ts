@@ -1,6 +1,6 @@
 /** One file of a release into memory: through the proxy, bounded, and never from https to http. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { proxyFor } from "../../../lib/network.ts";
+import { fetchVia, proxyFor } from "../../../lib/network.ts";
 
 export interface DownloadOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -60,7 +60,7 @@ class Redirected extends Error {}
 async function follow(address: string, env: DownloadOptions["env"], signal: AbortSignal): Promise<Response> {
   let url = new URL(address);
   for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
-    const response = await fetch(url, {
+    const response = await fetchVia(url, {
       signal,
       redirect: "manual",
       proxy: proxyFor(url, env) ?? false,
