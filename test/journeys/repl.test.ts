@@ -184,7 +184,7 @@ describe("while a task runs", () => {
     async () => {
       const gate = Promise.withResolvers<void>();
       await using repl = new ReplBinary([
-        { text: "one **two** three ".repeat(40), delayMs: 3 },
+        { text: "one **two** three ".repeat(400), delayMs: 3 },
         async () => {
           await gate.promise;
           return { text: "second answer" };

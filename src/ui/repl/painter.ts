@@ -10,8 +10,9 @@ export class Painter {
   readonly #area = new LiveArea();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dirty = false;
-  #size: { columns: number; rows: number };
-  #asked: { readonly columns: number; readonly rows: number; readonly timer: NodeJS.Timeout } | undefined;
+  #size: Size;
+  /** A new size: until it rests and the terminal has said where the cursor went, nothing is drawn. */
+  #resizing: { readonly size: Size; readonly timer: NodeJS.Timeout; readonly asked: boolean } | undefined;
   #answerMs = ANSWER_MS;
   #waiters: (() => void)[] = [];
   #off = false;
@@ -22,7 +23,7 @@ export class Painter {
     this.#terminal = terminal;
     this.#content = content;
     this.#reflows = terminalReflows(env);
-    this.#size = { columns: terminal.columns, rows: terminal.rows };
+    this.#size = this.#sizeNow();
     terminal.onResize = () => {
       if (this.#overlay !== undefined) this.overlay(this.#overlay);
       this.soon();
@@ -35,7 +36,7 @@ export class Painter {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#off || this.#overlay !== undefined) return;
-    if (this.#terminal.busy || this.#asked !== undefined) {
+    if (this.#terminal.busy) {
       this.#dirty = true;
       return;
     }
@@ -70,15 +71,11 @@ export class Painter {
 
   /** The terminal's answer to "where is the cursor", after its size changed. */
   cursorAnswered(cursor: CursorPosition): void {
-    if (this.#asked === undefined) return;
-    const { columns, rows, timer } = this.#asked;
+    if (this.#resizing?.asked !== true) return;
+    const { columns, rows } = this.#resizing.size;
     // tmux changes its rows before it says so: then this answer belongs to a size that is still to come.
     if (cursor.row >= rows || cursor.col > columns) return;
-    clearTimeout(timer);
-    this.#asked = undefined;
-    // Where the size has changed again, it may be of before or after that.
-    if (columns === this.#terminal.columns && rows === this.#terminal.rows) this.#settle(cursor);
-    this.draw();
+    this.#settle(cursor);
   }
 
   /** Ctrl-Z: gives the terminal to the shell until `fg`. */
@@ -100,6 +97,7 @@ export class Painter {
   /** Nothing is drawn and no key is read until `resume`. */
   async pause(): Promise<void> {
     this.#off = true;
+    this.#endResizing();
     this.#terminal.write(this.#area.erase());
     await this.#terminal.leave();
   }
@@ -113,6 +111,7 @@ export class Painter {
 
   /** Paints something else over the whole screen, now and whenever its size changes, until `endOverlay`. */
   overlay(frame: (columns: number, rows: number) => string): void {
+    this.#endResizing();
     if (this.#overlay === undefined) this.#terminal.write(SCROLL_ON);
     this.#overlay = frame;
     this.#terminal.write(frame(this.#terminal.columns, this.#terminal.rows));
@@ -136,7 +135,7 @@ export class Painter {
   /** Prints what still waits, takes the live rows away and gives the terminal back. */
   async finish(): Promise<void> {
     clearTimeout(this.#timer);
-    clearTimeout(this.#asked?.timer);
+    this.#endResizing();
     this.endOverlay();
     this.#off = true;
     this.release();
@@ -147,32 +146,52 @@ export class Painter {
   }
 
   /**
-   * False while the terminal is asked where the cursor went. Looks at the size itself: the signal may come after the
-   * next frame.
+   * False while the size changes. Looks at it itself: the signal may come after the next frame. While a window is
+   * dragged, what is erased would be erased in rows of another size.
    */
   #settleSize(): boolean {
-    const { columns, rows } = this.#terminal;
-    if (columns === this.#size.columns && rows === this.#size.rows) return true;
+    const size = this.#sizeNow();
+    if (sameSize(size, this.#size) && this.#resizing === undefined) return true;
     if (this.#area.empty) {
-      this.#settle(undefined);
+      this.#endResizing();
+      this.#size = size;
       return true;
     }
-    this.#terminal.ask("\x1b[6n");
-    const timer = setTimeout(() => {
-      this.#answerMs = SILENT_MS;
-      this.#asked = undefined;
-      // A size that has changed meanwhile is asked about anew.
-      if (columns === this.#terminal.columns && rows === this.#terminal.rows) this.#settle(undefined);
-      this.draw();
-    }, this.#answerMs);
-    this.#asked = { columns, rows, timer };
+    if (this.#resizing !== undefined && sameSize(size, this.#resizing.size)) return false;
+    this.#endResizing();
+    this.#resizing = { size, asked: false, timer: setTimeout(() => this.#rested(size), REST_MS) };
     return false;
   }
 
+  #rested(size: Size): void {
+    this.#terminal.ask("\x1b[6n");
+    const timer = setTimeout(() => {
+      this.#answerMs = SILENT_MS;
+      this.#settle(undefined);
+    }, this.#answerMs);
+    this.#resizing = { size, asked: true, timer };
+  }
+
+  /** Where the size has changed once more, the cursor may be that of before or after. */
   #settle(cursor: CursorPosition | undefined): void {
+    const size = this.#sizeNow();
+    const same = this.#resizing !== undefined && sameSize(size, this.#resizing.size);
+    this.#endResizing();
+    if (same) {
+      this.#terminal.write(this.#area.eraseAfterResize(size.columns, this.#reflows, cursor));
+      this.#size = size;
+    }
+    this.soon();
+  }
+
+  #endResizing(): void {
+    clearTimeout(this.#resizing?.timer);
+    this.#resizing = undefined;
+  }
+
+  #sizeNow(): Size {
     const { columns, rows } = this.#terminal;
-    this.#terminal.write(this.#area.eraseAfterResize(columns, this.#reflows, cursor));
-    this.#size = { columns, rows };
+    return { columns, rows };
   }
 
   #paint(): void {
@@ -192,6 +211,15 @@ export class Painter {
   }
 }
 
+interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+function sameSize(one: Size, other: Size): boolean {
+  return one.columns === other.columns && one.rows === other.rows;
+}
+
 export interface PainterContent {
   /** Finished lines that are not printed yet. */
   waiting(): number;
@@ -207,6 +235,8 @@ const FRAME_MS = 16;
 const LINES_A_FRAME = 200;
 /** More waiting lines than this make the task wait. */
 const BACKLOG = 1000;
+/** Until a size counts as the last one of a change. */
+const REST_MS = 50;
 /** How long the terminal may take to say where the cursor is, on a slow link, too; then a guess is made. */
 const ANSWER_MS = 2000;
 /** Where it has not answered before. */

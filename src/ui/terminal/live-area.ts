@@ -67,20 +67,21 @@ export class LiveArea {
     const below = sum(heights.slice(this.#cursorRow + 1)) - (heights.length - this.#cursorRow - 1);
     let up = above;
     if (reflows && cursor !== undefined && this.#cursorCol >= columns) {
-      this.#leavesCursorRow = cursor.col !== this.#cursorCol % columns || cursor.col === columns - 1;
-      if (!this.#leavesCursorRow) up += Math.floor(this.#cursorCol / columns);
+      this.#leavesCursorRow = cursor.col === columns - 1;
+      // A cursor behind the last column is still in the row before.
+      if (!this.#leavesCursorRow) up += Math.floor((this.#cursorCol - (cursor.col === columns ? 1 : 0)) / columns);
     }
     // xterm.js leaves the cursor's row alone, but counts every row that it adds below the cursor as one above it.
     if (this.#leavesCursorRow && below > 0) up += heights[this.#cursorRow]! - 1 + below;
     if (cursor === undefined) this.#above = [];
     const first = cursor === undefined ? 0 : cursor.row - up;
-    const out = first < 0 ? this.#pushedOff(heights, -first, columns) : this.#givenBack(first, up, heightOf);
+    const out = first < 0 ? this.#pushedOff(heights, -first, columns, up) : this.#givenBack(first, up, heightOf);
     this.#unpainted();
     return out;
   }
 
   /** So many rows of the screen that are no longer visible were live. */
-  #pushedOff(heights: readonly number[], hidden: number, columns: number): string {
+  #pushedOff(heights: readonly number[], hidden: number, columns: number, up: number): string {
     let left = hidden;
     let rest = 0;
     for (const [at, row] of this.#painted.entries()) {
@@ -92,7 +93,7 @@ export class LiveArea {
     }
     // A row that was cut in two will be one again in a wider window: what is left of it stays, as blanks.
     const blank = rest > 0 ? `${" ".repeat(rest)}\r\n` : "";
-    return `\x1b[H${blank}${CLEAR_DOWN}`;
+    return `\r\x1b[${up}A${blank}${CLEAR_DOWN}`;
   }
 
   /** So many rows of the screen are above the first live one. */
