@@ -72,11 +72,17 @@ function firstLine(text: string): string {
   return line === "" ? "" : `: ${line}`;
 }
 
-/** The key itself, or JSON: a token under one of the usual names, and when it expires. */
+/**
+ * The key itself, also where a password manager has notes below it, or JSON: the key as a text, or a token under one of
+ * the usual names, and when it expires.
+ */
 function printedKey(text: string): PrintedKey | undefined {
   if (!text.startsWith("{")) {
-    const lines = text.split("\n");
-    return text === "" || lines.length > 1 ? undefined : { value: text, expires: expiryOf(text) };
+    const [first = "", ...notes] = text.split(/\r?\n/);
+    const value = /^"([^"\\]*)"$/.exec(first)?.[1] ?? first;
+    return value === "" || (notes.length > 0 && !LIKE_A_KEY.test(value))
+      ? undefined
+      : { value, expires: expiryOf(value) };
   }
   let printed: unknown;
   try {
@@ -93,6 +99,8 @@ function printedKey(text: string): PrintedKey | undefined {
   }
   return undefined;
 }
+
+const LIKE_A_KEY = /^[\x21-\x7e]{16,}$/;
 
 const TOKEN_NAMES = ["token", "access_token", "accessToken", "api_key", "apiKey", "key", "value", "id_token"];
 const EXPIRY_NAMES = [

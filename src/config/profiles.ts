@@ -61,6 +61,15 @@ export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): 
         hint: `export ${name}=…, or change the profile's headers`,
       });
     });
+    // oxlint-disable-next-line no-control-regex -- what no header can carry
+    if (/[\u0000-\u0008\u000a-\u001f\u007f]|[^\u0000-\u00ff]/.test(value))
+      throw new BuddyError(
+        "config",
+        `profile ${profile.name}: header ${header} has a line break or another character that cannot be sent`,
+        {
+          hint: "correct the profile's headers, or the variable that is named there",
+        },
+      );
     return [header.toLowerCase(), value] as const;
   });
   return Object.fromEntries(headers);

@@ -19,6 +19,9 @@ export class Endpoint {
   constructor(options: ModelOptions) {
     const base = new URL(baseOf(options));
     base.username = base.password = base.hash = "";
+    // Examples of providers often show the whole address of a request.
+    const whole = trimSlash(base.pathname);
+    if (whole.endsWith(OWN_PATH[options.api])) base.pathname = whole.slice(0, -OWN_PATH[options.api].length);
     // Addresses for this protocol are given with the version and without it.
     if (options.api === "anthropic" && !/\/v\d+\/*$/.test(base.pathname))
       base.pathname += `${base.pathname.endsWith("/") ? "" : "/"}v1`;
@@ -127,6 +130,12 @@ export class Endpoint {
     return accessToken;
   }
 }
+
+const OWN_PATH: Readonly<Record<Api, string>> = {
+  completions: "/chat/completions",
+  responses: "/responses",
+  anthropic: "/messages",
+};
 
 const PROTOCOL_HEADERS: Readonly<Record<Api, Readonly<Record<string, string>>>> = {
   completions: {},

@@ -50,6 +50,14 @@ test("a refused key is asked for again, once", async () => {
 });
 
 test.each([
+  ["a password manager with notes below the key", "sk-0123456789abcdef\\r\\nurl: https://x\\n", "sk-0123456789abcdef"],
+  ["a key in quotes", '"az-token"\\n', "az-token"],
+])("%s", async (_name, printed, key) => {
+  const source = keyFromCommand(["printf", printed], options);
+  expect(await source.token({}, signal)).toEqual({ accessToken: key });
+});
+
+test.each([
   ["a program that does not exist", ["/no/such/program"], /cannot be started/],
   ["a failing program", ["sh", "-c", "echo locked >&2; exit 3"], /exit code 3: locked/],
   ["an empty answer", ["true"], /nothing that looks like a key/],

@@ -256,6 +256,11 @@ ca_file = "ca.pem"
     expect(() => profileHeaders(loaded, resolveProfile(loaded))).toThrow(/needs TEAM for its header x-team/);
   });
 
+  test.each(["a\nb", "a\r\nx-evil: 1", "schlüssel…"])("a header with %j is an error that names it", async (TEAM) => {
+    const loaded = await load(GATEWAY, { env: { TEAM } });
+    expect(() => profileHeaders(loaded, resolveProfile(loaded))).toThrow(/header x-team has a line break or another/);
+  });
+
   test("a command counts as a key source", async () => {
     const error = await failure(load(GATEWAY.replace("api_key_header", 'api_key = "k"\napi_key_header')));
     expect(error.message).toContain("has 2 key sources");

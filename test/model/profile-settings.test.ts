@@ -1,6 +1,7 @@
 /** What a profile adds to its requests. */
 import { expect, test } from "bun:test";
-import { ask, done, startModel } from "../support/model.ts";
+import { createModelClient } from "../../src/model/client.ts";
+import { ask, collect, done, modelOptions, startModel } from "../support/model.ts";
 
 test("headers, a key header and query parameters", async () => {
   await using model = startModel([{ text: "a" }], {
@@ -14,6 +15,30 @@ test("headers, a key header and query parameters", async () => {
   expect(headers).toMatchObject({ "api-key": "k-1", "x-portkey-provider": "openai" });
   expect(headers["authorization"]).toBeUndefined();
   expect(path).toEndWith("/chat/completions?api-version=2026-01-01");
+});
+
+test.each([
+  ["completions", "/v1/chat/completions", "/v1/chat/completions"],
+  ["completions", "/v1/chat/completions/?a=b", "/v1/chat/completions?a=b"],
+  ["responses", "/v1/responses", "/v1/responses"],
+  ["anthropic", "/v1/messages", "/v1/messages"],
+  ["anthropic", "/anthropic", "/anthropic/v1/messages"],
+  ["completions", "/responses", "/responses/chat/completions"],
+] as const)("%s: an address of %s is asked at %s", async (api, given, asked) => {
+  const urls: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: ({ url }) => {
+      urls.push(url.replace(/^http:\/\/[^/]+/, ""));
+      return new Response("", { status: 404 });
+    },
+  });
+  const baseUrl = `http://127.0.0.1:${server.port}${given}`;
+  const client = createModelClient(modelOptions(baseUrl, { api, retries: 0, contextLimit: 9 }));
+  await expect(collect(client)).rejects.toMatchObject({ reason: "not-found" });
+  await server.stop(true);
+  expect(urls).toEqual([asked]);
 });
 
 test("extra_body is added and replaces, and the conversation stays last", async () => {

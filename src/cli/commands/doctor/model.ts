@@ -2,6 +2,7 @@
 import { BuddyError } from "../../../lib/errors.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import type { ResolvedProfile } from "../../../config/profiles.ts";
+import { isLoopback } from "../../../lib/network.ts";
 import type { Candidate } from "../../../model/local-servers.ts";
 import { broken } from "./configuration.ts";
 import type { Finding } from "./finding.ts";
@@ -53,11 +54,18 @@ function someOf(models: readonly string[]): string {
 
 const MOST_MODELS = 5;
 
+/** Of a profile whose key is not known before a request. */
+function otherAccess({ settings, baseUrl }: ResolvedProfile): string {
+  if (settings?.api_key_command !== undefined) return `from api_key_command ${settings.api_key_command[0]}`;
+  return isLoopback(new URL(baseUrl).hostname)
+    ? "none needed for a local server"
+    : "none but the headers of the profile";
+}
+
 async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding; token?: string }> {
   if (profile.key !== undefined)
     return { finding: { check: "key", status: "ok", text: `from ${profile.key.source}` }, token: profile.key.value };
-  if (profile.auth !== "login")
-    return { finding: { check: "key", status: "ok", text: "none needed for a local server" } };
+  if (profile.auth !== "login") return { finding: { check: "key", status: "ok", text: otherAccess(profile) } };
   const { signInParts } = await import("../../../app/sign-in.ts");
   const { describeSignIn } = await import("../../../auth/sign-in.ts");
   const { tokenSource } = await import("../../../auth/token-source.ts");
