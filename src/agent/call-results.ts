@@ -49,7 +49,7 @@ export function within(result: ToolResult, budget: number): ToolResult {
   const room = budget + NOTICE_ROOM;
   const text = typeof result.result === "string" ? result.result : (JSON.stringify(result.result) ?? "");
   if (text.length <= (typeof result.result === "string" ? room : 2 * room)) return result;
-  return { ...result, result: boundText(text, budget, () => "ask for less at once") };
+  return { ...result, result: boundText(text, budget, () => "narrow the request") };
 }
 
 export function refusedWithoutRecord(why: string): ToolResult {

@@ -21,7 +21,7 @@ export async function makeRoom(conversation: Conversation, signal: AbortSignal):
   const { state } = windowUse(used, limit);
   const warning = windowWarning(used, limit) ?? "";
   if (state === "warn")
-    return conversation.warnOnce(warning, "At 90 % buddy summarises older turns by itself; /compact does it now.");
+    return conversation.warnOnce(warning, "At 90 % buddy summarises older turns automatically; /compact does it now.");
   const count = compactable(conversation.history.messages, limit, "window");
   if (count === undefined) {
     if (used > limit) throw nothingToCompact();
@@ -124,7 +124,7 @@ function nothingToCompact(): BuddyError {
 }
 
 export const GUIDANCE =
-  "Start a new session (/new), give less at once (attach a part of the file, ask for a filtered output), or use a model with a larger context (/model, --model).";
+  "Start a new session (/new), send less at once (a part of the file, filtered output), or use a model with a larger context (/model, --model).";
 
 /** A summary of a short conversation may be a little longer than what it replaces. */
 const GROWTH_TOKENS = 100;

@@ -267,26 +267,26 @@ function request(conversation: Conversation, options: TurnOptions, askedAgain: s
 class TooManyIterations extends BuddyError {
   constructor(most: number) {
     super("tool", `no answer after ${plural(most, "model turn")}`, {
-      hint: "Ask for less at once, or allow more: --max-iterations, [agent] max_iterations.",
+      hint: "Narrow the task, or allow more: --max-iterations, [agent] max_iterations.",
     });
   }
 }
 
 function stuck(): BuddyError {
-  return new BuddyError("model", "the model sent the same call again and again, with the same outcome", {
-    hint: "Ask differently, or use another model (--model).",
+  return new BuddyError("model", "the model repeated the same call with the same outcome", {
+    hint: "Rephrase the request, or use another model (--model).",
   });
 }
 
 function emptyAnswer(finish: Done["finish"]): BuddyError {
   if (finish === "length") {
     return new BuddyError("model", "the model used its whole output limit without an answer", {
-      hint: "Lower reasoning_effort, ask for less at once, or use another model.",
+      hint: "Lower reasoning_effort, narrow the task, or use another model.",
     });
   }
   if (finish === "content-filter") {
     return new BuddyError("model", "the provider's content filter stopped the answer", {
-      hint: "Say it differently, or choose another profile with --model.",
+      hint: "Rephrase the request, or choose another profile with --model.",
     });
   }
   return new BuddyError("model", "the model gave an empty answer twice", {

@@ -41,7 +41,7 @@ export function withheld(
     result: {
       ok: false,
       outcome: "denied",
-      result: `Not allowed: ${machine} is read-only, and nothing can approve a change. The operator gets a list of what you wanted to do, to do it by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
+      result: `Not allowed: ${machine} is read-only, and nothing can approve a change. The operator gets a list of the changes you wanted, to make them by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
       display: `not run: ${machine} is read-only`,
     },
   };

@@ -78,7 +78,7 @@ async function judgeKeys(
     const who = place.user === "" ? "" : `, which runs as ${place.user}`;
     return done({ kind: "ask", why: `it is typed into ${place.program}${who}` });
   }
-  if (unknown !== undefined) return done({ kind: "ask", why: `what ${unknown} makes of the line is not known` });
+  if (unknown !== undefined) return done({ kind: "ask", why: `it is not known what ${unknown} does to the line` });
   const asking = judged.find(({ verdict }) => verdict.kind === "ask");
   if (asking !== undefined) return done(asking.verdict);
   const [only] = judged;

@@ -60,7 +60,7 @@ export async function permitShell(
     if (decision.kind === "denied") return refused(decision, command);
     if (decision.kind === "edited") command = decision.command;
     if (await where.changed()) {
-      moved = "the shell has moved since you were asked; ";
+      moved = "the shell changed its directory since you were asked; ";
       continue;
     }
     place = where.known ? { onlyIn: shell.cwd } : {};
@@ -185,7 +185,7 @@ async function wayToRun(
 
 /** What is printed while no call waits for it would be on the screen as it is. */
 export const UNSEEN_SECRETS =
-  "Not allowed: this prints secrets. Run it with run_shell and wait for it: then they are taken out of what it shows.";
+  "Not allowed: this prints secrets. Run it with run_shell and wait for it: then they are masked in its output.";
 
 async function shellVerdict({ parts, intent, shell }: ShellCall, judged: ShellJudgement): Promise<Verdict> {
   if (judged.verdict.kind === "deny") return judged.verdict;
@@ -203,7 +203,7 @@ async function shellVerdict({ parts, intent, shell }: ShellCall, judged: ShellJu
     judged.readOnly &&
     (declared.mutation || declared.privesc || declared.risk === "high")
   ) {
-    return { kind: "ask", why: "it looks read-only, but the model declares that it is not" };
+    return { kind: "ask", why: "it looks read-only, but the model declares a change" };
   }
   return judged.verdict;
 }

@@ -205,7 +205,7 @@ export async function permitUrl(
         ? known
           ? "fetch_confirm is on"
           : `${host} is new in this session`
-        : `it sends ${secret} away`,
+        : `it sends ${secret} to another host`,
     understated: false,
     editable: false,
     // What is remembered is the host; a URL with a secret in it needs approval every time.

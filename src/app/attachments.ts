@@ -23,7 +23,7 @@ export function attaching(run: Run, prompt: string, images: readonly Image[] = [
   if (paths.length === 0)
     return images.length === 0 ? {} : { attach: async () => ({ text: "", warnings: [], images }) };
   if (run.fleet !== undefined) {
-    const warnings = [`@${paths[0]} was not attached: the run has several machines`];
+    const warnings = [`@${paths[0]} was not attached: this run works on several machines`];
     return { attach: async () => ({ text: "", warnings, images }) };
   }
   const room = Math.max(8_000, Math.floor((run.agent.contextLimit - run.agent.contextUsed) * 4 * 0.4));

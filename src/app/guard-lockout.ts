@@ -100,7 +100,7 @@ function question({ transport }: Target, before: string | undefined): string {
     return "this machine is reached without a connection: check from elsewhere before you keep it";
   return before === undefined
     ? "a new connection works"
-    : `buddy cannot open a new connection by itself (${before}): try it in another terminal before you keep it`;
+    : `buddy cannot open a new connection on its own (${before}): try it in another terminal before you keep it`;
 }
 
 /** As root through sudo, which may ask for a password where the command itself would. */

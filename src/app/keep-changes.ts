@@ -40,7 +40,7 @@ export async function keepChanges(
   } catch (error) {
     if (call.context.signal.aborted) throw error;
     const why = messageOf(error);
-    const refused = await call.askAgain(`there would be no undo: ${why}`);
+    const refused = await call.askAgain(`it could not be undone: ${why}`);
     if (refused !== undefined) return refused;
     return noted(
       await run(),

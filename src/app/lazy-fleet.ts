@@ -92,7 +92,7 @@ export class LazyFleet implements RunTarget {
 
   get(): Promise<Target> {
     return Promise.reject(
-      new BuddyError("usage", `this works on one machine, and the run has ${this.#label}`, {
+      new BuddyError("usage", `this works on one machine, but the run has ${this.#label}`, {
         hint: "Choose one of them with --on NAME.",
       }),
     );

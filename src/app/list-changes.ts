@@ -47,7 +47,7 @@ export function changeDiff(store: ChangeStore, number?: number): readonly string
     const { after } = last;
     const diff =
       after === undefined
-        ? "[what came of it is not known]"
+        ? "[the result is not known]"
         : stateDiff(stored(store, first.before), stored(store, after), unifiedDiff) || "[no difference]";
     return `${last.where}:${last.path}  (${numbers})\n${diff}\n`.split("\n");
   });

@@ -138,7 +138,7 @@ export function uncertainRules({ rules }: Pick<Config, "rules">, places: readonl
     if (matching.length === 0) return [];
     const machines = foldNames(unsure.flatMap((one) => (one.group === group ? [one.machine] : [])));
     const patterns = matching.map(({ pattern }) => `[rules.${JSON.stringify(pattern)}]`).join(" and ");
-    return [`${why}; it may hold ${machines}, so ${patterns} counts there until [targets.${group}] is corrected`];
+    return [`${why}; it may hold ${machines}, so ${patterns} applies there until [targets.${group}] is corrected`];
   });
 }
 

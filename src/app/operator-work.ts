@@ -78,12 +78,12 @@ export async function adoptShell(run: Run): Promise<readonly string[]> {
   const target = await run.target.get();
   if (target.adopt === undefined)
     throw new BuddyError("usage", "there is no shared pane, so there is no shell to adopt", {
-      hint: "It takes tmux and a single machine.",
+      hint: "It needs tmux and a single machine.",
     });
   const { user, host, os, shellName } = await target.adopt();
   await run.rules.of(target.now?.() ?? target, run.place);
   return [
-    `commands run in the pane's shell of ${user}@${host} now (${os}, ${shellName}), and ask as for that machine`,
+    `commands now run in the pane's shell of ${user}@${host} (${os}, ${shellName}), with the rules of that machine`,
     "file tools and background shells cannot reach it unless it is the same machine and user; exit in the pane leaves it",
     ...run.askAgain(),
   ];
@@ -146,11 +146,11 @@ export function operatorCommand(
     await run.recorder.add({ kind: "decision", ...about, ...decision }, target);
     if (verdict.kind === "deny")
       throw new BuddyError("usage", `blocked: ${verdict.brief ?? verdict.why}`, {
-        hint: "[safety], shell_denylist and shell_roots in buddy.toml decide this; use a shell of your own",
+        hint: "[safety], shell_denylist and shell_roots in buddy.toml decide this; use your own shell",
       });
     if (rules.mode === "read-only" && !readOnly)
       throw new BuddyError("usage", `not allowed: ${target.identity.host} is read-only ([rules] in buddy.toml)`, {
-        hint: "buddy makes no changes there, not even for you; use a shell of your own",
+        hint: "buddy makes no changes there, not even for you; use your own shell",
       });
     if (rules.mode === "guarded" && risk === "high")
       await typedName(run, target, { call, action: command, risk, mutation, privesc }, inner);

@@ -84,7 +84,7 @@ export class RunRecorder implements Recorder {
       const text = this.#options.redact(journalLine(entry));
       try {
         const { code } = await target.transport.run(JOURNAL_SCRIPT, { args: [text], timeoutMs: JOURNAL_MS });
-        if (code !== 0) this.#report(target, "logger is not installed there");
+        if (code !== 0) this.#report(target, "logger is not installed");
       } catch (error) {
         this.#report(target, messageOf(error));
       }
@@ -93,7 +93,8 @@ export class RunRecorder implements Recorder {
   }
 
   #report(target: Target, why: string): void {
-    if (!this.#reported) this.#options.problem(`${target.identity.label} does not log what buddy does there: ${why}`);
+    if (!this.#reported)
+      this.#options.problem(`buddy cannot write to the system log of ${target.identity.label}: ${why}`);
     this.#reported = true;
   }
 }

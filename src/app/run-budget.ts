@@ -61,9 +61,9 @@ export function requirePrice(
   const known = info.priceIn !== undefined && info.priceOut !== undefined;
   if (known || reportsCost(profile.baseUrl) || profile.name === "demo") return undefined;
   const problem = `the price of ${profile.model} is not known`;
-  const hint = `set it: [[model_rules]] with exact = ${JSON.stringify(profile.model)}, price_in and price_out (0 for a model that costs nothing)`;
-  if (maxCost === undefined) return `${problem}, so [limits] cost_session does not hold for it; ${hint}`;
-  throw new BuddyError("config", `${problem}, so --max-cost cannot hold`, { hint });
+  const hint = `set it: [[model_rules]] with exact = ${JSON.stringify(profile.model)}, price_in and price_out (0 for a free model)`;
+  if (maxCost === undefined) return `${problem}, so [limits] cost_session cannot be enforced; ${hint}`;
+  throw new BuddyError("config", `${problem}, so --max-cost cannot be enforced`, { hint });
 }
 
 /** Gateways that say with each answer what it cost. */

@@ -35,7 +35,7 @@ export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterabl
       if (which === "" && result.outcome !== "done" && result.outcome !== "unchanged") break;
     }
     if (done.length === 0) return undefined;
-    return `I took changes of files back myself; nothing is asked of you yet.\n\n${done.join("\n")}`;
+    return `I undid file changes myself; there is nothing for you to do yet.\n\n${done.join("\n")}`;
   });
 }
 
@@ -124,9 +124,9 @@ function undoTool(store: ChangeStore, change: Change, first: Change = change): T
 }
 
 function reason(change: Change, first: Change): string {
-  const what = `takes back change ${change.number}${first === change ? "" : ` and what came before it, from ${first.number} on`}`;
+  const what = `undoes change ${change.number}${first === change ? "" : ` and the earlier ones from ${first.number} on`}`;
   const unknown = change.after === undefined || change.after.kind === "unread";
-  return unknown ? `${what}; what that change left is not known, so compare with care` : what;
+  return unknown ? `${what}; the result of that change is not known, so compare carefully` : what;
 }
 
 type Plan =

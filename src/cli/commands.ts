@@ -54,7 +54,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/doctor/command.ts")).command),
   },
   targets: {
-    summary: "machines by name: list, check, and buddy's sessions there",
+    summary: "list or check machines by name, or buddy's sessions on them",
     load: async () => widen((await import("./commands/targets/command.ts")).command),
   },
   skills: {
@@ -78,7 +78,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/trace/command.ts")).command),
   },
   update: {
-    summary: "install the newest version, or go back to the last one",
+    summary: "install the newest version, or go back to the previous one",
     load: async () => widen((await import("./commands/update/command.ts")).command),
   },
   completion: {

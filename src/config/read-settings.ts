@@ -247,7 +247,7 @@ class SettingsReader implements FileSettings {
     const hint =
       more.length > 0
         ? [...more.slice(0, 10), "correct these lines"]
-        : ["correct the line, or remove it for the default"];
+        : ["correct the line, or remove it to use the default"];
     throw new BuddyError("config", first, { hint: hint.join("\n") });
   }
 

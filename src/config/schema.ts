@@ -78,7 +78,7 @@ export const SETTINGS = {
     shell_roots: texts([], "if set, commands run only below these directories"),
     shell_timeout: duration(120 * SECOND, "how long run_shell waits for a command"),
     shell_timeout_slow: duration(15 * MINUTE, 'the same with mode = "slow"'),
-    background_timeout: duration(24 * 60 * MINUTE, "when a background shell is ended"),
+    background_timeout: duration(24 * 60 * MINUTE, "how long a background shell may run"),
     files_allowed_paths: texts([], "if set, files are written only below these directories"),
     fetch_allowed_domains: texts([], "if set, only these hosts are fetched, private ones too; subdomains included"),
     fetch_blocked_domains: texts([], "hosts that are never fetched; subdomains included"),
@@ -244,7 +244,7 @@ export const MCP_SETTINGS = {
   tools: allowDeny(
     "which of its tools are offered, by patterns such as get_*: a list, or { allow = […], deny = […] }; deny wins",
   ),
-  timeout: duration(60 * SECOND, "how long one call may take; a progress report starts the time again"),
+  timeout: duration(60 * SECOND, "how long one call may take; a progress report restarts the clock"),
   start_timeout: duration(10 * SECOND, "how long the first request waits for a server that was never seen before"),
   trust_read_only: yesNo(false, "tools that the server calls read-only run without a question"),
 } as const satisfies Record<string, Setting<unknown>>;
@@ -366,7 +366,7 @@ export const HOOK_SETTINGS = {
   command: commandLine("the program and its arguments, run without a shell; it gets the event as JSON on stdin"),
   match: textOrTexts("names of tools it is for, with * and ?; all without it"),
   machine: textOrTexts("names, hosts or labels of machines it is for, with * and ?; all without it"),
-  timeout: duration(10 * SECOND, "when it is ended; before-tool: the call is then denied"),
+  timeout: duration(10 * SECOND, "how long it may run; a before-tool hook that takes longer denies the call"),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Values<T> = { readonly [K in keyof T]: ValueOf<T[K]> };

@@ -92,7 +92,7 @@ export function yesNoOrText(pattern: RegExp, expects: string, text: string): Set
 
 export function anyText(fallback: string, text: string): Setting<string> {
   const checked = reading<string>((z) => z.string(), isText, asWritten);
-  return { ...checked, fallback, expects: "a text in quotes", text, show: quoted };
+  return { ...checked, fallback, expects: "a quoted string", text, show: quoted };
 }
 
 export function textLike(pattern: RegExp, fallback: string, expects: string, text: string): Setting<string> {
@@ -154,7 +154,13 @@ export function duration(fallback: number, text: string): Setting<number> {
 
 export function texts(fallback: readonly string[], text: string): Setting<readonly string[]> {
   const checked = reading<readonly string[]>(listOfTexts, isList, asWritten);
-  return { ...checked, fallback, expects: "a list of texts", text, show: (list) => `[${list.map(quoted).join(", ")}]` };
+  return {
+    ...checked,
+    fallback,
+    expects: "a list of strings",
+    text,
+    show: (list) => `[${list.map(quoted).join(", ")}]`,
+  };
 }
 
 /** One text or a list of them. */
@@ -163,7 +169,7 @@ export function textOrTexts(text: string): Setting<readonly string[] | undefined
   const convert = (raw: string | readonly string[]) => (typeof raw === "string" ? [raw] : raw);
   const plain = (raw: unknown) => isFullText(raw) || isList(raw);
   const checked = reading<readonly string[]>((z) => z.union([fullText(z), listOfTexts(z)]), plain, convert);
-  return optional({ ...list, ...checked, expects: "a text or a list of texts" });
+  return optional({ ...list, ...checked, expects: "a string or a list of strings" });
 }
 
 /** A program and its arguments, or a list of these, one for each step. */
@@ -191,7 +197,7 @@ export function textTable(text: string): Setting<Readonly<Record<string, string>
     isTextTable,
     table,
   );
-  return optional({ ...checked, fallback: {}, expects: "a table of texts", text, show: JSON.stringify });
+  return optional({ ...checked, fallback: {}, expects: "a table of strings", text, show: JSON.stringify });
 }
 
 /** What is let through and what is kept out, by patterns; a plain list is what is let through. */
@@ -247,7 +253,7 @@ export function patterns(fallback: readonly string[], text: string): Setting<rea
   return {
     ...list,
     ...reading(listOfTexts, isList, convert),
-    expects: "a list of texts, those in /slashes/ regular expressions",
+    expects: "a list of strings; those in /slashes/ are regular expressions",
   };
 }
 

@@ -92,7 +92,7 @@ function isFolder(path: string): boolean {
 }
 
 function read(folder: string, place: SkillPlace, notices: string[]): Candidate | undefined {
-  const pass = (why: string): undefined => void notices.push(`skill ${folder} was passed over: ${why}`);
+  const pass = (why: string): undefined => void notices.push(`skill ${folder} was skipped: ${why}`);
   if (place.repository !== undefined && !inside(folder, realpathSync(place.repository)))
     return pass("it is a link out of the repository");
   const file = join(folder, SKILL_FILE);
@@ -168,7 +168,7 @@ export function skillRows(skills: readonly Skill[]): string[] {
   return [
     ...(runbooks.length === 0 ? [] : ["Runbooks: /run NAME, buddy exec --run NAME"]),
     ...runbooks.flatMap(rows),
-    ...(others.length === 0 ? [] : ["Skills: the model loads them by itself"]),
+    ...(others.length === 0 ? [] : ["Skills: the model loads them when it needs them"]),
     ...others.flatMap(rows),
   ];
 }

@@ -94,7 +94,7 @@ class Reader {
       return "";
     }
     if (typeof value !== "string") {
-      this.problems.push(`${key} must be a text`);
+      this.problems.push(`${key} must be a string`);
       return "";
     }
     if (value.trim().length > most)
@@ -152,7 +152,9 @@ class Reader {
       ![undefined, true, false].includes(required as boolean) ||
       typeof target !== "boolean"
     ) {
-      this.problems.push(`parameter ${name}: description and default must be texts, required and target true or false`);
+      this.problems.push(
+        `parameter ${name}: description and default must be strings, required and target true or false`,
+      );
       return undefined;
     }
     const values = this.#texts(`choices of parameter ${name}`, choices);
@@ -173,7 +175,7 @@ class Reader {
     const list = (Array.isArray(value) ? value : [value]) as readonly unknown[];
     if (list.every((one) => typeof one === "string" && one.trim() !== "" && !UNPRINTABLE.test(one)))
       return (list as string[]).map((one) => one.trim());
-    this.problems.push(`${key} must be a text or a list of texts`);
+    this.problems.push(`${key} must be a string or a list of strings`);
     return [];
   }
 }

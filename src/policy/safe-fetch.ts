@@ -106,7 +106,7 @@ async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): 
       `${choice.variable} names ${choice.proxy === null ? "something that is not a proxy" : `a ${choice.proxy.protocol} proxy`}, which is not supported: connecting directly`,
     );
   if (choice?.kind !== "proxy") return connect(decided, options, signal);
-  options.onNotice?.(`fetching through the proxy ${choice.proxy.host}, which resolves ${decided.host} for itself`);
+  options.onNotice?.(`fetching through the proxy ${choice.proxy.host}, which resolves ${decided.host} itself`);
   return fetchVia(decided.url, { ...request(decided, options, signal), proxy: choice.proxy.href });
 }
 

@@ -129,7 +129,7 @@ function wrong(path: string, { stdout }: ScriptResult, temporary: string): Buddy
   // The copy that was checked has the name of the file, in its own directory.
   const copies = new RegExp(`[^\\s"']*/${temporary.replace(".", "\\.")}\\.check/(?:dir/)?`, "g");
   const words = stdout.toString().replaceAll(copies, "").trim().slice(0, MOST_WORDS);
-  return new BuddyError("target", `${path} was not changed: the new text is wrong. The check says:\n${words}`, {
+  return new BuddyError("target", `${path} was not changed: the check rejected the new text:\n${words}`, {
     hint: "Correct the text and write it again.",
   });
 }
@@ -234,7 +234,7 @@ function isKind(kind: string | undefined): kind is ResolvedPath["kind"] {
 /** What the scripts' own exit codes mean. */
 const CODES: Readonly<Record<number, string>> = {
   2: "no such file",
-  3: "it leads somewhere else than a moment ago; nothing was changed",
+  3: "its target changed a moment ago; nothing was changed",
   4: "too many levels of symbolic links",
   5: "it cannot be read",
   9: "the connection broke off before all of it arrived; nothing was changed",
@@ -251,11 +251,11 @@ const READ_ONLY = /read-only file system/i;
 /** What the tools on the target print (in the C locale), what it means, what to do. */
 const SAID: readonly (readonly [RegExp, string, string?])[] = [
   [READ_ONLY, "the file system is mounted read-only"],
-  [/no space left/i, "the disk is full", "Make room there first: df -h and df -i show which file system is full."],
+  [/no space left/i, "the disk is full", "Free some space first: df -h and df -i show which file system is full."],
   [/quota exceeded/i, "the disk quota is used up"],
   [/permission denied|operation not permitted/i, "permission denied"],
   [/not a directory|file exists/i, "a part of the path is a file, not a directory"],
-  [/nonexist|no such file/i, "the directory takes no new files"],
+  [/nonexist|no such file/i, "the directory does not accept new files"],
   [/file name too long/i, "the name is too long"],
 ];
 

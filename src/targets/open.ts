@@ -167,7 +167,7 @@ async function openOperatorPane(
   });
   const left = () =>
     new BuddyError("target", `the shell that buddy worked in, in pane ${id}, has ended`, {
-      hint: "Another shell at its prompt there is taken with /adopt.",
+      hint: "Bring another shell to its prompt there, then /adopt it.",
     });
   const without = refusingTarget(outer, left);
   const target = adoptable(outer, pane, { tell: (notice) => notices.tell(notice), without });

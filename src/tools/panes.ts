@@ -63,7 +63,9 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
     // Colours and the edge of the pane cut a secret into pieces that nothing knows as such.
     const whole = await pane.capture({ ...lines, joinWrappedLines: true });
     const { text, notice } =
-      context.mask(whole.text) === whole.text ? seen : { ...whole, notice: "There are secrets: plain, in whole lines" };
+      context.mask(whole.text) === whole.text
+        ? seen
+        : { ...whole, notice: "The screen has secrets: shown without colours, in whole lines" };
     // The rest of a screen that is not full would push its text out of the budget.
     const filled = args.preserve_trailing_spaces === true ? text : text.replace(/\n\s*$/, "");
     const shown = boundTail(filled, context.budget, "narrow it with start and end", context.mask);

@@ -4,7 +4,7 @@ import type { Tool } from "./tool.ts";
 
 export const timeTool: Tool<Record<string, never>> = {
   name: "time",
-  description: "Current time (harness clock, UTC).",
+  description: "Current time (buddy's clock, UTC).",
   input: z.strictObject({}),
   intent: () => ({ kind: "read", title: "time" }),
   run: () => {

@@ -24,7 +24,7 @@ describe("a command", () => {
       understated: false,
       editable: true,
       cwd: here.cwd,
-      policy: "it looks read-only, but the model declares that it is not",
+      policy: "it looks read-only, but the model declares a change",
       where: expect.stringMatching(/^\S+@\S+$/),
     });
     expect(ofType(events, "approval_answered")[0]).toMatchObject({ decision: "approved", by: "operator" });

@@ -262,10 +262,10 @@ describe("wrong files", () => {
     ["[tools]\nshell_timeout = 0", "found 0"],
     ["[tools]\nshell_timeout = '30d'", 'found "30d"'],
     ["[tools]\nshell_auto_approve = 'all'", 'must be one of "none", "read-only", "operator", "developer", found "all"'],
-    ["[tools]\nshell_allow = 'ls'", 'tools.shell_allow must be a list of texts, found "ls"'],
-    ["[tools]\nshell_allow = [1]", "tools.shell_allow must be a list of texts, found [1]"],
-    ["[tools]\nshell_allow = ['ls', '']", 'tools.shell_allow must be a list of texts, found ["ls",""]'],
-    ["[tools]\nshell_denylist = ['/(/']", 'those in /slashes/ regular expressions, found ["/(/"]'],
+    ["[tools]\nshell_allow = 'ls'", 'tools.shell_allow must be a list of strings, found "ls"'],
+    ["[tools]\nshell_allow = [1]", "tools.shell_allow must be a list of strings, found [1]"],
+    ["[tools]\nshell_allow = ['ls', '']", 'tools.shell_allow must be a list of strings, found ["ls",""]'],
+    ["[tools]\nshell_denylist = ['/(/']", 'those in /slashes/ are regular expressions, found ["/(/"]'],
     ["[mcp.a]\nenabled = true", "mcp.a needs either command or url"],
     ['[mcp.a]\ncommand = ["x"]\nurl = "http://x"', "mcp.a needs only one of command and url"],
     ['[mcp.a]\ncommand = ["x"]\nheaders = { A = "b" }', "mcp.a.headers works only with url"],
@@ -288,7 +288,7 @@ describe("wrong files", () => {
       "~/.config/buddy/buddy.toml line 1: a [[model_rules]] table needs exactly one of",
     ],
     ["[agent]\ntemperature = nan", "agent.temperature must be a number from 0 to 2"],
-    ["[agent]\nsystem_prompt = 2026-01-01", "agent.system_prompt must be a text in quotes, found a date"],
+    ["[agent]\nsystem_prompt = 2026-01-01", "agent.system_prompt must be a quoted string, found a date"],
   ])("%p", async (text, message) => expect((await wrong(text)).message).toContain(message));
 
   test("a broken file names line and column and shows the line", async () => {
@@ -307,7 +307,7 @@ describe("wrong files", () => {
 
   test("a key of the wrong type is not repeated in the message", async () => {
     const error = await wrong('[models.x]\napi_key = ["secret-key"]\n');
-    expect(error.message).toBe("~/.config/buddy/buddy.toml line 2: models.x.api_key must be a text in quotes");
+    expect(error.message).toBe("~/.config/buddy/buddy.toml line 2: models.x.api_key must be a quoted string");
   });
 
   test("all wrong lines are reported at once", async () => {

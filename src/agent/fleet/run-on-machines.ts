@@ -173,7 +173,7 @@ class MachineCalls {
       // They come back as questions, and then all are here again.
       const allowed = this.#allowed.splice(0);
       if (allowed.length > 0) {
-        const why = `${first!.progress.machine.name} has to be asked about`;
+        const why = `${first!.progress.machine.name} needs an approval`;
         for (const { progress, go } of allowed) {
           this.#enter(progress, "judging");
           go(why);

@@ -41,13 +41,13 @@ export const FLEET_ARGS = {
     type: "string",
     valueHint: "N",
     check: readCount,
-    description: "make changes on N machines first; on the others only if that went well",
+    description: "make changes on N machines first; on the others only if that succeeded",
   },
   "max-fail": {
     type: "string",
     valueHint: "N",
     check: readCount,
-    description: "start on no more machines after N failures",
+    description: "after N failures, start on no further machines",
   },
 } as const satisfies Args;
 

@@ -37,8 +37,8 @@ export function rootHelp(): string {
 
 /** What holds for options of every command; also in the man page. */
 export const OPTION_NOTES: readonly string[] = [
-  "The word after --tmux is taken as the session's name only if it looks like one and the command " +
-    'has no use for it: in buddy exec --tmux "uptime" it is the prompt. --tmux=NAME is always clear.',
+  "The word after --tmux counts as the session's name only if it looks like one and the command " +
+    'takes no argument there: in buddy exec --tmux "uptime" it is the prompt. --tmux=NAME is unambiguous.',
   "-- ends the options. Durations: 500ms 10s 5m 2h 1d; a bare number is seconds.",
 ];
 

@@ -55,7 +55,7 @@ export const GLOBAL_ARGS = {
     type: "string",
     valueHint: "USD",
     check: readAmount,
-    description: "what the session may cost (0.50); then the REPL asks, and exec ends with exit code 1",
+    description: "the most the session may cost (0.50); at the limit the REPL asks, and exec ends with exit code 1",
   },
   "no-color": { type: "boolean", description: "no colour (also NO_COLOR; FORCE_COLOR=1 for colour in a pipe)" },
   quiet: { type: "boolean", alias: "q", description: "print only the answer, errors and questions" },
@@ -63,7 +63,7 @@ export const GLOBAL_ARGS = {
     type: "boolean",
     alias: "v",
     twice: "debug",
-    description: "say more; errors with details; -vv also requests and decisions",
+    description: "show more, with details of errors; -vv: also requests and decisions",
   },
   debug: { type: "boolean", description: "the same as -vv" },
   trace: {

@@ -86,7 +86,7 @@ function wroteFile(round: Round | undefined): boolean {
 }
 
 function blockedWords(round: Round | undefined): string {
-  if (round?.outcome === "blocked") return "It was blocked. A model also gets to know what to do instead.";
+  if (round?.outcome === "blocked") return "It was blocked. The model also learns what to do instead.";
   if (round?.outcome === "refused") return "It was refused.";
   return `The answer was: ${round?.text.split("\n")[0] ?? "no result"}`;
 }
@@ -101,7 +101,7 @@ function backgroundWords(seen: readonly Round[]): string {
     typeof printed === "string" && printed.trim() !== ""
       ? `; so far it printed “${printed.trim().replaceAll("\n", ", ")}”`
       : "";
-  return `${id} runs as pid ${String(started?.value["pid"])}${lines}. It ends by itself.`;
+  return `${id} runs as pid ${String(started?.value["pid"])}${lines}. It ends on its own.`;
 }
 
 function cleanUp(seen: readonly Round[]): string {

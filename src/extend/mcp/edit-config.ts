@@ -16,7 +16,7 @@ export interface NewServer {
 export async function withServer(text: string, file: string, name: string, server: NewServer): Promise<string> {
   const before = await serversOf(text, file);
   if (Object.hasOwn(before, name))
-    throw new BuddyError("usage", `there is an MCP server ${name} already`, {
+    throw new BuddyError("usage", `MCP server ${name} already exists`, {
       hint: `Remove it first: buddy mcp remove ${name}`,
     });
   const lines = [

@@ -41,7 +41,7 @@ export function serverTool(
 
 function present(server: string, raw: unknown, { budget, mask, seesImages = false }: ToolContext): ToolResult {
   const { text, images, failed } = callResult(raw);
-  const shown = boundText(text, budget, () => `ask ${server} for less at once`, mask);
+  const shown = boundText(text, budget, () => `ask ${server} for less`, mask);
   const unseen = images.length > 0 && !seesImages ? "\n\n[this model does not read images]" : "";
   return {
     ok: !failed,

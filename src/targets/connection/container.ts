@@ -43,13 +43,9 @@ export class ContainerTransport extends InnerTransport {
       throw new PermanentRefusal("target", `container ${this.#name} was removed`, { hint: error.hint, cause: error });
     });
     if (container.id !== this.container.id) {
-      throw new MachineChanged(
-        "target",
-        `container ${this.#name} was replaced (it is ${container.id.slice(0, 12)} now)`,
-        {
-          hint: "Nothing was run in the new one. Start buddy again to work in it.",
-        },
-      );
+      throw new MachineChanged("target", `container ${this.#name} was replaced (now ${container.id.slice(0, 12)})`, {
+        hint: "Nothing was run in the new one. Start buddy again to work in it.",
+      });
     }
     return enter({ name: this.#name, base: this.base, cwd: this.facts.cwd, signal }, container, true);
   }
@@ -203,7 +199,7 @@ const REFUSED = /^cannot be executed: (?:.*?: (?:line )?\d+: )?(?:eval: )?(.*)/;
 function notRunning(name: string, status: string, command: string): BuddyError {
   const hint =
     status === "paused"
-      ? `Wake it: ${command} unpause ${name}`
+      ? `Resume it: ${command} unpause ${name}`
       : status === "restarting"
         ? `It keeps restarting: ${command} logs ${name} shows why.`
         : `Start it: ${command} start ${name}`;

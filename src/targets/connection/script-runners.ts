@@ -96,7 +96,7 @@ export class Channel {
         scriptRunner.destroy(new ScriptRunnerLost("no answer"));
         reject(
           new BuddyError("target", `${this.#options.label} did not answer within ${Math.round(limit / 1000)} s`, {
-            hint: "The connection may be down, or a file system on the target hangs.",
+            hint: "The connection may be down, or a file system on the target may hang.",
           }),
         );
       }

@@ -22,7 +22,7 @@ const ROWS: readonly Row[] = [
   [
     /Permission denied|Too many authentication failures|No supported authentication methods|Authentication failed/i,
     "NAME refused the login: SAID",
-    "ssh ARGS must work by itself: check user name and key (ssh-add -l; IdentityFile in ~/.ssh/config). buddy asks for a password, passphrase or second factor when it starts on a terminal, and after a drop with /reconnect.",
+    "ssh ARGS must work without buddy: check user name and key (ssh-add -l; IdentityFile in ~/.ssh/config). buddy asks for a password, passphrase or second factor when it starts on a terminal, and after a drop with /reconnect.",
   ],
   [
     /Could not resolve hostname|Name or service not known|nodename nor servname|Temporary failure in name resolution/i,

@@ -366,7 +366,7 @@ export class DirectShell implements Shell, AsyncDisposable {
 const NOTHING = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
 const RESTARTED = "The shell ended and a new one is started in the same directory";
 const KEPT = `${RESTARTED} with the same exported variables; functions, aliases and other variables are lost.`;
-const LOST = `${RESTARTED}; functions, aliases and variables are lost, also those that were exported last.`;
+const LOST = `${RESTARTED}; functions, aliases and variables are lost, including recent exports.`;
 
 interface OwnLive {
   readonly session: SessionTexts;

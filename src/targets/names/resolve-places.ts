@@ -210,7 +210,7 @@ class Resolver {
     return [...new Set([...own, ...groups.keys(), ...hosts.keys()])];
   }
 
-  /** One name or host a line. What is not a name is a destination for ssh: that is what such files hold. */
+  /** One name or host a line. Anything that is not a name is an ssh destination: that is what such files hold. */
   async #file(path: string): Promise<Place[]> {
     const shown = path === "-" ? "standard input" : path;
     const text = path === "-" ? await this.#standardInput() : readList(path, this.#sources);

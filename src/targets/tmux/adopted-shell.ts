@@ -260,7 +260,7 @@ export class AdoptedShell implements Shell {
       await this.#pane.interrupt();
       this.#finish({
         kind: "lost",
-        why: "the shell did not read the command where nobody sees it; it did not run",
+        why: "the shell could not read the command unseen; it did not run",
         notRun: true,
       });
       return this.#result(running, running.outcome ?? { kind: "stopped", by: "user" });

@@ -77,7 +77,7 @@ export class ManagedPanes implements Panes {
     const pane = await this.#anew(session, row, true);
     this.#options.session.notice({
       kind: "warning",
-      text: `The start-up files of ${session.options.shell.name} did not come to a prompt; the pane runs without them.`,
+      text: `The start-up files of ${session.options.shell.name} did not reach a prompt; the pane runs without them.`,
     });
     return pane;
   }

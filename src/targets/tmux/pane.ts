@@ -147,7 +147,7 @@ export class TmuxPane implements Pane, PaneSink {
     await state.changes.until(isUp, replaced ? REPLACED_MS / 2 : START_MS);
     if (state.phase === "none") throw this.#noShell();
     if (state.phase === "starting" && created) {
-      throw new NoPrompt("target", "the shell in the new pane did not come to a prompt", {
+      throw new NoPrompt("target", "the shell in the new pane did not reach a prompt", {
         hint: "Look at its start-up files; attach to the pane to see what it waits for.",
       });
     }

@@ -8,7 +8,7 @@ export const extendCommands: readonly SlashCommand[] = [
   {
     name: "run",
     args: "RUNBOOK [KEY=VALUE]…",
-    summary: "carry out a runbook; /skills lists them",
+    summary: "run a runbook; /skills lists them",
     anytime: true,
     words: Infinity,
     run,
@@ -59,7 +59,7 @@ async function workOn(screen: CommandScreen, machine: string): Promise<void> {
   if (running !== undefined)
     throw new BuddyError(
       "usage",
-      `the runbook is for ${machine}; other machines have to wait while task ${running.id} runs`,
+      `the runbook is for ${machine}; buddy cannot switch machines while task ${running.id} runs`,
     );
   await screen.interruptible(async (signal) => {
     screen.waiting(`connecting: ${showLine(machine)}`);

@@ -53,7 +53,7 @@ export function context(screen: CommandScreen): void {
     share >= 0.9
       ? "nearly full: /compact makes room, /new starts a new conversation"
       : share >= 0.8
-        ? "filling up: buddy compacts by itself at 90 %; /compact does it now"
+        ? "filling up: buddy compacts automatically at 90 %; /compact does it now"
         : "";
   screen.say([
     share >= 0.8 ? screen.style.warning(bar) : bar,

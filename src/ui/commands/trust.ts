@@ -35,7 +35,7 @@ export const approve: SlashCommand = {
         screen.say([
           screen.style.warning(
             longestMs === 0
-              ? "the rules of this machine allow no approval without a question (approve_max)"
+              ? "the rules of this machine do not allow approving in advance (approve_max)"
               : `the rules of this machine allow ${formatDuration(longestMs)} at most (approve_max)`,
           ),
         ]);

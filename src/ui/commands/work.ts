@@ -181,7 +181,7 @@ async function output(screen: CommandScreen, args: string): Promise<void> {
   if (kept === undefined && (args === "" || /^\d+$/.test(args))) {
     screen.fail(
       args === "" ? "no output yet" : `no output ${args}`,
-      "a shortened preview names the command that shows all of it; /ps lists background shells",
+      "shortened output names the command that shows all of it; /ps lists background shells",
     );
     return;
   }

@@ -126,7 +126,7 @@ test.each(READ_ONLY)("%s: a read-only %s cost 12 s and what the start-up files e
   writeFileSync(join(home.path, file), `readonly ${names}\nexport MARK=kept\n`);
   try {
     await using place = await openTestTarget("local", { shell });
-    expect(place.notices.map(({ text: said }) => said).join()).not.toContain("did not come to a prompt");
+    expect(place.notices.map(({ text: said }) => said).join()).not.toContain("did not reach a prompt");
     expect(text(await place.target.shell.run('echo "$MARK"'))).toBe("kept\n");
   } finally {
     rmSync(join(home.path, file));

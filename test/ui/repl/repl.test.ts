@@ -757,7 +757,7 @@ describe("slash commands", () => {
       expect(status).toContain(words);
     }
     rig.send("/context\r");
-    expect(await rig.until("] 85%")).toContain("buddy compacts by itself");
+    expect(await rig.until("] 85%")).toContain("/compact");
     rig.send("/tools\r");
     expect(await rig.until("off: search_enabled")).toContain("run_shell   runs a command");
     rig.send("/help\r");

@@ -33,7 +33,7 @@ export const command = defineCommand({
   examples: [
     ["buddy audit --since 7d", "what was decided and done this week"],
     ["buddy audit --on 'web*' --json | jq -r 'select(.by == \"operator\").action'", "what you approved there"],
-    ["buddy audit verify", "exit code 1 and the line if the record is not intact"],
+    ["buddy audit verify", "exit code 1 and the bad line if the record is not intact"],
   ],
   notes: `
 One line for each decision and each effect. BY says who decided: unasked (it
@@ -87,7 +87,7 @@ async function verify(directory: string, json: boolean): Promise<ExitCode> {
       .slice(0, MOST_FINDINGS)
       .map(({ file, line, text }) => `${file}${line === undefined ? "" : ` line ${line}`}: ${text}`);
     if (findings.length > MOST_FINDINGS) rows.push(`… and ${findings.length - MOST_FINDINGS} more`);
-    const verdict = findings.length === 0 ? `whole: ${span}` : `NOT WHOLE: ${span}`;
+    const verdict = findings.length === 0 ? `intact: ${span}` : `NOT INTACT: ${span}`;
     const torn = unfinished ? ["the last line is not finished: a write was interrupted; the next one repairs it"] : [];
     await print([...rows, ...torn, verdict].map((row) => `${printable(row)}\n`));
   }

@@ -22,7 +22,7 @@ export const command = defineCommand({
     ["buddy changes", "files that the last session here changed"],
     ["buddy changes 7b2f --diff", "and how"],
   ],
-  notes: "To take changes back, continue the session (buddy resume ID) and use /undo.",
+  notes: "To undo changes, resume the session (buddy resume ID) and use /undo.",
   async run({ args: { id = "last", diff, json } }) {
     if (diff && json)
       throw new BuddyError("usage", "--diff and --json cannot be combined", { hint: "give one of them" });

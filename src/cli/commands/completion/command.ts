@@ -11,7 +11,7 @@ const SCRIPTS: Readonly<Record<string, string>> = { bash, zsh, fish };
 export const command = defineCommand({
   name: "completion",
   args: {
-    shell: { type: "positional", choices: ["bash", "zsh", "fish"], description: "the shell to complete in" },
+    shell: { type: "positional", choices: ["bash", "zsh", "fish"], description: "the shell to print the script for" },
   },
   examples: [
     ['eval "$(buddy completion bash)"', "in ~/.bashrc"],

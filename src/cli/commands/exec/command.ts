@@ -20,7 +20,7 @@ export const command = defineCommand({
     run: {
       type: "string",
       valueHint: "RUNBOOK",
-      description: "carry out this runbook instead of a prompt (buddy skills lists them)",
+      description: "run this runbook instead of a prompt (buddy skills lists them)",
     },
     json: { type: "boolean", description: "print events, one JSON object per line (docs/events.md)" },
     "output-schema": {
@@ -29,7 +29,7 @@ export const command = defineCommand({
       path: true,
       description: "the answer is JSON valid against this JSON Schema",
     },
-    "last-message": { type: "string", valueHint: "FILE", path: true, description: "write the answer to FILE, too" },
+    "last-message": { type: "string", valueHint: "FILE", path: true, description: "also write the answer to FILE" },
     image: {
       type: "string",
       valueHint: "FILE",

@@ -12,7 +12,7 @@ export const TOPICS = {
   config: "every setting, its default and what it takes",
   policy: "what may run, be written, be fetched, be shown",
   targets: "local, ssh, containers; the shared pane",
-  undo: "changes taken back; what can lock you out",
+  undo: "undoing changes; what can lock you out",
   events: "the JSON events of exec --json",
   connect: "connect your model, provider by provider",
   providers: "how to configure each endpoint",

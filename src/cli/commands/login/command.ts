@@ -11,7 +11,7 @@ export const command = defineCommand({
       required: false,
       description: "the profile to sign in for (default: the active one)",
     },
-    browser: { type: "boolean", description: "use the browser of this machine instead of a code" },
+    browser: { type: "boolean", description: "use this machine's browser instead of a code" },
     check: { type: "boolean", description: "show whether you are signed in and until when" },
     reset: { type: "boolean", description: "the same as buddy logout" },
   },
@@ -20,8 +20,8 @@ export const command = defineCommand({
     ["buddy login --check", "exit code 4 when not signed in"],
   ],
   notes:
-    "For a profile on OpenRouter (or: buddy login openrouter) the browser of this\n" +
-    "machine grants a key, which is kept in ~/.config/buddy/keys/openrouter.",
+    "For a profile on OpenRouter (or: buddy login openrouter) you approve a key in\n" +
+    "this machine's browser; it is stored in ~/.config/buddy/keys/openrouter.",
   async run({ args, globals }) {
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
     const { openRouterProfile, openSignIn } = await import("../../../app/sign-in.ts");

@@ -9,9 +9,9 @@ export const command = defineCommand({
       type: "positional",
       required: false,
       choices: ["list", "check", "add", "remove", "login", "logout"],
-      description: "list (default), check, add, remove, or sign in at a server that asks for it",
+      description: "list (default), check, add, remove, or sign in to a server that asks for it",
     },
-    name: { type: "positional", required: false, description: "the server; with check: all unless given" },
+    name: { type: "positional", required: false, description: "the server; with check, all if omitted" },
     command: { type: "positional", required: false, rest: true, description: "with add: -- PROGRAM ARGUMENTS…" },
     url: { type: "string", valueHint: "URL", description: "with add: the address of a server instead of a program" },
     env: { type: "string", valueHint: "NAME=VALUE", description: "with add: a variable for the program" },
@@ -23,7 +23,7 @@ export const command = defineCommand({
     ["buddy mcp check", "start each that is enabled, and list its tools, resources and prompts"],
     ["buddy mcp add files -- mcp-server-filesystem /srv", "a program"],
     ["buddy mcp add tickets --url https://tickets.example.com/mcp", "an address"],
-    ["buddy mcp remove lab", "takes one out again"],
+    ["buddy mcp remove lab", "remove one"],
   ],
   async run({ args, globals }) {
     const { action = "list", name } = args;

@@ -109,7 +109,7 @@ function checkLines({ name, ok, about, problem, tools, hidden, problems, resourc
       (tool) =>
         `  ${tool.name}${tool.read_only ? " (says that it only reads)" : ""}  ${tool.description.slice(0, 100)}`,
     ),
-    ...(hidden === 0 ? [] : [`  ${hidden} more that [mcp.${name}] tools keeps out`]),
+    ...(hidden === 0 ? [] : [`  ${hidden} more, hidden by tools in [mcp.${name}]`]),
     ...problems.map((text) => `  problem: ${text}`),
     ...(resources.length === 0 ? [] : [`  resources: ${resources.slice(0, 20).join(", ")}`]),
     ...(prompts.length === 0 ? [] : [`  prompts: ${prompts.slice(0, 20).join(", ")}`]),

@@ -31,7 +31,7 @@ export async function signInAtServer(
   } catch (error) {
     if (!(error instanceof WaitingForBrowser)) throw error;
     const parameters = await within(callback.arrived, PATIENCE_MS);
-    if (parameters === undefined) throw new BuddyError("timeout", "the browser did not come back within 10 minutes");
+    if (parameters === undefined) throw new BuddyError("timeout", "the browser did not return within 10 minutes");
     await error.finish(parameters);
     await using connection = await connectTo(loaded, { name, settings });
     say(`${connection.about || name} accepts the sign-in`);

@@ -7,7 +7,7 @@ export const command = defineCommand({
   name: "models",
   args: {
     profile: { type: "positional", required: false, description: "a profile; without it, the active one" },
-    json: { type: "boolean", description: "as JSON" },
+    json: { type: "boolean", description: "print as JSON" },
   },
   examples: [
     ["buddy models", "what the active profile's endpoint offers"],

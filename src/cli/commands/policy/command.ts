@@ -27,9 +27,9 @@ export const command = defineCommand({
     shell: {
       type: "string",
       valueHint: "NAME",
-      description: "the machine's shell; any name but bash means it has no bash",
+      description: "the machine's shell; any name other than bash means there is no bash",
     },
-    sudo: { type: "boolean", description: "path: as root would write it, with sudo: true" },
+    sudo: { type: "boolean", description: "path: judge it as a write as root (sudo: true)" },
     batch: { type: "boolean", description: "one JSON value per line on stdin, one JSON object per line on stdout" },
   },
   examples: [

@@ -11,10 +11,10 @@ export const command = defineCommand({
     id: {
       type: "positional",
       required: false,
-      description: "the session's id, or the beginning of it; without one, choose from a list",
+      description: "the session's id or the beginning of it; without one, choose from a list",
     },
     last: { type: "boolean", description: "the session used last in this directory" },
-    fork: { type: "boolean", description: "continue in a copy, such as while another buddy has the session" },
+    fork: { type: "boolean", description: "continue in a copy, for example while another buddy uses the session" },
   },
   examples: [
     ["buddy resume --last", "where you left off"],

@@ -13,7 +13,7 @@ export const command = defineCommand({
       description: "the command; everything after its first word belongs to it",
     },
     json: { type: "boolean", description: "print events, one JSON object per line (docs/events.md)" },
-    diff: { type: "boolean", description: "show other outputs as a diff against the most frequent one" },
+    diff: { type: "boolean", description: "show differing outputs as a diff against the most common one" },
     ...FLEET_ARGS,
     timeout: {
       type: "string",
@@ -26,19 +26,20 @@ export const command = defineCommand({
     ["buddy run --on web uptime", "on all machines called web, grouped"],
     ["buddy run --on prod 'df -h / | tail -1'", "a pipeline is one quoted word"],
     ["buddy run --on prod --dry-run systemctl reload nginx", "what would be asked, and where"],
-    ["buddy run --ssh web1 -- printf '%s\\n' 'a  b'", "after --, words stay as they are"],
+    ["buddy run --ssh web1 -- printf '%s\\n' 'a  b'", "after --, words are not changed"],
   ],
   notes: `
-Several words are joined with blanks, as ssh does, and the shell of the machine
-reads the result; after -- each word reaches the command as it is. What only
-reads runs at once; anything else asks, as it does for the model: without a
-terminal it is refused with exit code 3, unless --approve allows it.
+Several words are joined with spaces, as ssh does, and the machine's shell
+interprets the result; after -- each word reaches the command unchanged.
+Commands that only read run at once; anything else asks first, as it does for
+the model: without a terminal it is refused with exit code 3, unless --approve
+allows it.
 
-One machine: its output as it comes. Several: machines with the same output
-and exit code are printed once, under their names.
+With one machine you see its output as it arrives. With several, equal outputs
+with the same exit code are printed once, under the names of their machines.
 
 Exit codes: the highest of all machines; 255 for one that was not reached, 1 for
-one on which it did not begin (denied, --canary, --max-fail); 2 usage or
+one where the command did not start (denied, --canary, --max-fail); 2 usage or
 configuration; 3 approval required, but there was no terminal to ask on; 124
 --timeout; 130 interrupted.`,
   async run({ args, globals, literal }) {

@@ -118,7 +118,7 @@ export class RunPrinter {
   async #group(group: ResultGroup, first: ResultGroup): Promise<void> {
     const diff =
       this.#options.diff && group !== first ? unifiedDiff(withEnd(first.text), withEnd(group.text)) : undefined;
-    const what = diff === undefined ? undefined : `difference to ${foldNames(first.machines)}`;
+    const what = diff === undefined ? undefined : `difference from ${foldNames(first.machines)}`;
     await this.#write("out", section(group, diff ?? group.text, what));
   }
 

@@ -21,9 +21,9 @@ export const command = defineCommand({
     output: {
       type: "positional",
       required: false,
-      description: "for output: its id, such as out-7; all ids without it",
+      description: "for output: its id, such as out-7; without it, list the ids",
     },
-    all: { type: "boolean", description: "list those of all directories" },
+    all: { type: "boolean", description: "list sessions of all directories" },
     json: { type: "boolean", description: "list or export as JSON" },
     html: { type: "boolean", description: "export one self-contained HTML page instead of Markdown" },
     script: { type: "boolean", description: "export what ran as a shell script to review" },
@@ -32,7 +32,7 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy sessions", "id, last used, target, model, first words"],
-    ["buddy sessions --all", "of all directories"],
+    ["buddy sessions --all", "sessions of all directories"],
     ["buddy sessions export 7b2f > run.md", "a readable transcript"],
     ["buddy sessions export 7b2f --script > run.sh", "what ran, to review"],
     ["buddy sessions export 7b2f --cast > run.cast", "then: asciinema play run.cast"],

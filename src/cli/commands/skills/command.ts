@@ -15,7 +15,7 @@ export const command = defineCommand({
       description: "list (default), or check a folder",
     },
     dir: { type: "positional", required: false, description: "with check: the folder that holds SKILL.md" },
-    json: { type: "boolean", description: "as JSON" },
+    json: { type: "boolean", description: "print as JSON" },
   },
   examples: [
     ["buddy skills", "skills and runbooks, and where they come from"],

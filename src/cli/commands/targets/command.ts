@@ -9,7 +9,7 @@ export const command = defineCommand({
     what: {
       type: "positional",
       required: false,
-      description: "names, groups, globs, web[01-12], lists, @FILE, - for stdin; otherwise all",
+      description: "names, groups, globs, web[01-12], lists, @FILE, - for stdin; all if omitted",
     },
     check: { type: "boolean", description: "open them all and report what works and what does not" },
     sessions: { type: "boolean", description: "list buddy's tmux sessions on the machine" },
@@ -21,7 +21,7 @@ export const command = defineCommand({
     ["buddy targets", "the names of [targets] and ~/.ssh/config"],
     ["buddy targets prod", "the machines of a group, and where they are"],
     ["buddy targets 'web*' --check", "exit code 1 if something is wrong with one"],
-    ["buddy targets --sessions", "on this machine; with --ssh, --container or a name on another"],
+    ["buddy targets --sessions", "on this machine, or on the one that --ssh, --container or a name gives"],
     ["buddy targets --sessions --end", "end those that no buddy, client or program uses"],
   ],
   async run({ args, globals }) {

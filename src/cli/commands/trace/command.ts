@@ -6,9 +6,13 @@ import { defineCommand } from "../../command.ts";
 export const command = defineCommand({
   name: "trace",
   args: {
-    action: { type: "positional", choices: ["summary"], description: "summary: requests, tools, decisions, time" },
+    action: {
+      type: "positional",
+      choices: ["summary"],
+      description: "what to print: requests, tools, decisions, time",
+    },
     file: { type: "positional", path: true, description: "a file written with --trace" },
-    json: { type: "boolean", description: "as JSON, one object per run" },
+    json: { type: "boolean", description: "print as JSON, one object per run" },
   },
   examples: [
     ['buddy exec --trace t.jsonl "…"', "keep a trace; BUDDY_TRACE_FILE does the same"],

@@ -13,7 +13,7 @@ export const command = defineCommand({
     version: { type: "positional", required: false, description: "this version instead of the newest" },
     check: { type: "boolean", description: "only say whether there is a newer version" },
     rollback: { type: "boolean", description: "go back to the version before the last update" },
-    json: { type: "boolean", description: "with --check: as JSON" },
+    json: { type: "boolean", description: "with --check: print as JSON" },
   },
   examples: [
     ["buddy update --check", "is there a newer one?"],
@@ -21,9 +21,9 @@ export const command = defineCommand({
     ["buddy update --rollback", "go back to the old one"],
   ],
   notes:
-    "Checksum and version are checked before anything is replaced, in one step.\n" +
-    "Where a package manager installed buddy, use that. buddy never looks for updates\n" +
-    "by itself. BUDDY_INSTALL_BASE_URL names a mirror.",
+    "The checksum and the version are verified, then the binary is replaced in one step.\n" +
+    "If a package manager installed buddy, use that instead. buddy never checks for\n" +
+    "updates on its own. BUDDY_INSTALL_BASE_URL names a mirror.",
   async run({ args: { version, check, rollback, json }, globals }) {
     if (check && rollback) throw new BuddyError("usage", "--check and --rollback cannot be combined");
     if (json && !check) throw new BuddyError("usage", "--json needs --check");
