@@ -67,7 +67,10 @@ function findRule(model: string, rules: readonly CatalogRule[]): CatalogRule | u
 
 /** As it is, then without an OpenRouter variant (":free", ":nitro"); Ollama tags ("qwen3:8b") go by their family. */
 function namesOf(model: string): string[] {
-  const whole = model.trim().toLowerCase();
+  const whole = model
+    .trim()
+    .toLowerCase()
+    .replace(/^models\//, "");
   const bare = whole.replace(/:[a-z][a-z-]*$/, "");
   return bare === whole ? [whole] : [whole, bare];
 }

@@ -6,7 +6,7 @@ import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { explain, explainProviderError } from "./explain.ts";
 import { jsonOr, pageWords } from "./http/answer.ts";
-import { Malformed, ProviderError } from "./provider-error.ts";
+import { errorIn, Malformed, ProviderError } from "./provider-error.ts";
 import { deadline } from "../lib/waiting.ts";
 
 export interface OfferedModel {
@@ -49,8 +49,10 @@ export async function listModels(
       const error = new ProviderError(jsonOr(text, () => pageWords(text)));
       throw explainProviderError(error, response.status, undefined, situation);
     }
-    const offered = whole ? modelsIn(jsonOr(text, () => undefined)) : undefined;
-    if (offered === undefined) throw new Malformed("the answer is not a list of models");
+    const answer = whole ? jsonOr(text, () => undefined) : undefined;
+    const offered = modelsIn(answer);
+    if (offered === undefined)
+      throw (isRecord(answer) && errorIn(answer)) || new Malformed("the answer is not a list of models");
     return offered;
   } catch (error) {
     if (signal.aborted) throw cancelled(signal);
@@ -70,7 +72,7 @@ function queryOf({ api }: ModelOptions, usesLogin: boolean): Record<string, stri
 
 /**
  * `{data: [{id}]}`, `{models: [{slug}]}` (OpenAI's sign-in), `{models: [{name}]}` (Ollama), or the bare list
- * (Together).
+ * (Together), also of names alone. Google writes "models/" before its names, and takes them without.
  */
 export function modelsIn(answer: unknown): OfferedModel[] | undefined {
   const list = Array.isArray(answer)
@@ -79,10 +81,17 @@ export function modelsIn(answer: unknown): OfferedModel[] | undefined {
       ? [answer["data"], answer["models"], answer["result"]].find((one) => Array.isArray(one))
       : undefined;
   if (!Array.isArray(list)) return undefined;
-  return list.filter(isRecord).flatMap((entry) => {
-    const id = [entry["id"], entry["slug"], entry["name"]].find((one) => typeof one === "string" && one !== "");
-    return typeof id === "string" ? [{ id, ...windowOf(entry), ...pricesOf(entry) }] : [];
-  });
+  const offered = new Map<string, OfferedModel>();
+  for (const one of list as unknown[]) {
+    const entry = typeof one === "string" ? { id: one } : one;
+    if (!isRecord(entry) || entry["active"] === false) continue;
+    const name = [entry["id"], entry["slug"], entry["name"]].find((text) => typeof text === "string" && text !== "");
+    if (typeof name !== "string") continue;
+    const google = entry["owned_by"] === "google" || "inputTokenLimit" in entry;
+    const id = google ? name.replace(/^models\//, "") : name;
+    if (!offered.has(id)) offered.set(id, { id, ...windowOf(entry), ...pricesOf(entry) });
+  }
+  return [...offered.values()];
 }
 
 /** In the order of trust: what the server runs with comes before what the model could hold. */
@@ -93,6 +102,7 @@ const WINDOW_KEYS = [
   "context_length",
   "context_window",
   "max_context_length",
+  "max_prompt_tokens",
   "max_context_window_tokens",
   "max_input_tokens",
   "inputTokenLimit",

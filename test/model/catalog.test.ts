@@ -242,8 +242,30 @@ describe("probing an endpoint", () => {
     ["Together", [{ id: "m", context_length: 32768 }]],
     ["the sign-in", { models: [{ slug: "m", context_window: 32768 }] }],
     ["Copilot", { data: [{ id: "m", capabilities: { limits: { max_context_window_tokens: 32768 } } }] }],
+    [
+      "Copilot for prompts",
+      { data: [{ id: "m", capabilities: { limits: { max_context_window_tokens: 65536, max_prompt_tokens: 32768 } } }] },
+    ],
+    ["Google", { models: [{ name: "models/m", inputTokenLimit: 32768 }] }],
+    ["a server that repeats itself", { data: [{ id: "m", context_length: 32768 }, { id: "m" }] }],
+    [
+      "a server with models that are gone",
+      {
+        data: [
+          { id: "x", active: false },
+          { id: "m", context_length: 32768 },
+        ],
+      },
+    ],
   ])("windows as %s tells them", (_name, answer) => {
     expect(modelsIn(answer)).toEqual([{ id: "m", contextLimit: 32_768 }]);
+  });
+
+  test("names alone, and Google's with its own prefix", () => {
+    expect(modelsIn(["a", "b", 5, null])).toEqual([{ id: "a" }, { id: "b" }]);
+    expect(modelsIn({ data: [{ id: "models/gemini-9", owned_by: "google" }] })).toEqual([{ id: "gemini-9" }]);
+    expect(modelsIn({ data: [{ id: "models/own.gguf", owned_by: "llamacpp" }] })).toEqual([{ id: "models/own.gguf" }]);
+    expect(infoFor("models/gemini-2.5-pro")).toEqual(infoFor("gemini-2.5-pro"));
   });
 
   test("prices as OpenRouter tells them", () => {
@@ -270,6 +292,7 @@ describe("probing an endpoint", () => {
       hostname: "127.0.0.1",
       fetch: ({ url }) => {
         const path = new URL(url).pathname;
+        if (path.startsWith("/says")) return Response.json({ error: { message: "no list here" } });
         if (path.startsWith("/hang")) return new Promise<Response>(() => {});
         return path.startsWith("/key")
           ? Response.json({ error: { message: `bad key ${key}` } }, { status: 401 })
@@ -283,6 +306,7 @@ describe("probing an endpoint", () => {
     expect(await failure("key")).toMatchObject({ reason: "auth", hint: expect.stringContaining("BUDDY_API_KEY") });
     expect(String(await failure("key"))).not.toContain(key);
     expect(await failure("page")).toMatchObject({ reason: "protocol" });
+    expect(await failure("says")).toMatchObject({ message: expect.stringContaining("no list here") });
     expect(await failure("hang")).toMatchObject({ reason: "timeout" });
     expect(await failure("hang", AbortSignal.abort())).toMatchObject({ reason: "cancelled" });
     await web.stop(true);
