@@ -2,6 +2,7 @@
  * What the model must know in addition to a result: news, what changed on the target, the time, and that it repeats
  * itself.
  */
+import { shownName, withoutBytes } from "../lib/byte-names.ts";
 import type { ToolCall } from "../model/types.ts";
 import { type TargetFacts, type ToolResult, withNote } from "../tools/tool.ts";
 import { textOf } from "./call-results.ts";
@@ -74,8 +75,10 @@ export class ResultNotes {
     const notes: string[] = [];
     // Of this machine the system prompt says it all.
     if (now.label !== "local" && now.who !== undefined && (now.who !== before.who || now.system !== before.system))
-      notes.push(`target: ${[now.who, now.system, now.cwd && `directory ${now.cwd}`].filter(Boolean).join(", ")}`);
-    else if (now.cwd !== undefined && now.cwd !== before.cwd) notes.push(`cwd: ${now.cwd}`);
+      notes.push(
+        `target: ${[now.who, now.system, now.cwd && `directory ${shownName(now.cwd)}`].filter(Boolean).join(", ")}`,
+      );
+    else if (now.cwd !== undefined && now.cwd !== before.cwd) notes.push(`cwd: ${shownName(now.cwd)}`);
     if (now.tmux === false && before.tmux !== false) notes.push("no tmux: commands run in a persistent shell");
     return notes;
   }
@@ -89,7 +92,7 @@ export class ResultNotes {
 
   /** What the model must know in addition to the result itself. */
   add(outcome: ToolResult, call: ToolCall): ToolResult {
-    let { result } = outcome;
+    let result = typeof outcome.result === "string" ? withoutBytes(outcome.result) : outcome.result;
     const text = textOf(result);
     const about = this.newAbout();
     for (const news of [...this.#news.splice(0), ...this.#changedFacts(), ...(about === undefined ? [] : [about])])

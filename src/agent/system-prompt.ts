@@ -1,4 +1,5 @@
 /** The system prompt: who buddy is, where it works, what it may use, and the operator's standing wishes. */
+import { nameFrom, shownName, withBytes } from "../lib/byte-names.ts";
 import template from "../../templates/system-prompt.md" with { type: "text" };
 import { foldNames } from "../lib/names.ts";
 import { filledIn } from "../lib/text.ts";
@@ -21,7 +22,12 @@ export interface Instructions {
 }
 
 export function systemPrompt({ facts, tools, operator, files, skills = "", dryRun }: Instructions): string {
-  const target = [facts.label, facts.who, facts.system, facts.cwd === undefined ? undefined : `directory ${facts.cwd}`];
+  const target = [
+    facts.label,
+    facts.who,
+    facts.system,
+    facts.cwd === undefined ? undefined : `directory ${shownName(facts.cwd)}`,
+  ];
   const parts = [
     ...(operator.trim() === "" ? [] : [`Instructions from the operator:\n\n${operator.trim()}`]),
     ...files.map((file) => `Instructions from the operator, in ${file.path}:\n\n${file.text.trim()}`),
@@ -132,8 +138,8 @@ function readable(path: string, seen: Set<string>): string | undefined {
   // Nearly always missing, and an error that is thrown and caught takes longer than the look.
   if (!existsSync(path)) return undefined;
   try {
-    const real = realpathSync(path);
-    if (seen.has(real) || !statSync(real).isFile()) return undefined;
+    const real = realName(path);
+    if (seen.has(real) || !statSync(withBytes(real)).isFile()) return undefined;
     seen.add(real);
     return real;
   } catch {
@@ -142,16 +148,20 @@ function readable(path: string, seen: Set<string>): string | undefined {
   }
 }
 
+function realName(path: string): string {
+  return nameFrom(realpathSync(path, { encoding: "buffer" }));
+}
+
 /** A repository may link its AGENTS.md to another file of its own, but not to one of the user's. */
 function whyForeign(real: string, root: string): string | undefined {
-  const inside = realpathSync(root);
+  const inside = realName(root);
   if (!real.startsWith(inside === "/" ? "/" : `${inside}/`)) return `it is a link out of the repository, to ${real}`;
   return holdsSecrets(real) ? `it is a link to a file of keys, ${real}` : undefined;
 }
 
 function read(path: string, real: string, most: number): OperatorFile | undefined {
   try {
-    const text = readFileSync(real, "utf8");
+    const text = readFileSync(withBytes(real), "utf8");
     if (text.includes("\0") || text.trim() === "") return undefined;
     return { path, bytes: Buffer.byteLength(text), text: boundText(text, most, () => `read the rest in ${path}`) };
   } catch {

@@ -2,6 +2,7 @@
  * How a text that only reads runs without a question: which locks hold for it, and what must be looked up on the
  * target first.
  */
+import { nameFrom, withBytes } from "../lib/byte-names.ts";
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { unlessAborted } from "../lib/waiting.ts";
@@ -101,9 +102,9 @@ export function changedFiles(text: string, judged: ShellJudgement, cwd: string):
   const paths = new Set(openedBy(text, judged, cwd).map(({ path }) => path));
   return [...paths].slice(0, MOST_FILES).flatMap((path) => {
     try {
-      const file = statSync(path);
+      const file = statSync(withBytes(path));
       return file.isFile() && file.size > 0 && file.size <= LARGEST_FILE
-        ? [{ path, text: readFileSync(path, "utf8") }]
+        ? [{ path, text: readFileSync(withBytes(path), "utf8") }]
         : [];
     } catch {
       return [];
@@ -124,8 +125,12 @@ function matching(path: string): readonly string[] {
   const directory = dirname(path);
   if (/[*?]/.test(directory)) return [];
   try {
-    const links = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isSymbolicLink());
-    return [directory, ...links.map(({ name }) => join(directory, name))];
+    const place = withBytes(directory);
+    const links = readdirSync(place, { withFileTypes: true }).filter((entry) => entry.isSymbolicLink());
+    const names = links.map(({ name }) => name);
+    if (names.some((name) => name.includes("\ufffd")))
+      names.push(...readdirSync(place, { encoding: "buffer" }).map((name) => nameFrom(name)));
+    return [directory, ...names.map((name) => join(directory, name))];
   } catch {
     return [];
   }
@@ -134,7 +139,7 @@ function matching(path: string): readonly string[] {
 /** Where it leads; a path that cannot be followed leads nowhere. */
 function realPath(path: string): string {
   try {
-    return realpathSync(path);
+    return nameFrom(realpathSync(withBytes(path), { encoding: "buffer" }));
   } catch {
     return path;
   }

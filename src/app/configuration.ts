@@ -1,4 +1,5 @@
 /** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
+import { currentDirectory } from "../lib/byte-names.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import type { TrustQuestion } from "../config/trust.ts";
 import { isTerminal } from "../lib/terminal.ts";
@@ -17,7 +18,7 @@ export async function loadConfiguration(
   const loaded = await loadConfig({
     flags: globals,
     env: process.env,
-    cwd: process.cwd(),
+    cwd: currentDirectory(),
     // demo needs no configuration: it must run where none can be written.
     create: options.create !== false && globals.model !== "demo",
     ...(isTerminal(2) ? { ask: askOnTerminal } : {}),

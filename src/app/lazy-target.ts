@@ -2,6 +2,7 @@
  * The target of a run: opened alongside the first model request, and only if there is a prompt; its facts before and
  * after.
  */
+import { currentDirectory, exactName } from "../lib/byte-names.ts";
 import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { TargetFacts } from "../tools/tool.ts";
@@ -90,7 +91,7 @@ export class LazyTarget implements RunTarget {
     const tmux =
       target.tmux === "required" || (target.tmux === "auto" && (this.#hasTmux ??= Bun.which("tmux") !== null));
     const ownPane = !tmux && Boolean(process.env["TMUX"] && process.env["TMUX_PANE"]);
-    const cwd = target.cwd ?? process.cwd();
+    const cwd = exactName(target.cwd ?? currentDirectory());
     return { label, ...(this.#here ??= thisMachine()), cwd, tmux, ...(ownPane ? { ownPane } : {}) };
   }
 

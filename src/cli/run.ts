@@ -1,5 +1,6 @@
 /** argv → exit code: finds the command, parses strictly, lets citty run it, and turns errors into words. */
-import { existsSync, readFileSync } from "node:fs";
+import { currentDirectory } from "../lib/byte-names.ts";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { runCommand } from "citty";
 import { closestMatch } from "../lib/text.ts";
@@ -54,10 +55,9 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
     const { commandHelp, rootHelp } = await import("./args/help.ts");
     return print(entry === undefined ? rootHelp() : commandHelp(command));
   }
-  const parsed = judgeTokens(tokens, entry === undefined ? "" : (name ?? ""), command.args, process.cwd());
+  const parsed = judgeTokens(tokens, entry === undefined ? "" : (name ?? ""), command.args, currentDirectory());
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
-  requireReadableDirectory();
   checkLimits();
   if (globals.trace !== undefined || globals.debug === true) await startTrace(globals, argv);
   const { run, args } = command;
@@ -164,16 +164,6 @@ function refuseMistyped(word: string): void {
 function print(text: string): ExitCode {
   console.log(text);
   return EXIT.ok;
-}
-
-/**
- * The runtime reads names as UTF-8: what cannot be read so would be another directory, which buddy would even create.
- */
-function requireReadableDirectory(): void {
-  if (!process.cwd().includes("\ufffd") || existsSync(process.cwd())) return;
-  throw new BuddyError("usage", "the name of the current directory is not valid UTF-8", {
-    hint: "Start buddy in another directory, name one with --cd DIR, or rename this one (convmv, mv).",
-  });
 }
 
 /** Elsewhere than on this machine --cd names a directory of the target, which the target checks. */

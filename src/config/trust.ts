@@ -1,6 +1,7 @@
 /**
  * A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted.
  */
+import { isByProcess } from "../lib/byte-names.ts";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { writeFileAtomic } from "../lib/files.ts";
@@ -145,6 +146,7 @@ export function rememberAnswer(
 
 /** The answer for a file or folder with this hash. */
 export function rememberedTrust(path: string, sha256: string, place: Place): boolean | undefined {
+  if (isByProcess(path)) return undefined;
   const answers = readAnswers(place);
   const answer = Object.hasOwn(answers, path) ? answers[path] : undefined;
   return answer?.sha256 === sha256 ? answer.trusted : undefined;
@@ -154,6 +156,7 @@ export function rememberedTrust(path: string, sha256: string, place: Place): boo
 export function rememberTrust(name: string, sha256: string, trusted: boolean, place: Place): unknown {
   const path = buddyPaths(place.env)?.trust;
   if (path === undefined) return new Error("HOME is not set");
+  if (isByProcess(name)) return new Error("the name of the directory is not UTF-8");
   try {
     const answers = { ...readAnswers(place), [name]: { sha256, trusted } };
     writeFileAtomic(path, `${JSON.stringify({ version: 1, files: answers }, null, 2)}\n`);

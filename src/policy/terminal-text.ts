@@ -1,4 +1,5 @@
 /** The only way text from a model, a tool or a page reaches the operator's screen. */
+import { shownName } from "../lib/byte-names.ts";
 import { once } from "../lib/values.ts";
 import { ColorState } from "./color-state.ts";
 import { combining, escaped, joins, plainCommand, plainOutput, varies } from "./invisible.ts";
@@ -117,7 +118,7 @@ export class TerminalText {
     if (character === "\n" && !this.#inline) this.#newLine();
     else if (character === "\t" && !this.#inline) this.#show(character);
     else if (combining().test(character) && this.#marks < MAX_MARKS) this.#mark(character);
-    else this.#show(isLoneSurrogate(character) ? "\ufffd" : escaped(character));
+    else this.#show(isLoneSurrogate(character) ? replaced(character) : escaped(character));
   }
 
   #inGround(character: string): void {
@@ -131,7 +132,7 @@ export class TerminalText {
     else if (character === "\u00ad" || (first && character === "\ufeff")) return;
     else if (combining().test(character)) {
       if (this.#marks < MAX_MARKS) this.#mark(character);
-    } else if (isLoneSurrogate(character) || noncharacter().test(character)) this.#show("\ufffd");
+    } else if (isLoneSurrogate(character) || noncharacter().test(character)) this.#show(replaced(character));
     else this.#show(varies(this.#before, character) || seenFormat().test(character) ? character : escaped(character));
   }
 
@@ -296,6 +297,11 @@ function lastOf(text: string): string {
 
 function isHighSurrogate(text: string): boolean {
   return text >= "\ud800" && text <= "\udbff";
+}
+
+/** A byte of a name is named; there is nothing to say of others. */
+function replaced(character: string): string {
+  return character >= "\udc80" && character <= "\udcff" ? shownName(character) : "\ufffd";
 }
 
 function isLoneSurrogate(character: string): boolean {

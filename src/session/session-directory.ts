@@ -2,6 +2,7 @@
  * Where sessions are stored: in the working directory, or under home when that cannot be written; and which
  * directories have some.
  */
+import { isByProcess } from "../lib/byte-names.ts";
 import {
   accessSync,
   chmodSync,
@@ -94,7 +95,7 @@ function isDirectory(path: string): boolean {
 
 /** Best effort: a session is none the worse for not being listed. */
 export function rememberDirectory(stateDirectory: string | undefined, directory: string): void {
-  if (stateDirectory === undefined || directory.includes("\n") || directory.includes("\0")) return;
+  if (stateDirectory === undefined || /[\n\0]/.test(directory) || isByProcess(directory)) return;
   try {
     if (`\n${listed(stateDirectory)}`.includes(`\n${directory}\n`)) return;
     mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });

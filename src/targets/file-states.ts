@@ -1,6 +1,7 @@
 /**
  * Files as they are, whole (content, mode, owner, link): many in one round trip; and the scripts that put them back.
  */
+import { nameFrom } from "../lib/byte-names.ts";
 import { ENTER, FULL, WALK } from "./file-scripts.ts";
 import type { FileState, SeenFile } from "./target.ts";
 
@@ -83,7 +84,7 @@ export function seenFiles(answer: Buffer, count: number): SeenFile[] {
   let at = 0;
   const field = (): string => {
     const end = answer.indexOf(0, at);
-    const text = answer.toString("utf8", at, end);
+    const text = nameFrom(answer.subarray(at, end));
     at = end + 1;
     return text;
   };
@@ -95,8 +96,6 @@ export function seenFiles(answer: Buffer, count: number): SeenFile[] {
     return { path, state: state() };
 
     function state(): FileState {
-      // A name that is not UTF-8 could not be put back under the same name.
-      if (`${path}${more}`.includes("\uFFFD")) return { kind: "unread", why: "special" };
       if (kind === "missing") return { kind };
       if (kind === "link") return { kind, to: more };
       if (kind === "file" && !changed) {

@@ -1,4 +1,5 @@
 /** Files on any target: resolved, read and written by small scripts on the script runner. */
+import { nameFrom } from "../lib/byte-names.ts";
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { decodeText, decodeUtf16, encodeText } from "../lib/text-encoding.ts";
@@ -224,7 +225,7 @@ function countLines(bytes: Buffer): number {
 }
 
 function fields(result: ScriptResult, count: number): string[] {
-  return result.stdout.toString().split("\0").slice(0, count);
+  return nameFrom(result.stdout).split("\0").slice(0, count);
 }
 
 function isKind(kind: string | undefined): kind is ResolvedPath["kind"] {

@@ -2,6 +2,7 @@
  * From options to a target: the machine is reached, its shell and files are there, and it is known who and where that
  * is.
  */
+import { shownName } from "../lib/byte-names.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { adoptable, refusingTarget } from "./adoption.ts";
 import { backgroundShells } from "./background.ts";
@@ -186,7 +187,7 @@ async function enterDirectory(shell: Shell, cwd: string, notices: Notices): Prom
   const { outcome } = await shell.run(`cd ${quote(cwd)}`, { waitMs: ENTER_MS });
   if (outcome.kind === "exited" && outcome.code === 0) return;
   const why = outcome.kind === "exited" ? `cd failed (exit code ${outcome.code})` : "something is running in it";
-  notices.tell({ kind: "warning", text: `The pane is in ${shell.cwd}, not in ${cwd}: ${why}.` });
+  notices.tell({ kind: "warning", text: `The pane is in ${shownName(shell.cwd)}, not in ${shownName(cwd)}: ${why}.` });
 }
 
 const ENTER_MS = 3_000;

@@ -126,12 +126,15 @@ export type ParsedArguments =
   | { readonly ok: true; readonly input: unknown; readonly json: unknown }
   | { readonly ok: false; readonly message: string; readonly json: unknown };
 
+/** Half a character is none, and no byte of a name either. */
+const wellFormed = (_key: string, value: unknown) => (typeof value === "string" ? value.toWellFormed() : value);
+
 /** The model's argument text → checked input, or what is wrong with it in words the model can act on. */
 export function parseArguments(tool: Tool, text: string): ParsedArguments {
   let json: unknown = {};
   if (text.trim() !== "") {
     try {
-      json = JSON.parse(text);
+      json = JSON.parse(text, /\\ud/i.test(text) ? wellFormed : undefined);
     } catch (error) {
       const why = messageOf(error);
       return {

@@ -46,11 +46,25 @@ if [ -z "$__buddy_plain" ] && __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fixe
   BUDDY_DIR=$__buddy_dir BUDDY_LOGIN= BUDDY_PLAIN=readonly exec "$BASH" --rcfile "$__buddy_dir/bash.sh" -i
 fi
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside=
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside= __buddy_at= __buddy_for=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
 fi
+
+# The directory as marks carry it: a byte that a terminal could take for something else is %XX.
+__buddy_place() {
+  local LC_ALL=C rest=$PWD byte
+  __buddy_for=$PWD __buddy_at=
+  while :; do
+    byte=${rest%%[!] #\&-[^-~]*}
+    __buddy_at=$__buddy_at$byte rest=${rest:${#byte}}
+    [ -n "$rest" ] || break
+    printf -v byte %d "'$rest"
+    printf -v byte %%%02X $((byte & 255))
+    __buddy_at=$__buddy_at$byte rest=${rest:1}
+  done
+}
 
 __buddy_before() {
   __buddy_code=$?
@@ -60,7 +74,8 @@ __buddy_before() {
   [ -t 1 ] || exec >/dev/tty
   [ -t 9 ] || __buddy_repair=__buddy_stderr
   if [ -n "$__buddy_changes" ]; then __buddy_save; fi
-  local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
+  [ "$PWD" = "$__buddy_for" ] || __buddy_place
+  local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
   __buddy_tag=0
   if [ -n "${__buddy_history+set}" ]; then
@@ -87,7 +102,7 @@ __buddy_after() {
   fi
   if [ "${PS0-}" != "$__buddy_start" ] && ! __buddy_is_fixed PS0; then
     # Set while the prompt is drawn, and never later: bash would print freed memory. What your own PS0 prints is not output.
-    local mark="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${PWD}\a\e]7771;$__buddy_key;C;\${__buddy_tag}"
+    local mark="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${__buddy_at}\a\e]7771;$__buddy_key;C;\${__buddy_tag}"
     __buddy_start="$mark\a"
     [ -z "${PS0-}" ] || __buddy_start="$mark;S\a$PS0\e]7771;$__buddy_key;S;\${__buddy_tag}\a"
     PS0=$__buddy_start
@@ -98,12 +113,13 @@ __buddy_after() {
 }
 
 # Where PROMPT_COMMAND cannot be set, the prompt itself carries the mark.
+__buddy_print() { { __buddy_place; printf %s "$__buddy_at"; return ${1:-0}; } 2>/dev/null; }
 __buddy_marked_prompt() {
-  local mark='$?;$((__buddy_tag));$PWD\a'
+  local mark='$?;$((__buddy_tag));$(__buddy_print $?)\a'
   local before="\[\e]7;buddy;$__buddy_key;P;\$((__buddy_id+=1));$mark\e]7771;$__buddy_key;P;\$((__buddy_id));$mark\]"
   before="$before[buddy \$((__buddy_id+(__buddy_tag=0)+(__buddy_more=0))): \$?] "
   case $PS1 in "$before"*) ;; *) PS1="$before$PS1\[\e]7771;$__buddy_key;B\a\]" ;; esac
-  __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${PWD}\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a"
+  __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\$(__buddy_print)\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a"
   case ${PS0-} in "$__buddy_start"*) ;; *) __buddy_is_fixed PS0 || PS0=$__buddy_start${PS0-} ;; esac
 }
 
@@ -158,7 +174,7 @@ __buddy_show() {
 # For lines that are typed, where the editor is switched off.
 __buddy_head() {
   __buddy_tag=$1
-  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$PWD" "$__buddy_key" "$1"
+  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$__buddy_at" "$__buddy_key" "$1"
 }
 # The prompt hooks do what the check does elsewhere.
 __buddy_check() { __buddy_code=$1; }

@@ -24,9 +24,11 @@ end
 set -e __buddy_file
 
 function __buddy_before --on-event fish_prompt
+    # As marks carry it: a byte that a terminal could take for something else is %XX.
+    set -g __buddy_at (string escape --style=url -- "$PWD")
     set -g __buddy_id (math $__buddy_id + 1)
     __buddy_save >$__buddy_run/$__buddy_pane.env 2>/dev/null
-    set -l mark "$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
+    set -l mark "$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
     printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
     set -g __buddy_tag 0
 end
@@ -42,7 +44,7 @@ function __buddy_save
 end
 
 function __buddy_start --on-event fish_preexec
-    printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $PWD $__buddy_key $__buddy_tag
+    printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag
 end
 
 function __buddy_status
@@ -88,6 +90,12 @@ function fish_prompt
     __buddy_status $__buddy_code
     __buddy_user_prompt
     printf '\033]7771;%s;B\a' $__buddy_key
+end
+
+# The title names the directory: a control character in it would end the title, and the rest be taken for output.
+functions -q fish_title; and functions -c fish_title __buddy_title
+function fish_title
+    functions -q __buddy_title; and __buddy_title $argv | string replace -ra '[[:cntrl:]]' ' '
 end
 
 for __buddy_mode in default insert

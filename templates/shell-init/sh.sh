@@ -22,7 +22,17 @@ case ${KSH_VERSION-}${BB_ASH_VERSION-} in
 *MIRBSD*) __buddy_l=$(printf '\001') __buddy_f=$(printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
 [0-9]*) __buddy_l='\[' __buddy_r='\]' ;;
 esac
-__buddy_ps1='${__buddy_e}]7;buddy;${__buddy_key};P;$((__buddy_id=__buddy_id+1));$?;$((__buddy_tag));${PWD}${__buddy_b}${__buddy_e}]7771;${__buddy_key};P;$((__buddy_id));$?;$((__buddy_tag));${PWD}${__buddy_b}'
+# In marks a byte of the directory that a terminal or a prompt could take for something else is %XX. Where there is one,
+# the expansion is empty, and the function prints all of it so.
+__buddy_odd() {
+  {
+    [ -n "${PWD##$__buddy_any}" ] || printf %s "$PWD" | { od -An -v -tx1 || cat; } | tr -d '\n' | tr ' ' %
+    return ${1:-0}
+  } 2>/dev/null
+}
+# By a variable: mksh makes a number of `!` in a prompt.
+__buddy_any='*[!] #&-[^-~]*' __buddy_at='${PWD##$__buddy_any}$(__buddy_odd $?)'
+__buddy_ps1='${__buddy_e}]7;buddy;${__buddy_key};P;$((__buddy_id=__buddy_id+1));$?;$((__buddy_tag));'$__buddy_at'${__buddy_b}${__buddy_e}]7771;${__buddy_key};P;$((__buddy_id));$?;$((__buddy_tag));'$__buddy_at'${__buddy_b}'
 __buddy_ps1="$__buddy_f$__buddy_l$__buddy_ps1$__buddy_r"'[buddy $((__buddy_id+(__buddy_tag=0))): $?] '
 PS2="$__buddy_f$__buddy_l$__buddy_e]7771;$__buddy_key;I$__buddy_b$__buddy_r${PS2-> }"
 __buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__buddy_r"
@@ -45,7 +55,7 @@ __buddy_tail() {
 }
 __buddy_head() {
   __buddy_tag=$1
-  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$PWD" "$__buddy_key" "$1"
+  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
 }
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env

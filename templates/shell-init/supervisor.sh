@@ -25,6 +25,18 @@ __buddy_give_up() {
 }
 # tmux remembers it for a buddy that was not listening yet.
 __buddy_skipped() { "$__buddy_tmux" -S "${TMUX%%,*}" set-option -p -t "$TMUX_PANE" @buddy_skipped "$1" 2>/dev/null; }
+# From the form that marks carry, where a byte may be %XX.
+__buddy_decode() {
+  __buddy_text= __buddy_rest=$1
+  while :; do
+    case $__buddy_rest in *%[0-9A-Fa-f][0-9A-Fa-f]*) ;; *) break ;; esac
+    __buddy_text=$__buddy_text${__buddy_rest%%%*} __buddy_rest=${__buddy_rest#*%}
+    __buddy_name=${__buddy_rest%"${__buddy_rest#??}"} __buddy_rest=${__buddy_rest#??}
+    __buddy_text=$__buddy_text\\$(printf %03o "0x$__buddy_name")
+  done
+  __buddy_cwd=$(printf "$__buddy_text$__buddy_rest."; :)
+  __buddy_cwd=${__buddy_cwd%.}
+}
 # Where the shell was at its last prompt: tmux remembers the mark, whoever typed the last command. Nothing is asked of the
 # shell before each prompt.
 __buddy_locate() {
@@ -34,10 +46,12 @@ __buddy_locate() {
   "buddy;$__buddy_key;"[CX]";"*) __buddy_cwd=${__buddy_cwd#*;*;*;*;} ;;
   *) __buddy_cwd= ;;
   esac
+  __buddy_at=$__buddy_cwd
+  case $__buddy_at in *%*) __buddy_decode "$__buddy_at" ;; esac
   if [ -d "$__buddy_cwd" ]; then
     { printf %s "$__buddy_cwd" >"$__buddy_run/${TMUX_PANE#%}.cwd"; } 2>/dev/null
   else
-    __buddy_cwd=$PWD
+    __buddy_at=$PWD
     rm -f "$__buddy_run/${TMUX_PANE#%}.cwd"
   fi
 }
@@ -63,7 +77,7 @@ while :; do
     [ "$__buddy_plain" = "$__buddy_bare" ] || __buddy_skipped ''
     __buddy_failed=0 __buddy_plain=$__buddy_bare
     __buddy_locate
-    printf '\033]7771;%s;X;%s;%s\a\033]7;buddy;%s;X;%s;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_cwd" "$__buddy_key" "$__buddy_code" "$__buddy_cwd"
+    printf '\033]7771;%s;X;%s;%s\a\033]7;buddy;%s;X;%s;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_at" "$__buddy_key" "$__buddy_code" "$__buddy_at"
     __buddy_now=$(date +%s)
     if [ $((__buddy_now - __buddy_from)) -lt 2 ]; then __buddy_quick=$((__buddy_quick + 1)); else __buddy_quick=0; fi
     __buddy_from=$__buddy_now

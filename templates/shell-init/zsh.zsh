@@ -1,5 +1,5 @@
 # buddy: prompt marks for this pane, read after your own start-up files, in a function with zsh's own options.
-typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside=
+typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside= __buddy_at= __buddy_for=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 typeset -g __buddy_plain=$BUDDY_PLAIN
 unset BUDDY_DIR BUDDY_PLAIN
@@ -16,6 +16,13 @@ if [[ -r $__buddy_run/$__buddy_pane.cwd ]]; then
   __buddy_shown=
 fi
 
+# The directory as marks carry it: a byte that a terminal could take for something else is %XX.
+__buddy_place() {
+  emulate -L zsh; setopt noxtrace extendedglob nomultibyte
+  local MATCH
+  __buddy_for=$PWD __buddy_at=${PWD//(#m)[^]\ \#\&-\[\^-\~]/%${(l:2::0:)$(( [##16] #MATCH ))}}
+}
+
 # The group hides what `set -x` would print of this function.
 __buddy_before() { {
   local -i code=$?
@@ -25,7 +32,8 @@ __buddy_before() { {
   # After `exec >file` or `exec 2>file` marks and output would be hidden: the terminal is put back.
   [[ -t 1 ]] || exec >/dev/tty
   [[ -n $__buddy_changes ]] && __buddy_save
-  local mark="$__buddy_key;P;$__buddy_id;$code;$__buddy_tag;$PWD"
+  [[ $PWD == "$__buddy_for" ]] || __buddy_place
+  local mark="$__buddy_key;P;$__buddy_id;$code;$__buddy_tag;$__buddy_at"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
   __buddy_tag=0
   # zsh's own mark for a missing newline comes too early: it would be taken for output. The same, drawn now.
@@ -54,7 +62,7 @@ __buddy_after() {
 
 __buddy_start() {
   emulate -L zsh; setopt noxtrace
-  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $PWD $__buddy_key $__buddy_tag
+  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag
 }
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.

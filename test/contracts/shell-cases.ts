@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { randomInt } from "node:crypto";
 import type { RunOptions, RunResult } from "../../src/targets/target.ts";
 import type { OpenedTarget } from "../support/tmux.ts";
+import { quote } from "../../src/lib/quote.ts";
 import { until } from "../support/until.ts";
 
 export type ShellName = "bash" | "zsh" | "fish" | "dash" | "ash" | "mksh" | "direct" | "direct-sh";
@@ -60,6 +61,9 @@ const lastLine = async (place: Place) =>
 const paneOf = (place: Place) => (place.target.shell as unknown as { id: string }).id;
 
 const long = (bytes: number) => `echo ${"x".repeat(bytes)} | wc -c | tr -d ' '`;
+
+/** The last byte but one is 0xE9, which is no UTF-8. */
+const anyName = `/tmp/b ${randomInt(1e9)} \u001b]7;x\u0007\u0018\t\u007f\n%41\\w$(echo hi)\`!é[]~\udce9 `;
 
 export const CASES: readonly Case[] = [
   { name: "plain output", command: "echo hello", check: exits("hello\n") },
@@ -284,6 +288,36 @@ export const CASES: readonly Case[] = [
     check: (r) => expect(r.cwd).toBe('/tmp/b x"; é'),
     after: async (p) => {
       await p.target.shell.run("cd /; rmdir '/tmp/b x\"; é'");
+    },
+  },
+  {
+    name: "a directory of any name: control characters, line breaks, bytes that are not UTF-8",
+    before: (p) => p.target.transport.run('mkdir "$1" && echo here >"$1/file"', { args: [anyName] }),
+    command: `cd ${quote(anyName)}`,
+    check: async (r, p) => {
+      expect([r.outcome, r.cwd]).toEqual([{ kind: "exited", code: 0 }, anyName]);
+      const { target } = p;
+      expect((await target.shell.where()).cwd).toBe(anyName);
+      expect(whole(await target.shell.run("cat file", { onlyIn: anyName }))).toBe("here\n");
+      expect(whole(await target.shell.run("cat file", { unasked: { inRoom: true } }))).toBe("here\n");
+      expect(await target.files.read("file")).toMatchObject({ text: "here\n" });
+      await target.files.write("made", "by write\n");
+      const { id } = await target.background.start("cat made");
+      let printed = "";
+      await until(async () => {
+        const look = await target.background.output(id);
+        printed += look.stdout + look.stderr;
+        return look.status !== "running";
+      }, "it ends");
+      expect(printed).toBe("by write\n");
+      // The next shell begins there, too.
+      await target.shell.run("exit 3");
+      const again = await target.shell.run("cat file");
+      expect([whole(again), again.cwd]).toEqual(["here\n", anyName]);
+    },
+    after: async (p) => {
+      await p.target.shell.run("cd /");
+      await p.target.transport.run('rm -r "$1"', { args: [anyName] });
     },
   },
   {

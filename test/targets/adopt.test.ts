@@ -3,6 +3,7 @@
  * shells.
  */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
+import { quote } from "../../src/lib/quote.ts";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -105,6 +106,13 @@ describe("a shell inside the pane", () => {
     expect((await target.shell.run("sh -c 'exit 7'")).outcome).toEqual({ kind: "exited", code: 7 });
     const unasked = await target.shell.run("echo unasked", { unasked: { inRoom: false } });
     expect(unasked.output.head).toBe("unasked\n");
+    // Exact, or not known; never another directory.
+    const odd = "/mnt/sh/b\u001b]x\u0007\n$(echo hi)%41\udce9";
+    await target.shell.run(`mkdir -p ${quote(odd)}`);
+    expect((await target.shell.run(`cd ${quote(odd)}`)).outcome).toEqual({ kind: "exited", code: 0 });
+    expect((await target.shell.where()).cwd).toBe(/bash|zsh|fish/.test(name) ? odd : "");
+    await target.shell.run("cd /usr");
+    expect((await target.shell.where()).cwd).toBe("/usr");
   });
 
   test("nothing is typed at the pane's own prompt, or into a program that is not a shell", async () => {

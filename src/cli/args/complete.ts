@@ -1,4 +1,5 @@
 /** `buddy __complete WORD...`: what the last word could be; called by the scripts of `buddy completion`. */
+import { currentDirectory } from "../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
 import type { Arg, Args } from "../command.ts";
@@ -218,7 +219,7 @@ function plain(text: string): string {
 
 async function configuration() {
   const { loadConfig } = await import("../../config/load.ts");
-  return loadConfig({ env: process.env, cwd: process.cwd(), create: false });
+  return loadConfig({ env: process.env, cwd: currentDirectory(), create: false });
 }
 
 async function profiles(): Promise<string[]> {
@@ -234,7 +235,7 @@ async function places(): Promise<string[]> {
     import("../../app/places.ts"),
     import("../../targets/names/resolve-places.ts"),
   ]);
-  const loaded = await loadConfig({ env: process.env, cwd: process.cwd(), create: false });
+  const loaded = await loadConfig({ env: process.env, cwd: currentDirectory(), create: false });
   const { names, inventory } = await completedNames(placeSources(loaded));
   return [...names, ...inventory];
 }
@@ -242,7 +243,7 @@ async function places(): Promise<string[]> {
 async function sessions(): Promise<string[]> {
   const { SessionStore } = await import("../../session/store.ts");
   const options = {
-    cwd: process.cwd(),
+    cwd: currentDirectory(),
     stateDirectory: stateDirectory(),
     redact: (text: string) => text,
     problem: () => {},

@@ -1,4 +1,5 @@
 /** Who and where: what a machine says about itself, asked in one round trip. */
+import { nameFrom } from "../../lib/byte-names.ts";
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
@@ -68,7 +69,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
       hint: `${result.stderr.trim().replace(/^.*?\b\d+: (?=cd: )/s, "")}\nName another one with --cd.`,
     });
   }
-  const fields = result.stdout.toString().split("\0");
+  const fields = nameFrom(result.stdout).split("\0");
   const [user, uid, host, machine, system, cwd, home, loginShell, tmux] = fields;
   if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 10 + PROGRAMS.length) {
     throw new BuddyError("target", `${label} did not report user, host and directory`, {
@@ -194,7 +195,7 @@ export function directory(path: string): string {
   const home = homeDirectory();
   const full = path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
   try {
-    if (statSync(full).isDirectory()) return realpathSync(full);
+    if (statSync(full).isDirectory()) return nameFrom(realpathSync(full, { encoding: "buffer" }));
   } catch {
     // Reported below, like a file that is not a directory.
   }

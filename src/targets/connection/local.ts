@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { Channel, runAgainAfterDrop } from "./script-runners.ts";
 import { childEnv, startChild } from "../../lib/start-child.ts";
+import { currentDirectory, withBytes } from "../../lib/byte-names.ts";
 import { fileError } from "../../lib/files.ts";
 import { within } from "../../lib/waiting.ts";
 import { endGroups, exitCleanup, signalGroup } from "./exit-cleanup.ts";
@@ -27,7 +28,7 @@ export class LocalTransport implements Transport {
   readonly #channel: Channel;
 
   constructor(options: LocalOptions = {}) {
-    this.#cwd = directory(options.cwd ?? process.cwd());
+    this.#cwd = directory(options.cwd ?? currentDirectory());
     this.#channel = new Channel({
       spawn: (argv, more) => this.spawn(argv, { ...more, isClient: true }),
       label: "this machine",
@@ -49,7 +50,7 @@ export class LocalTransport implements Transport {
         stdin: "pipe",
         stdout: "pipe",
         stderr: "pipe",
-        cwd: options.cwd ?? this.#cwd,
+        ...inDirectory(options.cwd ?? this.#cwd),
         env: childEnv(options.env),
         detached: true,
       });
@@ -133,6 +134,11 @@ export class LocalTransport implements Transport {
   }
 }
 
+/** A name that is not UTF-8 cannot be given to the runtime: it is the directory that every child begins in. */
+function inDirectory(path: string): { cwd?: string } {
+  return path.isWellFormed() ? { cwd: path } : {};
+}
+
 /** Writing to a process that is gone is not an error: its exit code reports that. */
 function stdinOf(sink: Bun.FileSink): Process["stdin"] {
   let open = true;
@@ -147,7 +153,7 @@ function stdinOf(sink: Bun.FileSink): Process["stdin"] {
   return {
     write(data) {
       if (!open) return;
-      quietly(() => sink.write(data));
+      quietly(() => sink.write(typeof data === "string" ? withBytes(data) : data));
       quietly(() => sink.flush());
     },
     end() {

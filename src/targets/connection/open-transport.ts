@@ -1,4 +1,5 @@
 /** From options to a transport that has reached its machine, and never a different machine. */
+import { currentDirectory } from "../../lib/byte-names.ts";
 import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";
@@ -42,7 +43,7 @@ async function openInner(
 
 async function openHost(first: Hop | undefined, options: TargetOptions, cwd: { cwd?: string }): Promise<Transport> {
   if (first?.kind !== "ssh") {
-    checkEntry(cwd.cwd ?? process.cwd());
+    checkEntry(cwd.cwd ?? currentDirectory());
     return new LocalTransport(cwd);
   }
   const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("../../lib/terminal.ts")]);

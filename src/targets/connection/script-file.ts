@@ -22,9 +22,10 @@ export function scriptOnStdin(shell: readonly string[], script: ShellScript): Sc
 
 /** A shell reads a pipe one byte at a time (1 ms for 1 KB) and a file at once. */
 export function scriptInFile(shell: readonly string[], script: ShellScript): ScriptStart {
-  const file = scriptFile(script.text);
-  if (file === undefined) return scriptOnStdin(shell, script);
   const args = script.args ?? [];
+  // Arguments of a program are UTF-8 here, and names need not be.
+  const file = args.every((word) => word.isWellFormed()) ? scriptFile(script.text) : undefined;
+  if (file === undefined) return scriptOnStdin(shell, script);
   // bash puts its name before each line of a message: a path would only be in the way.
   if (/(?:^|\/)bash$/.test(shell[0] ?? ""))
     return { argv: [...shell, "-c", FROM_FILE, script.name, file, ...args], stdin: "" };

@@ -16,7 +16,7 @@ export const DIRECT_LOOP = `
 unset l
 exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
-__buddy_file=$1/env __buddy_tag= __buddy_save= NL='
+__buddy_file=$1/env __buddy_tag= __buddy_save= __buddy_at= __buddy_for= NL='
 '
 # A link there, or a directory of another user, is not used: nothing is made through it.
 if { [ -d "\${1%/*}" ] || ( umask 077; mkdir "\${1%/*}" ); } 2>/dev/null && [ ! -L "\${1%/*}" ] && [ -O "\${1%/*}" ]; then
@@ -30,14 +30,24 @@ else
 fi
 if [ "$2" = 1 ]; then
   if [ -s "$__buddy_file" ] && [ -O "$__buddy_file" ]; then . "$__buddy_file"; else eval "$5"; fi 2>/dev/null
-  cd -- "$3" 2>/dev/null
+  # PWD came with the variables: where the directory is gone, it must not name it any more.
+  cd -- "$3" 2>/dev/null || cd -P . 2>/dev/null
 fi
 export BUDDY_JOB="$4"
 shift 5
 __buddy_keep() { if [ -O "$__buddy_file" ]; then { export -p; printf 'umask '; umask; } >|"$__buddy_file"; fi; }
+# The directory as marks carry it; a program for that is started only in a directory with such a name.
+__buddy_place() {
+  __buddy_for=$PWD
+  __buddy_at=$PWD
+  case $PWD in *[![:print:]]* | *%*)
+    __buddy_at=$(printf %s "$PWD" | { od -An -v -tx1 || cat; } 2>/dev/null | tr -d '\\n' | tr ' ' %) ;;
+  esac
+}
 __buddy_report() {
+  [ "$PWD" = "$__buddy_for" ] || __buddy_place
   printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$1" >&9
-  printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$1" "$PWD" >&8
+  printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$1" "$__buddy_at" >&8
 }
 __buddy_next() {
   __buddy_code=$?
@@ -55,7 +65,8 @@ __buddy_next() {
 # Only the expansion can: in that state bash takes a failed test for a true one.
 __buddy_exit() {
   __buddy_keep
-  set -- '\\033]7771;%s;P;%s;%s;0;%s\\a' "$__buddy_key" "$((\${BASHPID:-$$} != $$))" "$1" "$PWD"
+  [ "$PWD" = "$__buddy_for" ] || __buddy_place
+  set -- '\\033]7771;%s;P;%s;%s;0;%s\\a' "$__buddy_key" "$((\${BASHPID:-$$} != $$))" "$1" "$__buddy_at"
   printf "$@" >&8 || printf "$@"
 }
 trap '{ __buddy_exit $?; } 2>/dev/null' EXIT

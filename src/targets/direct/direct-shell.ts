@@ -2,6 +2,7 @@
  * A persistent sh over pipes on any transport: stdout and stderr apart, ends exactly marked, state kept between
  * commands.
  */
+import { nameFrom } from "../../lib/byte-names.ts";
 import { randomBytes } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { PermanentRefusal } from "../errors.ts";
@@ -102,7 +103,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const live = this.#live;
     if (live === undefined || live.ended !== undefined) return place;
     const args = [this.#cwd, String(await live.process.pid)];
-    const cwd = (await transport.run(ELSEWHERE, { args })).stdout.toString().replace(/\n$/, "");
+    const cwd = nameFrom((await transport.run(ELSEWHERE, { args })).stdout).replace(/\n$/, "");
     return cwd === "" ? place : { ...place, cwd };
   }
 

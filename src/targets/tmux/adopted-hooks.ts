@@ -1,6 +1,7 @@
 /**
  * The lines that are typed into a shell that buddy adopts: hooks that mark its prompt and its commands, and their end.
  */
+import { withBytes } from "../../lib/byte-names.ts";
 import { quote } from "../../lib/quote.ts";
 
 export type AdoptedShellName = "bash" | "zsh" | "fish" | "sh";
@@ -41,7 +42,7 @@ export function commandLine(name: AdoptedShellName, word: string, command: strin
   const fish = name === "fish";
   const run = `${runner(word)} ${tag}`;
   // oxlint-disable-next-line no-control-regex
-  if (/[\0-\x1f\x7f!]/.test(command)) {
+  if (/[\0-\x1f\x7f!\ud800-\udfff]/.test(command)) {
     const text = escapedText(command);
     return fish
       ? ` set -g __buddy_c (printf '${text}' | string collect); ${run}`
@@ -70,7 +71,7 @@ export function unseenText(command: string): string {
 }
 
 function escapedText(command: string): string {
-  return Array.from(Buffer.from(command), printed).join("");
+  return Array.from(Buffer.from(withBytes(command)), printed).join("");
 }
 
 export function quoteFor(name: AdoptedShellName, word: string): string {
@@ -87,17 +88,28 @@ function printed(byte: number): string {
 const begins = `printf '\\033]7771;%s;C;%s\\a'`;
 const ends = `printf '\\033]7771;%s;P;0;%s;%s;%s\\a'`;
 /** Behind the prompt: it is drawn, and where. Nothing of it shows where the variables are not known. */
-const ready = "${__buddy_m:+$__buddy_m$PWD$__buddy_e}";
+const ready = (place: string) => `\${__buddy_m:+$__buddy_m${place}$__buddy_e}`;
 /** The last thing that is marked: the next prompt has no mark. */
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
+/**
+ * Prints the directory as marks carry it, with nothing in it that a prompt would expand; the exit code stays what it
+ * was. Without `!`, which bash would take for a line of its history: a shell that does not know `^` encodes it all.
+ */
+const printPlace =
+  `__buddy_at() { case $PWD in *[^A-Za-z0-9/._-]*) printf %s "$PWD" | od -An -v -tx1 | tr -d '\\n' | tr ' ' % ;; ` +
+  `*) printf %s "$PWD" ;; esac; return "$1"; }`;
+
+/** busybox reads lines of 1023 characters: there a name that had to be encoded is left out, and so not known. */
+const PLAIN_PLACE = "${PWD##*[[:cntrl:]%]*}";
+
 /** Of the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text set gets its mark. */
-const run = (word: string) =>
+const run = (word: string, place: string) =>
   `${runner(word)}() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; __buddy_c=; ` +
-  `${ends} "$__buddy_k" "$2" "$1" "$PWD"; __buddy_ps; return "$2"; }`;
+  `${ends} "$__buddy_k" "$2" "$1" "${place}"; __buddy_ps; return "$2"; }`;
 
 function bashHooks(word: string): string {
-  const mark = `'\\[${ready}\\]'`;
+  const mark = `'\\[${ready("$(__buddy_at $?)")}\\]'`;
   const hook = "'${__buddy_m:+__buddy_ps}'";
   const off = [
     `PS1=\${PS1//${mark}/}`,
@@ -105,14 +117,14 @@ function bashHooks(word: string): string {
     `[ -n "$PROMPT_COMMAND" ] || [ "\${#PROMPT_COMMAND[@]}" -gt 1 ] || unset PROMPT_COMMAND`,
     `HISTCONTROL=$__buddy_h; [ -n "$HISTCONTROL" ] || unset HISTCONTROL`,
     `${out} "$__buddy_k"`,
-    `unset -f ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c`,
+    `unset -f ${runner(word)} __buddy_ps __buddy_off __buddy_at; unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c`,
   ].join("; ");
   // The first lines came before the history was asked to leave such lines out.
   const forget =
     `__buddy_f() { local h; h=$(HISTTIMEFORMAT= history 1); ` +
     `[[ $h == *${word}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
   return (
-    `__buddy_m=$'\\e]7771;'$__buddy_k';B;' __buddy_e=$'\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run(word)}; ` +
+    `__buddy_m=$'\\e]7771;'$__buddy_k';B;' __buddy_e=$'\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${printPlace}; ${run(word, "$(__buddy_at 0)")}; ` +
     `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) PS1=$PS1${mark} ;; esac; }; __buddy_off() { ${off}; }; ` +
     `${forget}; __buddy_f; unset -f __buddy_f; __buddy_ps; ` +
     `PROMPT_COMMAND=\${PROMPT_COMMAND:+"$PROMPT_COMMAND"$'\\n'}${hook}`
@@ -125,12 +137,13 @@ function zshHooks(word: string): string {
     'PROMPT=${PROMPT//"$__buddy_m"/}',
     `[[ -z $__buddy_h ]] || unsetopt histignorespace`,
     `${out} "$__buddy_k"`,
-    `unfunction ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_h __buddy_c`,
+    `unfunction ${runner(word)} __buddy_ps __buddy_off __buddy_at; unset __buddy_k __buddy_m __buddy_h __buddy_c`,
   ].join("; ");
   return (
-    `__buddy_m=$'%{\\e]7771;'$__buddy_k$';B;%/\\a%}' __buddy_h=; ` +
-    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${run(word)}; ` +
-    `__buddy_ps() { case $PROMPT in *$__buddy_k*) ;; *) PROMPT=$PROMPT$__buddy_m ;; esac; }; __buddy_off() { ${off}; }; ` +
+    `__buddy_m= __buddy_h=; ` +
+    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${printPlace}; ${run(word, "$(__buddy_at 0)")}; ` +
+    `__buddy_ps() { local at=$(__buddy_at 0); [[ -z $__buddy_m ]] || PROMPT=\${PROMPT//"$__buddy_m"/}; ` +
+    `__buddy_m=$'%{\\e]7771;'$__buddy_k$';B;'\${at//\\%/%%}$'\\a%}'; PROMPT=$PROMPT$__buddy_m; }; __buddy_off() { ${off}; }; ` +
     `precmd_functions+=(__buddy_ps)`
   );
 }
@@ -141,9 +154,9 @@ function fishHooks(word: string): string {
     `functions -e __buddy_prompt ${runner(word)} __buddy_off; set -e __buddy_c; set -e __buddy_k`;
   return (
     `function ${runner(word)}; ${begins} $__buddy_k $argv[1]; eval $__buddy_c; set -l c $status; set -e __buddy_c; ` +
-    `${ends} $__buddy_k $c $argv[1] $PWD; return $c; end; ` +
+    `${ends} $__buddy_k $c $argv[1] (string escape --style=url -- $PWD); return $c; end; ` +
     `functions -c fish_prompt __buddy_prompt; function __buddy_off; ${off}; end; ` +
-    `function fish_prompt; __buddy_prompt; printf '\\033]7771;%s;B;%s\\a' $__buddy_k $PWD; end`
+    `function fish_prompt; __buddy_prompt; printf '\\033]7771;%s;B;%s\\a' $__buddy_k (string escape --style=url -- $PWD); end`
   );
 }
 
@@ -152,9 +165,9 @@ function shHooks(word: string): string {
     `PS1=$__buddy_p; ${out} "$__buddy_k"; ` +
     `unset -f ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_e __buddy_c`;
   // Tells busybox' line editor that the mark takes no room.
-  const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[${ready}\\]' ;; *) PS1=$PS1'${ready}' ;; esac`;
+  const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[${ready(PLAIN_PLACE)}\\]' ;; *) PS1=$PS1'${ready(PLAIN_PLACE)}' ;; esac`;
   return (
-    `__buddy_m=$(printf '\\033]7771;%s;B;' "$__buddy_k") __buddy_e=$(printf '\\a'); ${run(word)}; __buddy_off() { ${off}; }; ` +
+    `__buddy_m=$(printf '\\033]7771;%s;B;' "$__buddy_k") __buddy_e=$(printf '\\a'); ${run(word, PLAIN_PLACE)}; __buddy_off() { ${off}; }; ` +
     `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) __buddy_p=$PS1; ${mark} ;; esac; }; __buddy_ps`
   );
 }

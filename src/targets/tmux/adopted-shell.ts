@@ -3,6 +3,7 @@
  * marks of their own. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or whatever is in a pane of their
  * own tmux.
  */
+import { movedAway } from "./typed-keys.ts";
 import { isPasswordPrompt } from "./probe.ts";
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
@@ -245,7 +246,7 @@ export class AdoptedShell implements Shell {
     if (this.#ended)
       return this.#notRun({ kind: "lost", why: "the adopted shell has ended; it did not run", notRun: true }, []);
     if (options.onlyIn !== undefined && options.onlyIn !== this.#cwd) {
-      const why = `the shell is in ${this.#cwd} now; the command was approved for ${options.onlyIn}. It did not run`;
+      const why = movedAway(this.#cwd, options.onlyIn);
       return this.#notRun({ kind: "lost", why, notRun: true }, []);
     }
     if (!this.#ready || obstacle !== undefined) {
@@ -352,7 +353,7 @@ export class AdoptedShell implements Shell {
       case "prompt":
         if (!ours) break;
         this.#cwd = mark.cwd || this.#cwd;
-        this.#disputed = false;
+        this.#disputed = mark.cwd === "";
         this.#finish({ kind: "exited", code: mark.code });
         break;
       case "ready":
@@ -374,7 +375,7 @@ export class AdoptedShell implements Shell {
   /** Two prompts in two directories and no line between them: one of the marks is not the shell's. */
   #takePlace(cwd: string): void {
     if (this.#ready) this.#disputed ||= cwd !== this.#cwd;
-    else [this.#cwd, this.#disputed] = [cwd, false];
+    else [this.#cwd, this.#disputed] = [cwd || this.#cwd, cwd === ""];
   }
 
   #promptDrawn(): void {

@@ -1,5 +1,6 @@
 /** How a command gets into a pane's shell: through its line editor where it has hooks, by a typed line otherwise. */
 import { writeFileSync } from "node:fs";
+import { withBytes } from "../../lib/byte-names.ts";
 import { quote } from "../../lib/quote.ts";
 import { followClean, mayMove } from "../unasked/clean-script.ts";
 import type { PaneShell } from "./bootstrap.ts";
@@ -144,7 +145,7 @@ return $__buddy_code; }; } 9>&2 2>/dev/null
     case "sh":
       // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
       return `{ history -s -- ${quote(seen)}
-printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$PWD" "$__buddy_key" ${tag}; ${shown}
+printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
 ${lines}
 ${followClean(command, quote(to), "builtin cd")}
 case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
@@ -195,7 +196,7 @@ export function byTmux({ files, lines }: Delivery): readonly string[] {
 /** Without tmux, where it runs on this machine: tmux takes a turn of its event loop for each file. */
 export function putHere(files: Delivery["files"]): boolean {
   try {
-    for (const [path, text] of Object.entries(files)) writeFileSync(path, text, { mode: 0o600 });
+    for (const [path, text] of Object.entries(files)) writeFileSync(path, withBytes(text), { mode: 0o600 });
     return true;
   } catch {
     // tmux says why not.

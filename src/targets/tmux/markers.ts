@@ -2,12 +2,16 @@
  * The marks a managed pane's shell leaves: invisible ones in the stream, visible prompts where only capture is
  * possible.
  */
+import { nameFrom, nameFromMark } from "../../lib/byte-names.ts";
 
-/** A mark in the pane's stream: `ESC ]7771;<key>;<kind>;… BEL`, written by the prompt hooks of templates/shell-init. */
+/**
+ * A mark in the pane's stream: `ESC ]7771;<key>;<kind>;… BEL`, written by the prompt hooks of templates/shell-init.
+ * Each byte of a directory that a terminal or a prompt could take for something else is `%` and two digits.
+ */
 export type Mark =
   /** A prompt is about to be drawn; `tag` is the command that ended with `code`, 0 when it was not ours. */
   | { readonly kind: "prompt"; readonly id: number; readonly code: number; readonly tag: number; readonly cwd: string }
-  /** The prompt is drawn, keys are read; an adopted shell says where it is. */
+  /** The prompt is drawn, keys are read; an adopted shell says where it is, "" where it cannot. */
   | { readonly kind: "ready"; readonly cwd?: string }
   /** The shell took our line; `aside` is what the operator had typed. */
   | { readonly kind: "taken"; readonly tag: number; readonly aside: string }
@@ -65,8 +69,7 @@ export class MarkScanner {
         return;
       }
       this.#emit(bytes, from, at);
-      // A terminal puts a carriage return before each newline, also in the name of a directory.
-      const mark = parseMark(bytes.toString("utf8", at + this.#prefix.length, end).replaceAll("\r\n", "\n"));
+      const mark = parseMark(nameFrom(bytes.subarray(at + this.#prefix.length, end)));
       if (mark !== undefined) this.#mark(mark);
       from = end + 1;
     }
@@ -95,10 +98,10 @@ export function parseMark(text: string): Mark | undefined {
       const fields = /^(\d+);(\d+);(\d+);(.*)$/s.exec(rest);
       if (fields === null) return undefined;
       const [, id, code, tag, cwd] = fields;
-      return { kind: "prompt", id: Number(id), code: Number(code), tag: Number(tag), cwd: cwd ?? "" };
+      return { kind: "prompt", id: Number(id), code: Number(code), tag: Number(tag), cwd: nameFromMark(cwd ?? "") };
     }
     case "B":
-      return { kind: "ready", ...(rest === "" ? {} : { cwd: rest }) };
+      return { kind: "ready", ...(match[2] === undefined ? {} : { cwd: nameFromMark(rest) }) };
     case "T": {
       const fields = /^(\d*);?(.*)$/s.exec(rest);
       return { kind: "taken", tag: Number(fields?.[1] ?? 0), aside: fields?.[2] ?? "" };
@@ -120,7 +123,11 @@ export function parseMark(text: string): Mark | undefined {
     case "N":
       return { kind: "no-editor" };
     case "X":
-      return { kind: "shell-ended", code: Number.parseInt(rest, 10) || 0, cwd: /^\d+;(.*)$/s.exec(rest)?.[1] ?? "" };
+      return {
+        kind: "shell-ended",
+        code: Number.parseInt(rest, 10) || 0,
+        cwd: nameFromMark(/^\d+;(.*)$/s.exec(rest)?.[1] ?? ""),
+      };
     case "L":
       return { kind: "start-up-skipped", code: rest === "" ? undefined : Number(rest) };
     case "G":

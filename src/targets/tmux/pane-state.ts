@@ -2,6 +2,7 @@
  * The state of a pane: what its shell is at, which command runs, what the operator did. All transitions are in this
  * file.
  */
+import { shownName } from "../../lib/byte-names.ts";
 import { Condition } from "../../lib/waiting.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { RunOutcome, TargetNotice } from "../target.ts";
@@ -495,7 +496,7 @@ export class PaneState {
 
   #shellEnded(code: number): void {
     const command = this.#current;
-    const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${this.#cwd}: variables, functions and aliases are lost.`;
+    const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${shownName(this.#cwd)}: variables, functions and aliases are lost.`;
     if (command === undefined) return this.tell("lost-state", text);
     command.notes.push(text);
     // What was only sent runs in the new shell.

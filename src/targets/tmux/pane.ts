@@ -22,7 +22,7 @@ import { Turns } from "../turns.ts";
 import { within, pause } from "../../lib/waiting.ts";
 import { capturePane, hexKeys, lineBeforeCursor, sendKeys, typeKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
-import { hasPrintable, typedLines, stillThere } from "./typed-keys.ts";
+import { hasPrintable, movedAway, typedLines, stillThere } from "./typed-keys.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
 import { parseRemembered } from "./markers.ts";
@@ -287,7 +287,7 @@ export class TmuxPane implements Pane, PaneSink {
     const busy = await this.#becomeFree(options);
     if (busy !== undefined) return busy;
     if (options.onlyIn !== undefined && options.onlyIn !== this.cwd) {
-      const why = `the shell is in ${this.cwd} now; the command was approved for ${options.onlyIn}. It did not run`;
+      const why = movedAway(this.cwd, options.onlyIn);
       return this.#notRun({ kind: "lost", why, notRun: true }, []);
     }
     const running = this.#dispatch(command, options);

@@ -1,4 +1,5 @@
 /** What a silent pane is doing: working, or waiting for input. */
+import { nameFrom } from "../../lib/byte-names.ts";
 import { words } from "../../lib/text.ts";
 import type { Transport } from "../target.ts";
 
@@ -181,6 +182,6 @@ export async function foregroundPlace(
   pane: { readonly pid: number },
 ): Promise<Place | undefined> {
   const { stdout } = await transport.run(PLACE, { args: [String(pane.pid)], timeoutMs: 5000 });
-  const [cwd = "", user = "", program = "", itself] = stdout.toString().split("\0");
+  const [cwd = "", user = "", program = "", itself] = nameFrom(stdout).split("\0");
   return itself === undefined ? undefined : { cwd, user, program, shellItself: itself === "1" };
 }

@@ -2,6 +2,7 @@
  * What keys make of a line at a shell's prompt: which lines they enter, what stays in the line, and what cannot be
  * known.
  */
+import { shownName } from "../../lib/byte-names.ts";
 import { words } from "../../lib/text.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { ShellPlace } from "../target.ts";
@@ -75,6 +76,11 @@ const SILENT = new Set(
 );
 const NAMES = new Set([...SILENT, ...words("space any")]);
 
+/** Why a command that was approved for one directory is not run in another. */
+export function movedAway(now: string, approved: string): string {
+  return `the shell is in ${shownName(now)} now; the command was approved for ${shownName(approved)}. It did not run`;
+}
+
 // Keys that were approved for one program, user, directory and line are not typed into another.
 
 /** Throws where what was approved is not what is there now. */
@@ -90,7 +96,8 @@ function difference(now: ShellPlace, then: ShellPlace): string | undefined {
   const [program, before] = [now, then].map((place) => place.program ?? "the shell");
   if (program !== before) return `${program} is in the foreground of the pane now, not ${before}`;
   if (now.user !== then.user) return `the pane belongs to ${now.user || "another user"} now`;
-  if (now.cwd !== then.cwd) return `the shell is in ${now.cwd || "another directory"} now, not in ${then.cwd}`;
+  if (now.cwd !== then.cwd)
+    return `the shell is in ${shownName(now.cwd) || "another directory"} now, not in ${shownName(then.cwd)}`;
   if (now.typed.trim() !== then.typed.trim()) return "the line has another text now";
   return undefined;
 }

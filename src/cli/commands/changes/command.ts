@@ -1,4 +1,5 @@
 /** `buddy changes`: the files that a session changed, and how; `/undo` in that session undoes them. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
@@ -34,7 +35,7 @@ export const command = defineCommand({
     ]);
     const state = stateDirectory();
     const sessions = new SessionStore({
-      cwd: process.cwd(),
+      cwd: currentDirectory(),
       stateDirectory: state,
       redact: (text) => text,
       problem: (message) => log.warn(message),

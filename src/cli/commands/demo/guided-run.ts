@@ -1,4 +1,5 @@
 /** `buddy demo`: the guided run. Real pane, real commands, real policy; only the model is a script. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { closeSync, read } from "node:fs";
 import { isatty, type WriteStream } from "node:tty";
 import { wantsColor, openTerminal } from "../../../lib/terminal.ts";
@@ -102,7 +103,7 @@ async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (messa
   const loaded = await loadConfig({
     flags: { config: globals.config ?? "/dev/null" },
     env: process.env,
-    cwd: process.cwd(),
+    cwd: currentDirectory(),
     create: false,
   });
   const { config } = loaded;

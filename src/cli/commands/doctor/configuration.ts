@@ -1,4 +1,5 @@
 /** The configuration in effect: which files, which values they set, which ones are doubtful. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { statSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
@@ -12,7 +13,7 @@ export async function checkConfiguration(
   const { SETTINGS } = await import("../../../config/schema.ts");
   let loaded: LoadedConfig;
   try {
-    loaded = await loadConfig({ flags: globals, env: process.env, cwd: process.cwd(), create: false });
+    loaded = await loadConfig({ flags: globals, env: process.env, cwd: currentDirectory(), create: false });
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
     return { findings: [broken("config", error)], loaded: undefined };

@@ -1,4 +1,5 @@
 /** This machine: tmux and its control mode, ssh, container engines, the terminal, where sessions go. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
@@ -137,7 +138,7 @@ function checkTerminal(): Finding {
 async function checkSessions(): Promise<Finding> {
   const { sessionDirectory } = await import("../../../session/session-directory.ts");
   const state = stateDirectory();
-  const { directory, notice, unwritable } = sessionDirectory(process.cwd(), state);
+  const { directory, notice, unwritable } = sessionDirectory(currentDirectory(), state);
   if (notice === undefined) return { check: "sessions", status: "ok", text: `stored in ${directory}` };
   if (unwritable === undefined) return { check: "sessions", status: "info", text: notice };
   const remedy = "set HOME or XDG_STATE_HOME to a directory you can write to";

@@ -1,4 +1,5 @@
 /** `buddy init`: writes the configuration file, with a few questions on a terminal. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { EXIT } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
 
@@ -15,7 +16,12 @@ export const command = defineCommand({
   async run({ args, globals }) {
     const { initConfig } = await import("./init-config.ts");
     const { env } = process;
-    const { lines } = await initConfig({ path: globals.config, force: args.force === true, env, cwd: process.cwd() });
+    const { lines } = await initConfig({
+      path: globals.config,
+      force: args.force === true,
+      env,
+      cwd: currentDirectory(),
+    });
     for (const line of lines) console.log(line);
     return EXIT.ok;
   },

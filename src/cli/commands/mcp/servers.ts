@@ -1,4 +1,5 @@
 /** What `buddy mcp` does: lists, checks, adds, removes, signs in. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { connectTo, signInStore } from "../../../app/mcp-servers.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
@@ -193,7 +194,7 @@ function find(loaded: LoadedConfig, name: string): McpSettings {
 
 /** The operator's own file, whether it is there yet or not. */
 function ownFile({ config }: GlobalOptions): string {
-  const { own } = findConfigFiles(config, { env: process.env, cwd: process.cwd() });
+  const { own } = findConfigFiles(config, { env: process.env, cwd: currentDirectory() });
   return own?.path ?? requirePaths(process.env, "the configuration").config;
 }
 

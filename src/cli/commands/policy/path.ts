@@ -1,4 +1,5 @@
 /** `buddy policy path`: may this path be written? Resolved on this machine the way the tools resolve it. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { showLine } from "../../../policy/terminal-text.ts";
 import { fileAccess } from "../../../targets/files.ts";
@@ -16,7 +17,7 @@ import type { Explainer } from "./command.ts";
 export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   const loaded = await loadConfiguration(globals, { create: false });
   const transport = new LocalTransport();
-  const files = fileAccess(transport, { cwd: () => process.cwd() });
+  const files = fileAccess(transport, { cwd: () => currentDirectory() });
   const { tools, safety } = loaded.config;
   const explain = pathExplainer(
     files,

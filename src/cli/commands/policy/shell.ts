@@ -1,4 +1,5 @@
 /** `buddy policy shell`: what the judge says about a command, with the rules of the configuration. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
 import { collapseSpaces, printable } from "../../../lib/text.ts";
@@ -53,7 +54,7 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
         ...(asked.cwd === undefined ? {} : { cwd: asked.cwd }),
       });
       const holds = judged.verdict.kind === "allow" || (machine.mode === "read-only" && judged.readOnly);
-      const doubt = holds ? local.doubt(judged.conditions, asked.cwd ?? process.cwd()) : undefined;
+      const doubt = holds ? local.doubt(judged.conditions, asked.cwd ?? currentDirectory()) : undefined;
       const plain: Verdict = doubt === undefined ? judged.verdict : { kind: "ask", why: doubt };
       const verdict = onMachine(plain, judged.risk, judged.readOnly && doubt === undefined, machine);
       return {

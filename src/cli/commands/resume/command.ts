@@ -1,4 +1,5 @@
 /** `buddy resume`: the REPL on a saved session. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
@@ -42,7 +43,7 @@ async function chosen(): Promise<string | undefined> {
     import("../../../ui/commands/session.ts"),
   ]);
   const store = new SessionStore({
-    cwd: process.cwd(),
+    cwd: currentDirectory(),
     stateDirectory: stateDirectory(),
     redact: (text) => text,
     problem: (message) => log.warn(message),

@@ -1,4 +1,5 @@
 /** `buddy sessions`: what was saved in this directory, or in all of them. */
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { dirname } from "node:path";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { log } from "../../../lib/log.ts";
@@ -53,7 +54,7 @@ export const command = defineCommand({
     if (output !== undefined && action !== "output") throw new BuddyError("usage", `too many arguments: "${output}"`);
     const { SessionStore } = await import("../../../session/store.ts");
     const store = new SessionStore({
-      cwd: process.cwd(),
+      cwd: currentDirectory(),
       stateDirectory: stateDirectory(),
       redact: (text) => text,
       problem: (message) => log.warn(message),

@@ -1,0 +1,88 @@
+/**
+ * Names of files and directories are bytes. In a string each byte that belongs to no character of UTF-8 is a lone
+ * surrogate, U+DC80 to U+DCFF: the way back gives the same bytes.
+ */
+
+export function nameFrom(bytes: Buffer): string {
+  const text = bytes.toString("utf8");
+  if (!text.includes("\ufffd")) return text;
+  const { isUtf8 } = process.getBuiltinModule("node:buffer");
+  let name = "";
+  for (let at = 0; at < bytes.length;) {
+    const length = LENGTHS.find((most) => at + most <= bytes.length && isUtf8(bytes.subarray(at, at + most)));
+    name +=
+      length === undefined ? String.fromCharCode(ESCAPES + (bytes[at] ?? 0)) : bytes.toString("utf8", at, at + length);
+    at += length ?? 1;
+  }
+  return name;
+}
+
+const LENGTHS = [1, 2, 3, 4];
+const ESCAPES = 0xdc00;
+
+/** As bytes where the text holds such a name. */
+export function withBytes(text: string): string | Buffer {
+  if (text.isWellFormed()) return text;
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const { index, 0: escape } of text.matchAll(/[\udc80-\udcff]/gu)) {
+    pieces.push(Buffer.from(text.slice(from, index)), Buffer.of(escape.charCodeAt(0) - ESCAPES));
+    from = index + 1;
+  }
+  return Buffer.concat([...pieces, Buffer.from(text.slice(from))]);
+}
+
+/** On one line, and nothing in it that a terminal obeys or a server refuses: for people and for the model. */
+export function shownName(name: string): string {
+  // Control characters, lone surrogates, and what cannot be seen or turns the direction of the text.
+  const hidden = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+  return name.replace(hidden, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    const byte = code >= ESCAPES + 0x80 && code <= ESCAPES + 0xff ? code - ESCAPES : code;
+    return byte <= 0xff ? `\\x${byte.toString(16).padStart(2, "0")}` : `\\u{${byte.toString(16)}}`;
+  });
+}
+
+/** A text with such names in it, as any server can read it. */
+export function withoutBytes(text: string): string {
+  return text.isWellFormed() ? text : text.replace(/\p{Cs}/gu, shownName);
+}
+
+/** From the form that marks carry: each byte may be `%` and two digits. */
+export function nameFromMark(text: string): string {
+  if (!text.includes("%")) return text;
+  const bytes = Buffer.from(withBytes(text));
+  const decoded = Buffer.allocUnsafe(bytes.length);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const digits = bytes[at] === PERCENT ? bytes.toString("latin1", at + 1, at + 3) : "";
+    const escaped = /^[0-9a-f]{2}$/i.test(digits);
+    decoded[length++] = escaped ? Number.parseInt(digits, 16) : (bytes[at] ?? 0);
+    if (escaped) at += 2;
+  }
+  return nameFrom(decoded.subarray(0, length));
+}
+
+const PERCENT = 0x25;
+
+/**
+ * The directory that buddy was started in, by a path that the runtime can use: it reads names as UTF-8, and what cannot
+ * be read so would be another directory.
+ */
+export function currentDirectory(): string {
+  const name = process.cwd();
+  return name.includes("\ufffd") && process.platform === "linux" ? BY_PROCESS : name;
+}
+
+/** Whether the path means another file in another process. */
+export function isByProcess(path: string): boolean {
+  return path.startsWith(BY_PROCESS);
+}
+
+/** The name of the directory that such a path leads to. */
+export function exactName(path: string): string {
+  if (!isByProcess(path)) return path;
+  return nameFrom(process.getBuiltinModule("node:fs").realpathSync(path, { encoding: "buffer" }));
+}
+
+const BY_PROCESS = "/proc/self/cwd";
