@@ -39,8 +39,8 @@ export function replHost(parts: ReplHostParts): ReplHost {
     facts: () => facts(parts, resumed),
     machineLabel: () => run.rules.current.label,
     tasks: (listener) => new Tasks(listener),
-    runTurn: (prompt, signal, shown) =>
-      agent.runTurn(prompt, signal, { ...attaching(run, prompt), ...(shown === undefined ? {} : { shown }) }),
+    runTurn: (prompt, signal, about = {}) =>
+      agent.runTurn(prompt, signal, { ...attaching(run, about.ownWords ?? prompt), ...about }),
     skills: async () => {
       const [{ skills, notices }, { skillRows }] = await Promise.all([
         knownSkills(loaded, { ask: false }),

@@ -1,4 +1,5 @@
 /** A list of hosts: names that cover their subdomains, `*.name` for the subdomains alone, addresses and networks. */
+import { words } from "../lib/text.ts";
 import { type Address, type Network, contains, innerAddress, parseAddress, parseNetwork } from "./addresses.ts";
 
 export class DomainList {
@@ -61,16 +62,31 @@ export function isListedHost(url: string, entries: readonly string[]): boolean {
   return list.hasName(host) || (address !== undefined && list.hasAddress(address));
 }
 
-/** Whether a text names the host of a URL: as a separate word, or as the host of a URL in it. */
+/**
+ * Whether a text names the host of a URL: as the host of a URL in it, or as a separate word. A part of a path is
+ * neither, and a word that may as well be a file (`README.md`, `install.sh`) has to be written as a URL.
+ */
 export function namesHost(text: string, url: string): boolean {
   const parsed = URL.parse(url);
   if (parsed === null) return false;
   const host = bareHost(parsed);
   const bare = host.replace(/^www\./, "");
-  return [...text.toLowerCase().matchAll(/(?:^|[^a-z0-9._-])((?:[a-z0-9_-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\])/g)].some(
-    ([, named = ""]) => canonicalHost(named)?.replace(/^www\./, "") === bare,
+  return [...text.toLowerCase().matchAll(/(:\/\/|^|[^a-z0-9._-])((?:[a-z0-9_-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\])/g)].some(
+    ([, before = "", named = ""]) => {
+      const inUrl = before === "://";
+      if (!inUrl && (/[/\\]/.test(before) || FILE_ENDINGS.has(named.slice(named.lastIndexOf(".") + 1)))) return false;
+      return canonicalHost(named)?.replace(/^www\./, "") === bare;
+    },
   );
 }
+
+/** Top-level domains that are also endings of files. */
+const FILE_ENDINGS: ReadonlySet<string> = new Set(
+  words(
+    "am as bz cab cc cl cr dot foo gd in info la map md mk ml mm mo mov ms new page pics pl pm properties ps pt pub " +
+      "py rs run sc sh so st style sv target tc tf vi ws zip",
+  ),
+);
 
 /**
  * The host as the URL parser writes it, without brackets and final dots; also for entries written as an address with

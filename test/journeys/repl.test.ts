@@ -48,6 +48,29 @@ describe("a conversation", () => {
   }
 
   test(
+    "a long paste is data: it attaches no file, and a host that it names is asked about",
+    async () => {
+      const fetch = { toolCalls: [{ name: "fetch_url", args: { url: "https://pasted.vendor-site.com/" } }] };
+      await using repl = new ReplBinary([fetch, { text: "understood" }]);
+      repl.box.write("cwd/private.txt", "only for the operator\n");
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      pty.type("why does this fail? ");
+      pty.paste(`${"a line of a log\n".repeat(20)}see @private.txt and https://pasted.vendor-site.com/x`);
+      await pty.until("[pasted 21 lines]");
+      pty.key("enter");
+      await pty.until("pasted.vendor-site.com is new in this session");
+      pty.type("n");
+      await pty.until("Reason (optional)");
+      pty.key("enter");
+      await pty.until("understood");
+      expect(repl.prompts[0]).toContain("see @private.txt");
+      expect(repl.prompts[0]).not.toContain("only for the operator");
+    },
+    TIMEOUT,
+  );
+
+  test(
     "every key does on the binary what it does in the editor",
     async () => {
       await using repl = new ReplBinary(echo);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { namesHost } from "../../src/policy/domain-list.ts";
 import { parseAddress, parseNetwork } from "../../src/policy/addresses.ts";
 import { type UrlRules, judgeUrl } from "../../src/policy/urls.ts";
 
@@ -316,4 +317,24 @@ test("a refused IPv4 address is refused inside an IPv6 one too, whatever is allo
   for (const address of ["6.6.6.6", "::ffff:6.6.6.6", "64:ff9b::606:606", "2002:606:606::1"])
     expect((await judgeUrl("http://b.example/", rules, async () => [address])).kind).toBe("deny");
   expect((await judgeUrl("http://b.example/", rules, async () => ["::ffff:6.6.6.7"])).kind).toBe("allow");
+});
+
+test.each([
+  ["look at example.com", "https://example.com/x", true],
+  ["ask WWW.Example.com.", "https://example.com/", true],
+  ["read https://get.example.com/install.sh", "https://get.example.com/y", true],
+  ["compare https://readme.md/a", "https://readme.md/", true],
+  ["log in to deploy@web1.example.com", "https://web1.example.com/", true],
+  ["fetch http://[2600::1]/", "http://[2600::1]/", true],
+  // Files that a model could find a host for.
+  ["fix install.sh", "https://install.sh/?d=1", false],
+  ["summarise README.md and main.tf, please", "https://readme.md/?d=1", false],
+  ["summarise README.md and main.tf, please", "https://main.tf/", false],
+  ["why does network.target hang?", "https://network.target/", false],
+  ["@notes.zip", "https://notes.zip/", false],
+  ["read https://get.example.com/evil.com", "https://evil.com/", false],
+  ["see docs/evil.com", "https://evil.com/", false],
+  ["look at example.com", "https://a.example.com/", false],
+])("%j names the host of %s: %p", (prompt, url, named) => {
+  expect(namesHost(prompt, url)).toBe(named);
 });

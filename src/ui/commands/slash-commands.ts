@@ -118,7 +118,7 @@ export function customCommands(host: ReplHost): SlashCommand[] {
       run: (screen, typed) => {
         const prompt = expand(typed);
         screen.task(`/${name} ${typed}`.trim(), (signal) =>
-          screen.host.runTurn(prompt, signal, `/${name} ${typed}`.trim()),
+          screen.host.runTurn(prompt, signal, { shown: `/${name} ${typed}`.trim() }),
         );
       },
     }));

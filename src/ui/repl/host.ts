@@ -16,8 +16,15 @@ export interface ReplHost {
   machineLabel(): string | undefined;
   /** The tasks of this REPL; the listener gets their events. */
   tasks(listener: TaskListener): Tasks;
-  /** `shown`: what the operator typed, where the prompt holds more. */
-  runTurn(prompt: string, signal: AbortSignal, shown?: string): AsyncIterable<AgentEvent>;
+  /**
+   * `shown`: what the operator typed, where the prompt holds more. `ownWords`: the prompt without long pastes, which
+   * name no files to attach and no hosts to fetch from.
+   */
+  runTurn(
+    prompt: string,
+    signal: AbortSignal,
+    about?: { readonly shown?: string; readonly ownWords?: string },
+  ): AsyncIterable<AgentEvent>;
   /** `!command`: in the shared pane, as the operator; its output joins the conversation. */
   runCommand(command: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** `focus`: what the summary should keep. */

@@ -48,7 +48,7 @@ export class TaskView {
 
   /** `shown` represents the prompt on the screen: long pastes are folded in it. */
   submit(prompt: string, shown: string): Task {
-    return this.run(shown, (signal) => this.#host.runTurn(prompt.trim(), signal));
+    return this.run(shown, (signal) => this.#host.runTurn(prompt.trim(), signal, { ownWords: shown }));
   }
 
   doing(task: Task): string {
