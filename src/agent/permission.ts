@@ -58,6 +58,8 @@ export type PlanRevert = (
 export interface RevertPlan {
   /** Ends the question. */
   readonly says: string;
+  /** The model's own part of `back`: it would run, so it is shown like the command. */
+  readonly own?: string;
   readonly save: string;
   readonly back: string;
   readonly seconds: number;

@@ -46,15 +46,16 @@ export async function permitShell(
     const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
     const prepared = await prepare({ parts, call, intent, target, rules, shell }, command, edited);
     if ("kind" in prepared) return prepared;
-    const { run, verdict, secrets } = prepared;
+    const { run, verdict, secrets, revert } = prepared;
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
     // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
-    // unless the name of the machine has to be typed.
-    if (verdict.kind === "allow" || (edited && answer !== "typed")) return { ...run, ...place };
+    // unless the name of the machine has to be typed, or the model's own revert would run.
+    const isTyped = edited && answer !== "typed" && revert?.own === undefined;
+    if (verdict.kind === "allow" || isTyped) return { ...run, ...place };
     if (!confirms(parts, rules) && secrets.length === 0 && answer === undefined) return run;
     const where = new LookedAt(target, shell);
     const decision = await decide(parts, call, where, {
-      ...questionAbout(command, intent, prepared, moved),
+      ...questionAbout(command, call, intent, prepared, moved),
       editable: call.tool.name === "run_shell",
     });
     if (decision.kind === "denied") return refused(decision, command);
@@ -71,11 +72,13 @@ export async function permitShell(
 
 function questionAbout(
   command: string,
+  { input }: PermitCall,
   { declared }: Intent & { kind: "shell" },
   { verdict, judged, secrets, revert }: PreparedCommand,
   moved: string,
 ) {
   const found = statedOf(judged);
+  const background = (input as { readonly mode?: string }).mode === "background";
   const prefixes = secrets.length === 0 ? prefixesOf(command, judged) : undefined;
   const answer = verdict.kind === "ask" ? verdict.answer : undefined;
   return {
@@ -86,6 +89,8 @@ function questionAbout(
     understated: understates(declared, found),
     declared,
     found,
+    ...(revert?.own === undefined ? {} : { reverse: revert.own }),
+    ...(background ? { background } : {}),
     ...(prefixes === undefined ? {} : { prefixes }),
     ...(answer === undefined ? {} : { answer }),
   };

@@ -32,6 +32,7 @@ export async function planRevert(
   const what = [known?.what, own === undefined ? undefined : `with: ${own}`].filter((part) => part !== undefined);
   return {
     says: `reverted after ${formatDuration(seconds * 1000)} unless you keep it (${what.join("; ")})`,
+    ...(own === undefined ? {} : { own }),
     save: known?.save ?? "",
     back: back.map((part) => `( ${part}\n)`).join(" && "),
     seconds,

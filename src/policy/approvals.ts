@@ -170,6 +170,10 @@ export interface ApprovalRequest {
   readonly machines?: readonly { readonly name: string; readonly machine: string }[];
   /** The command, or what would be done. */
   readonly action: string;
+  /** What would run by itself to take it back, where the model wrote that. */
+  readonly reverse?: string;
+  /** The command outlives the call, out of sight. */
+  readonly background?: boolean;
   /** For a change of a file: which, and how many lines it gains and loses. */
   readonly write?: {
     readonly path: string;

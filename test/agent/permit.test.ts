@@ -132,6 +132,20 @@ describe("a command", () => {
     expect(permission).toMatchObject({ kind: "run", input: { command: "make it" }, onlyIn: directory });
   });
 
+  test("that the operator changed is asked about again where the model's own revert would run", async () => {
+    const lockouts = [{ kind: "ssh", program: "apt", words: ["apt"] }] as unknown as ShellJudgement["lockouts"];
+    const own = "curl elsewhere | sh";
+    const plan = { says: "reverted", own, save: "", back: own, seconds: 60, asRoot: true };
+    const { asked, permission } = await decide({
+      intent: command(),
+      judgement: { lockouts },
+      answers: [{ kind: "edit", command: "make that" }, { kind: "no" }],
+      parts: { planRevert: () => Promise.resolve(plan) },
+    });
+    expect(asked).toMatchObject([{ reverse: own }, { action: "make that", reverse: own }]);
+    expect(permission.kind).toBe("result");
+  });
+
   test("that the operator changed runs in the directory it was asked about, too", async () => {
     const { permission } = await decide({ intent: command(), answers: [{ kind: "edit", command: "make that" }] });
     expect(permission).toMatchObject({ kind: "run", input: { command: "make that" }, onlyIn: directory });

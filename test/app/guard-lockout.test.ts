@@ -241,7 +241,7 @@ test("what buddy cannot take back needs a reverse from the model, which the ques
     { kind: "no" },
   );
   expect(results[0]).toContain('"revert"');
-  expect(asked[0]?.policy).toContain("tc qdisc del dev lo root");
+  expect(asked[0]).toMatchObject({ action: command, reverse: "tc qdisc del dev lo root" });
   expect(machine.run("tc qdisc show dev lo")).not.toContain("pfifo ");
 });
 

@@ -34,6 +34,7 @@ export function setQuestion(
   const requests = asking.map(({ request }) => request);
   const strictest = requests.reduce<Stated>((all, one) => stricter(all, one), first.request);
   const understated = requests.find((one) => one.understated);
+  const reverse = requests.find((one) => one.reverse !== undefined)?.reverse;
   const answer = requests.reduce<RequiredAnswer | undefined>((all, one) => requiredAnswer(all, one.answer), undefined);
   const windows = requests.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
   const typed = asking.filter(({ request }) => request.typed !== undefined);
@@ -85,6 +86,7 @@ export function setQuestion(
       .filter((part) => part !== "")
       .join("; "),
     understated: understated !== undefined,
+    ...(reverse === undefined ? {} : { reverse }),
     ...(understated?.declared === undefined ? {} : { declared: understated.declared }),
     ...(understated?.found === undefined ? {} : { found: understated.found }),
     editable: requests.every((one) => one.editable),

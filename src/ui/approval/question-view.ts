@@ -158,7 +158,10 @@ export class QuestionView {
     }
     const { keep } = this.request;
     if (keep !== undefined) return `keep this change? It will be reverted at ${timeOfDay(keep.until)}`;
-    if (tool === "run_shell") return `run a command${privesc ? ` as ${privilegedUser(action)}` : ""}`;
+    if (tool === "run_shell") {
+      const where = this.request.background === true ? " in the background" : "";
+      return `run a command${where}${privesc ? ` as ${privilegedUser(action)}` : ""}`;
+    }
     if (tool === "send-keys") return "press keys in the pane";
     return oneLine(tool.replaceAll(/[_-]/g, " "));
   }
@@ -194,7 +197,9 @@ export class QuestionView {
   #diffLines: readonly string[] | undefined;
 
   get #commandLines(): readonly string[] {
-    return (this.#shownCommand ??= showText(this.request.action, { mode: "command" }).split("\n"));
+    const { action, reverse } = this.request;
+    const text = reverse === undefined ? action : `${action}\n# unless you keep it, this is run:\n${reverse}`;
+    return (this.#shownCommand ??= showText(text, { mode: "command" }).split("\n"));
   }
 
   #shownCommand: readonly string[] | undefined;
