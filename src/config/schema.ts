@@ -320,8 +320,9 @@ export const NAMED_SETTINGS = {
   },
   rules: {
     keys: MACHINE_RULE_SETTINGS,
-    name: /^[^\p{C}]+$/u,
-    expects: "a name, host, machine-id or container, with * and ?",
+    // A pattern that cannot match any name must not be a missing rule: lists of files, negations, half a range.
+    name: /^(?![@!,])(?:[^\p{C}[\]!]|\[[\da-z]+(?:-[\da-z]+)?(?:, ?[\da-z]+(?:-[\da-z]+)?)*\]|\[[^[\]\p{C}]*:[^[\]\p{C}]*\])+$/iu,
+    expects: "names, hosts, machine-ids or containers, with *, ?, ranges and commas",
     most: 200,
     why: "rules of machines would be weaker",
     strict: true,

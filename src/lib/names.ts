@@ -82,7 +82,7 @@ export function matchNames(patterns: readonly string[], names: readonly string[]
 }
 
 /** At commas outside brackets. */
-function splitList(text: string): string[] {
+export function splitList(text: string): string[] {
   return text
     .split(/,(?![^[]*\])/)
     .map((part) => part.trim())
@@ -92,7 +92,7 @@ function splitList(text: string): string[] {
 function patternTest(pattern: string): (name: string) => boolean {
   // A model writes these, too: more would only keep the machine busy.
   if (pattern.length > MOST_CHARACTERS || pattern.split("*").length > MOST_STARS + 1) return () => false;
-  const parts = pattern.split(/(\*|\?|\[[\d,-]+\])/);
+  const parts = pattern.split(/(\*|\?|\[[\da-z, -]+\])/i);
   if (parts.length === 1) return (name) => name === pattern;
   const groups: string[] = [];
   const source = parts.map((part, at) => {
@@ -100,7 +100,7 @@ function patternTest(pattern: string): (name: string) => boolean {
     if (part === "*") return ".*";
     if (part === "?") return ".";
     groups.push(part.slice(1, -1));
-    return "(\\d+)";
+    return "([A-Za-z0-9]+)";
   });
   const whole = new RegExp(`^${source.join("")}$`, "s");
   return (name) => {
@@ -109,14 +109,24 @@ function patternTest(pattern: string): (name: string) => boolean {
   };
 }
 
+/** `digits`, or letters: rack[a-d], db[one,two]. */
 function inRanges(digits: string, list: string): boolean {
   return list.split(",").some((range) => {
-    const [from = "", to = from] = range.split("-");
+    const [from = "", to = from] = range.split("-").map((end) => end.trim());
+    if (!/^\d+$/.test(from + to + digits))
+      return to === from
+        ? digits === from
+        : isLetter(from) && isLetter(to) && isLetter(digits) && digits >= from && digits <= to;
     const width = from.startsWith("0") && from.length > 1 ? from.length : 0;
     const padded = digits.startsWith("0") && digits.length > 1 ? digits.length : 0;
     if (width > 0 ? digits.length !== width : padded > 0) return false;
-    return Number(digits) >= Number(from) && Number(digits) <= Number(to);
+    const ends = [Number(from), Number(to)];
+    return Number(digits) >= Math.min(...ends) && Number(digits) <= Math.max(...ends);
   });
+}
+
+function isLetter(text: string): boolean {
+  return /^[A-Za-z]$/.test(text);
 }
 
 const MOST_PATTERNS = 1_000;

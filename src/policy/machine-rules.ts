@@ -1,7 +1,7 @@
 /**
  * The rules of machines, [rules."PATTERN"]: which of them hold for a machine, and what the strictest of them come to.
  */
-import { matchesGlob } from "../lib/names.ts";
+import { matchesGlob, matchNames, splitList } from "../lib/names.ts";
 
 /** One rule as written. What is undefined says nothing. */
 export interface MachineRule {
@@ -105,10 +105,12 @@ function spellings(name: string): string[] {
 }
 
 export function matchesName(pattern: string, name: string): boolean {
+  const parts = splitList(pattern);
+  if (parts.length > 1) return parts.some((part) => matchesName(part, name));
   const wanted = pattern.trim().toLowerCase().replace(/\.$/, "");
   // The user of an address counts only where the pattern has one: ro* does not mean root@web1.
   const known = name.toLowerCase().replace(wanted.includes("@") ? "" : /^[^@\s]*@/, "");
-  if (matchesGlob(wanted, known)) return true;
+  if (matchesGlob(wanted, known) || (wanted.includes("[") && matchNames([wanted], [known]).length > 0)) return true;
   const [one, other] = [addressOf(wanted), addressOf(known)];
   if (one !== undefined && one === other) return true;
   // Ids of machines and containers: with or without hyphens, whole or cut as engines cut them.

@@ -57,6 +57,9 @@ approve_max = 0
     ['[rules."x"]\ndeny = ["/(/"]', "rules.x.deny must be a list of strings"],
     ['[rules."x"]\napprove_max = "soon"', "rules.x.approve_max must be"],
     ['[rules]\nmode = "guarded"', "rules.mode must be a table"],
+    ...["@hosts.txt", "!web1", "web*,!web1", "web[01-12", "web01]", "web[]", "web[1-]", ",web1"].map(
+      (pattern) => [`[rules."${pattern}"]\nmode = "read-only"`, "with *, ?, ranges and commas"] as const,
+    ),
     ['rules = "prod"', "rules must be written as [rules.NAME] tables"],
   ])("a rule that is wrong is an error, never a missing rule: %j", async (text, message) => {
     await expect(load(text)).rejects.toThrow(message);

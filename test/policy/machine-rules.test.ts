@@ -62,8 +62,25 @@ describe("which rules match", () => {
 
   test("characters of regular expressions are only themselves", () => {
     expect(matchesName("a.b", "axb")).toBe(false);
-    expect(matchesName("web[1]", "web1")).toBe(false);
+    expect(matchesName("web(1)", "web1")).toBe(false);
     expect(matchesName("we?1", "web1")).toBe(true);
+  });
+
+  test.each([
+    ["web[1]", "web1", true],
+    ["web[01-12]", "web07", true],
+    ["WEB[01-12]", "root@web07", true],
+    ["web[01-12]", "web7", false],
+    ["web[01-12].example.com", "web03.example.com", true],
+    ["web[12-01]", "web13", false],
+    ["rack[a-c]-*", "rackb-2", true],
+    ["rack[a-c]", "rackd", false],
+    ["[fe80::1]", "fe80::1", true],
+    ["web1, db[1,3]", "db3", true],
+    ["web1, db[1,3]", "db2", false],
+    ["web1,10.0.0.7", "10.7", true],
+  ])("ranges and lists, as everywhere: %s and %s", (pattern, name, match) => {
+    expect(matchesName(pattern, name)).toBe(match);
   });
 
   test("no rule, no effect", () => {

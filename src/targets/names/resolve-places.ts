@@ -2,13 +2,14 @@
  * From what an operator writes (`web,db[1-3],prod*,@hosts.txt`) to the places meant: never fewer or others in silence.
  */
 import { BuddyError } from "../../lib/errors.ts";
+import { matchesGlob, splitList } from "../../lib/names.ts";
 import { closestMatch } from "../../lib/text.ts";
 import { atMost } from "../../lib/waiting.ts";
 import { LOCAL, type Place } from "../place.ts";
 import { type Inventory, readInventory, inventoryNames, rememberNames } from "./inventory.ts";
-import { expandRanges, MOST_PLACES, splitList, tooMany, readList } from "./written-names.ts";
+import { expandRanges, MOST_PLACES, tooMany, readList } from "./written-names.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
-import { byAddress, loginPath, type SshHosts, sshHosts } from "./ssh-config.ts";
+import { byAddress, inPatterns, loginPath, type SshHosts, sshHosts } from "./ssh-config.ts";
 import {
   type NamedTarget,
   placesOf,
@@ -162,13 +163,21 @@ class Resolver {
     const member = this.#memberNames().get(name);
     if (member !== undefined) return [member];
     const host = /^(?:.*@)?([^@]*)$/.exec(name)?.[1] ?? name;
-    if (this.#isSshHost(host.replace(/:\d+$/, ""))) return [place([{ kind: "ssh", destination: name }])];
+    const { names, patterns } = this.#sshHosts();
+    const bare = host.replace(/:\d+$/, "");
+    if (names.includes(bare)) return [place([{ kind: "ssh", destination: name }])];
+    // A name of the inventory comes before `Host web*`, which does not name it.
+    const listed = await this.#inInventory(name);
+    if (listed !== undefined) return listed;
+    const isCovered = patterns.some((list) => inPatterns(list, bare));
+    return isCovered ? [place([{ kind: "ssh", destination: name }])] : undefined;
+  }
+
+  async #inInventory(name: string): Promise<Place[] | undefined> {
     if (this.#sources.inventory === undefined) return undefined;
     const inventory = await this.#readInventory();
-    const group = inventory.groups.get(name);
-    const own = inventory.hosts.get(name);
-    if (own !== undefined) return [ofInventory(inventory, name)];
-    return group?.map((member) => ofInventory(inventory, member));
+    if (inventory.hosts.has(name)) return [ofInventory(inventory, name)];
+    return inventory.groups.get(name)?.map((member) => ofInventory(inventory, member));
   }
 
   async #target(name: string, target: NamedTarget, trail: readonly string[]): Promise<Place[]> {
@@ -180,10 +189,10 @@ class Resolver {
     if (trail.includes(name)) {
       throw new BuddyError(
         "config",
-        `the groups ${[...trail.slice(trail.indexOf(name)), name].join(" → ")} include each other`,
-        {
-          hint: "Remove one of these names from include.",
-        },
+        trail.at(-1) === name
+          ? `the group ${name} includes itself`
+          : `the groups ${[...trail.slice(trail.indexOf(name)), name].join(" → ")} include each other`,
+        { hint: "Remove one of these names from include." },
       );
     }
     if (target.include.length === 0) {
@@ -196,8 +205,10 @@ class Resolver {
   }
 
   async #glob(pattern: string, trail: readonly string[]): Promise<Place[]> {
-    const glob = new Bun.Glob(pattern);
-    const names = (await this.#allNames()).filter((name) => glob.match(name) && !trail.includes(name));
+    const [, user, wanted = pattern] = /^([^@]+)@(.*)$/.exec(pattern) ?? [];
+    const hosts = user === undefined ? await this.#allNames() : this.#sshHosts().names;
+    const found = hosts.filter((name) => matchesGlob(wanted, name) && !trail.includes(name));
+    const names = user === undefined ? found : found.map((host) => `${user}@${host}`);
     if (names.length === 0) throw inGroup(trail, await this.#nothingMatches(pattern));
     return (await Promise.all(names.map((name) => this.#name(name, trail)))).flat();
   }
@@ -322,7 +333,7 @@ class Resolver {
     try {
       const known = /[*?]/.test(entry) ? await this.#allNames() : [];
       return expandRanges(entry).flatMap((one) => {
-        const found = known.filter((name) => new Bun.Glob(one).match(name));
+        const found = known.filter((name) => matchesGlob(one, name));
         return found.length === 0 ? [one] : found;
       });
     } catch (error) {
@@ -342,11 +353,6 @@ class Resolver {
 
   #sshHosts(): SshHosts {
     return (this.#hosts ??= sshHosts(this.#sources.home));
-  }
-
-  #isSshHost(host: string): boolean {
-    const { names, patterns } = this.#sshHosts();
-    return names.includes(host) || patterns.some((pattern) => new Bun.Glob(pattern).match(host));
   }
 
   #readInventory(): Promise<Inventory> {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
+import { matchesGlob } from "../../lib/names.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
 import type { Hop } from "../place.ts";
 import { runProgram } from "../../lib/start-child.ts";
@@ -10,8 +11,8 @@ import { expandTilde } from "../../lib/user-directories.ts";
 export interface SshHosts {
   /** Names that can be connected to as they are. */
   readonly names: readonly string[];
-  /** Of `Host web*`, but not of `Host *`, which says nothing about a name. */
-  readonly patterns: readonly string[];
+  /** Of `Host web* !web9`, line by line, but not of `Host *`, which says nothing about a name. */
+  readonly patterns: readonly (readonly string[])[];
 }
 
 const MOST_FILES = 100;
@@ -21,7 +22,7 @@ const VALID = /^[A-Za-z0-9._%\u0080-\uffff][A-Za-z0-9._%\-\u0080-\uffff]*$/;
 /** From the `Host` lines of ~/.ssh/config and the files it includes: quickly, without ssh and without the network. */
 export function sshHosts(home: string | undefined = process.env["HOME"]): SshHosts {
   const names = new Set<string>();
-  const patterns = new Set<string>();
+  const patterns: (readonly string[])[] = [];
   const seen = new Set<string>();
   const read = (path: string): void => {
     if (home === undefined || seen.has(path) || seen.size >= MOST_FILES) return;
@@ -34,17 +35,34 @@ export function sshHosts(home: string | undefined = process.env["HOME"]): SshHos
     }
     for (const line of text.split("\n")) {
       const [, keyword = "", rest = ""] = /^\s*(\w+)(?:\s+|\s*=\s*)(.*?)\s*$/.exec(line) ?? [];
-      const found = rest.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
-      if (/^host$/i.test(keyword))
-        for (const word of found) {
-          if (VALID.test(word)) names.add(word);
-          else if (!word.startsWith("!") && /[*?]/.test(word) && word !== "*") patterns.add(word);
-        }
+      const found = sshWords(rest);
+      if (/^host$/i.test(keyword)) {
+        for (const word of found) if (VALID.test(word) && inPatterns(found, word)) names.add(word);
+        const covering = found.filter((word) => word !== "*");
+        if (covering.some((word) => !word.startsWith("!") && /[*?]/.test(word))) patterns.push(covering);
+      }
       if (/^include$/i.test(keyword)) for (const word of found) for (const file of included(word, home)) read(file);
     }
   };
   if (home !== undefined) read(join(home, ".ssh/config"));
-  return { names: [...names], patterns: [...patterns] };
+  return { names: [...names], patterns };
+}
+
+/** A line's words as ssh reads them: quotes of both kinds, and nothing behind a `#`. */
+function sshWords(text: string): string[] {
+  const words = text.match(/(?:^|(?<=\s))#.*|(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'\\])+/g) ?? [];
+  const comment = words.findIndex((word) => word.startsWith("#"));
+  return words
+    .slice(0, comment < 0 ? undefined : comment)
+    .map((word) => word.replaceAll(/\\(["' \\])|["']/g, (_, escaped: string | undefined) => escaped ?? ""));
+}
+
+/** Whether a `Host` line with these patterns holds for a host: one must match, and none with a `!`. */
+export function inPatterns(patterns: readonly string[], host: string): boolean {
+  return (
+    patterns.some((pattern) => !pattern.startsWith("!") && matchesGlob(pattern, host)) &&
+    !patterns.some((pattern) => pattern.startsWith("!") && matchesGlob(pattern.slice(1), host))
+  );
 }
 
 function included(pattern: string, home: string): string[] {

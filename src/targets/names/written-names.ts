@@ -32,22 +32,6 @@ function hasBracket(text: string): boolean {
   return /[[\]]/.test(text.replace(/\[[^\][]*:[^\][]*\]/g, ""));
 }
 
-/** At commas that are not within brackets. */
-export function splitList(text: string): string[] {
-  const items: string[] = [];
-  let depth = 0;
-  let item = "";
-  for (const char of text) {
-    if (char === "[") depth++;
-    if (char === "]") depth--;
-    if (char === "," && depth <= 0) {
-      items.push(item.trim());
-      item = "";
-    } else item += char;
-  }
-  return [...items, item.trim()].filter((one) => one !== "");
-}
-
 function valuesOf(part: string, text: string): string[] {
   const [, from, to] = /^(\d+)-(\d+)$/.exec(part) ?? [];
   if (from !== undefined && to !== undefined) return numbers(from, to, text);

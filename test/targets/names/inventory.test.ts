@@ -1,6 +1,6 @@
 /** Names from an Ansible inventory: hosts, groups and what Ansible knows of their connections. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseInventory, readInventory } from "../../../src/targets/names/inventory.ts";
@@ -75,6 +75,26 @@ real.describe("a real inventory", () => {
       "db ssh own",
     ]);
   });
+
+  real.test(
+    "a pattern of ~/.ssh/config does not take a name of the inventory away, a host named there does",
+    async () => {
+      mkdirSync(join(dir, ".ssh"), { recursive: true });
+      writeFileSync(join(dir, ".ssh/config"), "Host w* p*\n  User other\nHost db1\n");
+      try {
+        expect(await names("prod,win1")).toEqual([
+          "web01 ssh deploy@web01",
+          "web02 ssh deploy@web02",
+          "web03 ssh deploy@web03",
+          "db1 ssh 10.0.0.9",
+          "win1 ssh win1",
+        ]);
+        expect(await names("db1")).toEqual(["db1 ssh db1"]);
+      } finally {
+        rmSync(join(dir, ".ssh"), { recursive: true });
+      }
+    },
+  );
 
   real.test("one that ansible cannot read is an error with what it said", async () => {
     writeFileSync(join(dir, "broken.yml"), "all: [\n");

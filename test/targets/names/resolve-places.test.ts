@@ -94,6 +94,47 @@ describe("what is written, and the machines meant", () => {
   });
 });
 
+describe("Host lines of ~/.ssh/config, as ssh reads them", () => {
+  const other = mkdtempSync(join(tmpdir(), "buddy-names-"));
+  mkdirSync(join(other, ".ssh/conf d"), { recursive: true });
+  writeFileSync(
+    join(other, ".ssh/config"),
+    [
+      "Include \"conf d/*.conf\" 'conf d/single' # more",
+      "Host one \"two\" 'three' # four five",
+      "  HostName 127.0.0.1",
+      "host=six",
+      "Host = seven",
+      "Host app* !app-old !app-?x",
+      "Host gone !gone",
+      "Host #eight",
+      "Host * !nine",
+      "Match host ten",
+    ].join("\r\n"),
+  );
+  writeFileSync(join(other, ".ssh/conf d/a.conf"), "Host eleven\nInclude ~/.ssh/config\n");
+  writeFileSync(join(other, ".ssh/conf d/single"), "\tHost\ttwelve\n");
+  afterAll(() => rmSync(other, { recursive: true, force: true }));
+  const there = { targets: {}, home: other };
+
+  test("the names", () =>
+    expect(knownNames(there)).toEqual(["local", "eleven", "twelve", "one", "two", "three", "six", "seven"]));
+
+  test.each([["app1"], ["root@app1"]])("%s is covered by a pattern", async (what) =>
+    expect(await names(what, there)).toEqual(["app1"]),
+  );
+
+  test.each([["app-old"], ["app-1x"], ["gone"], ["four"], ["eight"], ["nine"], ["ten"], ["#"], ["!one"], ["!t*"]])(
+    "%s is not known",
+    async (what) => expect((await problem(what, there)).code).toBe("usage"),
+  );
+
+  test("a glob with a user takes the hosts of that file", async () => {
+    const places = await resolvePlaces("root@t*", sources(there));
+    expect(places.map(({ path }) => labelOfPath(path))).toEqual(["ssh root@twelve", "ssh root@two", "ssh root@three"]);
+  });
+});
+
 describe("lists", () => {
   test("a file names one machine a line; what is not a name is an ssh destination", async () => {
     writeFileSync(join(home, "hosts"), "\uFEFF# fleet\r\nweb1\r\n\n10.0.0.[1-2]  # two\npg\nroot@[::1]:2222\n");
