@@ -7,7 +7,7 @@ import { createConfigFile } from "../config/create.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths, type Env } from "../config/paths.ts";
 import { resolveProfile } from "../config/profiles.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { BuddyError, messageOf } from "../lib/errors.ts";
 import type { Candidate } from "../model/local-servers.ts";
 
 interface FirstModel {
@@ -54,12 +54,16 @@ const KEYS = [
   ["GROQ_API_KEY", "Groq", "groq", "https://api.groq.com/openai/v1", "completions", "openai/gpt-oss-120b"],
 ] as const;
 
-/** What is there to use, the likeliest first. */
-export async function firstModels(env: Env, servers?: readonly Candidate[]): Promise<FirstModel[]> {
+/** What is there to use, the likeliest first; `failed` hears why a key cannot be offered. */
+export async function firstModels(
+  env: Env,
+  servers?: readonly Candidate[],
+  failed: (words: string) => void = () => {},
+): Promise<FirstModel[]> {
   const { findLocalServers } = await import("../model/local-servers.ts");
   const [local, ...keys] = await Promise.all([
     findLocalServers(servers),
-    ...KEYS.filter(([variable]) => env[variable]?.trim()).map((key) => byKey(key, env)),
+    ...KEYS.filter(([variable]) => env[variable]?.trim()).map((key) => byKey(key, env, failed)),
   ]);
   const here = local.flatMap(({ name, baseUrl, models: [model] }) => {
     if (model === undefined) return [];
@@ -74,6 +78,7 @@ export async function firstModels(env: Env, servers?: readonly Candidate[]): Pro
 async function byKey(
   [variable, name, profile, url, usual, model]: (typeof KEYS)[number],
   env: Env,
+  failed: (words: string) => void,
 ): Promise<FirstModel[]> {
   const other = env[variable.replace("API_KEY", "BASE_URL")]?.trim().replace(/\/+$/, "");
   if (!other || other.startsWith(new URL(url).origin)) {
@@ -85,7 +90,10 @@ async function byKey(
   const { listModels, chatModels } = await import("../model/list-models.ts");
   const options = { name: profile, baseUrl, api, auth: "api-key", model: "", key: env[variable]!.trim(), env } as const;
   // A gateway that lists no models leaves nothing to offer: `buddy init` asks for one.
-  const offered = await listModels(options, new AbortController().signal, GATEWAY_MS).catch(() => []);
+  const offered = await listModels(options, new AbortController().signal, GATEWAY_MS).catch((error: unknown) => {
+    failed(`${variable} is set, but ${messageOf(error)}`);
+    return [];
+  });
   return chatModels(offered)
     .slice(0, 1)
     .map((first) => ({
@@ -157,9 +165,11 @@ export function withProfile(text: string, { profile, lines }: FirstModel): strin
 export async function withNoModelHint(error: unknown, servers?: readonly Candidate[]): Promise<unknown> {
   if (!(error instanceof BuddyError) || error.code !== "auth") return error;
   const { findLocalServers } = await import("../model/local-servers.ts");
-  const keys = (await firstModels(process.env, [])).map(({ text }) => text);
+  const failed: string[] = [];
+  const keys = (await firstModels(process.env, [], (words) => failed.push(words))).map(({ text }) => text);
   const lines = [
     ...(error.hint === undefined ? [] : [error.hint, ""]),
+    ...(failed.length === 0 ? [] : [...failed, ""]),
     "To connect a model:",
     ...keys.map((text) => `  buddy                               offers ${text}`),
     ...(keys.length > 0 ? ["  buddy init < /dev/null              uses it without a question, for scripts"] : []),

@@ -63,7 +63,10 @@ describe("a key in the environment", () => {
   });
 
   test("a gateway that does not answer gets no profile, and its key goes nowhere else", async () => {
-    expect(await firstModels({ OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" }, [])).toEqual([]);
+    const env = { OPENAI_API_KEY: "k-secret-1", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
+    const failed: string[] = [];
+    expect(await firstModels(env, [], (words) => failed.push(words))).toEqual([]);
+    expect(failed).toEqual([expect.stringMatching(/^OPENAI_API_KEY is set, but cannot connect to 127.0.0.1:1/)]);
   });
 
   test("no means no, and nothing is written", async () => {
