@@ -1,6 +1,6 @@
 /** Signing in with the browser of this machine: PKCE, and a loopback port that the browser comes back to. */
 import { BuddyError } from "../lib/errors.ts";
-import { unlessAborted } from "../lib/waiting.ts";
+import { within } from "../lib/waiting.ts";
 
 export interface BrowserFlow {
   /** The address to open. */
@@ -21,7 +21,12 @@ export interface FlowOptions {
   address(parts: { readonly redirectUri: string; readonly challenge: string; readonly state: string }): string;
   /** False where the provider does not bring the state back. */
   readonly checksState: boolean;
+  /** What to do instead, where no port is free or the browser does not come back. */
+  readonly otherWay: string;
+  readonly waitMs?: number;
 }
+
+const WAIT_MS = 15 * 60_000;
 
 export async function browserFlow(options: FlowOptions): Promise<BrowserFlow> {
   const verifier = randomText();
@@ -33,7 +38,11 @@ export async function browserFlow(options: FlowOptions): Promise<BrowserFlow> {
     url: options.address({ redirectUri, challenge, state }),
     redirectUri,
     verifier,
-    code: async (signal) => (await unlessAborted(signal, callback.arrived)).get("code") ?? "",
+    async code(signal) {
+      const arrived = await within(callback.arrived, options.waitMs ?? WAIT_MS, signal);
+      if (arrived !== undefined) return arrived.get("code") ?? "";
+      throw new BuddyError("auth", "the browser did not come back in time", { hint: options.otherWay });
+    },
     close: () => callback[Symbol.dispose](),
   };
 }
@@ -45,10 +54,12 @@ interface Callback extends Disposable {
 }
 
 /** Waits for the browser on a loopback port. */
-export function browserCallback(options: Pick<FlowOptions, "ports" | "path"> & { readonly state?: string }): Callback {
+export function browserCallback(
+  options: Pick<FlowOptions, "ports" | "path"> & { readonly state?: string; readonly otherWay?: string },
+): Callback {
   const { promise: arrived, resolve, reject } = Promise.withResolvers<URLSearchParams>();
   arrived.catch(() => undefined);
-  const server = listen(options.ports, (request) => {
+  const server = listen(options, (request) => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname !== options.path) return page("Not found.", 404);
     // Other pages in this browser can call the port, too: only one that knows the state gets an answer.
@@ -58,6 +69,8 @@ export function browserCallback(options: Pick<FlowOptions, "ports" | "path"> & {
       resolve(searchParams);
       return page("Signed in. You can close this page and return to the terminal.");
     }
+    // Something else that looked at this port must not end the sign-in.
+    if (!searchParams.has("error")) return page("This is not the sign-in.", 400);
     const why = /^[\w-]{1,40}$/.exec(searchParams.get("error") ?? "")?.[0];
     reject(new BuddyError("auth", `the sign-in was declined in the browser${why === undefined ? "" : ` (${why})`}`));
     return page("The sign-in was declined. You can close this page.", 400);
@@ -65,7 +78,10 @@ export function browserCallback(options: Pick<FlowOptions, "ports" | "path"> & {
   return { port: server.port ?? 0, arrived, [Symbol.dispose]: () => void server.stop(false) };
 }
 
-function listen(ports: readonly number[], fetch: (request: Request) => Response) {
+function listen(
+  { ports, otherWay = "Try again." }: { readonly ports: readonly number[]; readonly otherWay?: string },
+  fetch: (request: Request) => Response,
+) {
   for (const port of ports) {
     try {
       return Bun.serve({ port, hostname: "127.0.0.1", fetch });
@@ -74,7 +90,7 @@ function listen(ports: readonly number[], fetch: (request: Request) => Response)
     }
   }
   throw new BuddyError("auth", `the sign-in needs port ${ports.join(" or ")} on this machine, and it is in use`, {
-    hint: "Close what uses the port, or sign in with a code: buddy login",
+    hint: `Close what uses the port. ${otherWay}`,
   });
 }
 

@@ -72,6 +72,7 @@ export class OpenAiDevice {
       ports,
       path: "/auth/callback",
       checksState: true,
+      otherWay: "Or sign in with a code, in any browser: buddy login",
       address: ({ redirectUri, challenge, state }) =>
         `${this.issuer}/oauth/authorize?${new URLSearchParams({
           response_type: "code",

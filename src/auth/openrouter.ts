@@ -7,6 +7,7 @@ import { isToken } from "./store.ts";
 const HOME = "https://openrouter.ai";
 /** The only port on this machine that OpenRouter comes back to. */
 const PORTS = [3000];
+const OTHER_WAY = "Or make a key at https://openrouter.ai/settings/keys and set OPENROUTER_API_KEY.";
 
 export interface OpenRouterScreen {
   say(text: string): void;
@@ -18,7 +19,11 @@ export interface OpenRouterScreen {
 export async function openRouterKey(
   screen: OpenRouterScreen,
   signal: AbortSignal,
-  { home = HOME, ports = PORTS }: { readonly home?: string; readonly ports?: readonly number[] } = {},
+  {
+    home = HOME,
+    ports = PORTS,
+    waitMs,
+  }: { readonly home?: string; readonly ports?: readonly number[]; readonly waitMs?: number } = {},
 ): Promise<string> {
   const url = URL.parse(home);
   if (url === null || !(url.protocol === "https:" || isLoopback(url.hostname)))
@@ -27,11 +32,17 @@ export async function openRouterKey(
     ports,
     path: "/callback",
     checksState: false,
+    otherWay: OTHER_WAY,
+    ...(waitMs !== undefined && { waitMs }),
     address: ({ redirectUri, challenge }) =>
       `${home}/auth?${new URLSearchParams({ callback_url: redirectUri, code_challenge: challenge, code_challenge_method: "S256" })}`,
   });
   try {
-    screen.say(`To get a key from OpenRouter, open this address in a browser on this machine:\n\n    ${flow.url}\n`);
+    const port = new URL(flow.redirectUri).port;
+    screen.say(
+      `To get a key from OpenRouter, open this address in a browser on this machine:\n\n    ${flow.url}\n\n` +
+        `A browser elsewhere comes back here through: ssh -L ${port}:127.0.0.1:${port} THIS_MACHINE`,
+    );
     screen.open(flow.url);
     const code = await flow.code(signal);
     return await exchange(new URL("/api/v1/auth/keys", home), code, flow.verifier, signal);
@@ -64,6 +75,6 @@ async function exchange(url: URL, code: string, verifier: string, signal: AbortS
   }
   if (response.ok && isToken(key)) return key;
   throw new BuddyError("auth", `OpenRouter did not give a key (HTTP ${response.status})`, {
-    hint: "Try again, or make a key at https://openrouter.ai/settings/keys and set OPENROUTER_API_KEY.",
+    hint: `Try again. ${OTHER_WAY}`,
   });
 }

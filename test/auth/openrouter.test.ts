@@ -42,6 +42,28 @@ test("no key is an error with another way", async () => {
   await server.stop(true);
 });
 
+test("a port that is taken, and a browser that never comes back, end with another way", async () => {
+  const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") });
+  const screen = { say: () => {}, open: () => {} };
+  const other = { code: "auth", hint: expect.stringContaining("OPENROUTER_API_KEY") };
+  const home = taken.url.origin;
+  await expect(openRouterKey(screen, never, { home, ports: [taken.port ?? 0] })).rejects.toMatchObject(other);
+  await expect(openRouterKey(screen, never, { home, ports: [0], waitMs: 1 })).rejects.toMatchObject(other);
+  await taken.stop(true);
+});
+
+test("something else that looks at the port does not end the sign-in", async () => {
+  const server = startOpenRouter();
+  const open = async (url: string) => {
+    const back = new URL(url).searchParams.get("callback_url")!;
+    for (const other of [back, new URL("/", back).href]) expect((await fetch(other)).ok).toBe(false);
+    await fetch(url);
+  };
+  const screen = { say: () => {}, open: (url: string) => void open(url) };
+  expect(await openRouterKey(screen, never, { home: server.url.origin, ports: [0] })).toBe("sk-or-v1-abc");
+  await server.stop(true);
+});
+
 test("a sign-in address without TLS is refused", async () => {
   await expect(get("http://example.org")).rejects.toMatchObject({ code: "auth" });
 });
