@@ -45,6 +45,7 @@ interface ChosenProfile {
   readonly auth: "api-key" | "login";
   readonly baseUrl: string;
   readonly variable?: string | undefined;
+  readonly program?: string | undefined;
 }
 
 /** A profile whose key is missing is named all the same: signing in is how it gets one. */
@@ -57,10 +58,12 @@ async function chosenProfile(loaded: LoadedConfig, name: string | undefined): Pr
     auth: settings.auth,
     baseUrl: settings.api_base_url,
     variable: settings.api_key_env,
+    program: settings.api_key_command?.[0],
   };
 }
 
-function keyAdvice({ name, baseUrl, variable }: ChosenProfile): string {
+function keyAdvice({ name, baseUrl, variable, program }: ChosenProfile): string {
+  if (program !== undefined) return `Its key comes from the program ${program} (api_key_command): sign in there.`;
   const host = URL.parse(baseUrl)?.host ?? baseUrl;
   return variable === undefined
     ? `Get a key from ${host} and set BUDDY_API_KEY, or api_key_file in [models.${name}].`
