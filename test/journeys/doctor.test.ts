@@ -26,6 +26,17 @@ const profile = (url: string) =>
   `[agent]\nmodel = "mine"\n[tools]\nshell_timeout = "5m"\n[models.mine]\napi_base_url = "${url}"\nmodel = "gpt-4o"\napi_key = "sk-test-0123456789abcdef"\n`;
 
 describe("buddy doctor", () => {
+  test("a password in the configuration is not repeated", async () => {
+    using box = sandbox();
+    const address = "http://ann:hunter2-Zq9@127.0.0.1:9/v1";
+    box.write("home/.config/buddy/buddy.toml", `[models.x]\napi_base_url = "${address}"\nmodel = "m"\n`, 0o600);
+    for (const args of [["doctor"], ["doctor", "--json"]]) {
+      const { stdout, stderr } = await box.run(args);
+      expect(stdout).toContain("api_base_url");
+      expect(stdout + stderr).not.toContain("hunter2");
+    }
+  });
+
   test("with a model that answers: all is well, with the origin of every value, without the key", async () => {
     await using model = startModel([]);
     using box = sandbox();

@@ -2,6 +2,7 @@
 import { isatty } from "node:tty";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
+import { redactor } from "../../../lib/redact.ts";
 import { printable, plural } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
 import { isLocal, placeOf } from "../../../targets/place.ts";
@@ -19,7 +20,7 @@ export const command = defineCommand({
     ["buddy doctor --ssh web1", "also the host"],
   ],
   async run({ args, globals }) {
-    const findings = await examine(globals);
+    const findings = (await examine(globals)).map(withoutSecrets);
     const ok = findings.every(({ status }) => status !== "broken");
     await print([args.json ? `${JSON.stringify({ ok, findings }, null, 2)}\n` : page(findings, globals)]);
     return ok ? EXIT.ok : EXIT.failure;
@@ -59,6 +60,13 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
     secretEnv: loaded === undefined ? ["BUDDY_API_KEY"] : secretVariables(loaded),
   });
   return [...findings, ...target];
+}
+
+/** They are passed on, to whoever is asked for help. */
+function withoutSecrets({ text, remedy, ...finding }: Finding): Finding {
+  const { BUDDY_API_KEY, AGENT_API_KEY } = process.env;
+  const redact = redactor([BUDDY_API_KEY, AGENT_API_KEY].flatMap((key) => key ?? []));
+  return { ...finding, text: redact(text), ...(remedy === undefined ? {} : { remedy: redact(remedy) }) };
 }
 
 const SIGNS = { ok: ["ok", "32"], info: ["--", "90"], warning: ["! ", "33;1"], broken: ["NO", "31;1"] } as const;
