@@ -2,7 +2,7 @@
 import { shownName } from "../lib/byte-names.ts";
 import { once } from "../lib/values.ts";
 import { ColorState } from "./color-state.ts";
-import { combining, escaped, joins, plainCommand, plainOutput, varies } from "./invisible.ts";
+import { combining, escaped, inLatin, joins, plainCommand, plainOutput, varies } from "./invisible.ts";
 
 /**
  * A filter for text that arrives in pieces; the result does not depend on where the pieces were cut.
@@ -251,6 +251,17 @@ export function showText(text: string | Uint8Array, options: TerminalTextOptions
 /** One line, whatever it contains. */
 export function showLine(text: string): string {
   return showText(text, { mode: "line" });
+}
+
+/** Words that have Latin letters and others that are drawn like Latin ones; those are written as `\u{430}`. */
+export function mixedWords(text: string): string[] {
+  // oxlint-disable-next-line no-control-regex
+  if (/^[\0-\x7f]*$/.test(text)) return [];
+  const words = text.split(/[\s"'`/=:@,;|&()<>]+/).filter((word) => /[a-z]/i.test(word) && inLatin(word) !== word);
+  const written = words.map((word) =>
+    Array.from(word, (letter) => (inLatin(letter) === letter ? letter : escaped(letter))).join(""),
+  );
+  return [...new Set(written)];
 }
 
 const SHORT = 1_000;

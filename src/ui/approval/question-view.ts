@@ -1,7 +1,7 @@
 /** How a question looks: what would happen, where and why, the change or command itself, and the keys. */
 import { clip } from "../../lib/text.ts";
 import type { ApprovalRequest } from "../../policy/approvals.ts";
-import { showText, showLine } from "../../policy/terminal-text.ts";
+import { mixedWords, showText, showLine } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
 import { timeOfDay, oneLine } from "../words.ts";
@@ -137,6 +137,11 @@ export class QuestionView {
       const user = privilegedUser(request.action);
       const found = stated(request.found ?? request, user);
       const words = `model declared: ${stated(request.declared, user)} · buddy found: ${found}`;
+      facts.push({ text: `  ${style.warning(words)}`, must: true });
+    }
+    const mixed = mixedWords(`${request.action} ${request.reverse ?? ""}`).slice(0, MOST_MIXED);
+    if (mixed.length > 0) {
+      const words = `letters that only look Latin: ${mixed.map(showLine).join(" ")}`;
       facts.push({ text: `  ${style.warning(words)}`, must: true });
     }
     if (request.policy !== "") facts.push({ text: `  ${style.grey(oneLine(request.policy))}` });
@@ -292,6 +297,8 @@ export class QuestionView {
   }
 }
 
+/** Words with letters of another script that are named. */
+const MOST_MIXED = 3;
 const APPROVE = " -- approve?";
 const KEEP = " -- keep?";
 /** Rows that a fact may take. */
