@@ -20,6 +20,7 @@ export class GrowingText {
 
   add(piece: string): void {
     if (piece === "") return;
+    collectAfter(piece.length);
     // Not copied: a piece of this size may be in another text as well.
     if (piece.length >= LARGE_PIECE) {
       this.#settle();
@@ -42,6 +43,7 @@ export class GrowingText {
       at += block.length;
     }
     this.#blocks = [text];
+    collectAfter(text.length);
   }
 
   toString(): string {
@@ -56,13 +58,18 @@ export class GrowingText {
 
   #settle(): void {
     if (this.#recent.length === 0) return;
-    this.#blocks.push(this.#recent.length === 1 ? this.#recent[0]! : this.#recent.join(""));
+    const block = this.#recent.join("");
+    // Two texts that grow alike keep one string.
+    if (block !== newest) newest = block;
+    this.#blocks.push(newest);
     this.#blockChars += this.#recentChars;
     this.#recent = [];
     this.#recentChars = 0;
   }
 }
 
+/** Of any text. */
+let newest = "";
 const BLOCK = 64 * 1024;
 const MOST_PIECES = 1024;
 const LARGE_PIECE = 4096;

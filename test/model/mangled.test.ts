@@ -58,6 +58,41 @@ describe.each(["completions", "responses"] as const)("%s", (api) => {
     }
   });
 
+  test("events of megabytes are the same however they are cut, repeated or not", () => {
+    const random = new Seeded(5);
+    for (const newline of ["\n", "\r\n", "\r"] as const) {
+      const text = random.text(WORDS, 60).concat("é [a](b) <i> ").repeat(6000);
+      const args = { text: random.text(WORDS, 30).repeat(4000) };
+      const pieceChars = random.of([9000, 500_000, text.length]);
+      const toolCalls = [{ name: "write", id: "x", args }];
+      const whole = streamOf(api, { text, reasoning: text.slice(9), toolCalls, pieceChars, quirks: { newline } });
+      const pieces: Uint8Array[] = [];
+      for (let at = 0; at < whole.length;) pieces.push(whole.subarray(at, (at += 1 + random.below(300_000))));
+      for (const given of [[whole], pieces]) {
+        const { reply, events } = fold(api, given);
+        expect(reply.message.content === text).toBe(true);
+        expect(reply.message.reasoning === text.slice(9)).toBe(true);
+        expect(JSON.parse(reply.message.toolCalls[0]!.arguments)).toEqual(args);
+        expect(events.flatMap((event) => (event.type === "text" ? event.delta : [])).join("") === text).toBe(true);
+      }
+    }
+  });
+
+  test("a document of megabytes is read, and one that is no JSON is refused", () => {
+    const text = 'a "word" \\ \n é 🦊 '.repeat(60_000);
+    const message = { role: "assistant", content: text };
+    const output = [{ type: "message", role: "assistant", content: [{ type: "output_text", text }] }];
+    const document =
+      api === "completions" ? { choices: [{ message, finish_reason: "stop" }] } : { status: "completed", output };
+    const whole = Buffer.from(`\ufeff ${JSON.stringify(document, undefined, 1)}\n`);
+    const cut = (size: number) =>
+      Array.from({ length: Math.ceil(whole.length / size) }, (_, at) => whole.subarray(at * size, (at + 1) * size));
+    for (const size of [whole.length, 65_537, 1001]) expect(fold(api, cut(size)).reply.message.content).toBe(text);
+    expect(() => fold(api, [whole.subarray(0, -9)])).toThrow("cut off");
+    whole[whole.length >> 1] = 0;
+    expect(() => fold(api, cut(65_537))).toThrow(Malformed);
+  });
+
   test("events of every wrong shape are borne", () => {
     const values = [null, 0, "x", [], {}, [null], { index: -1 }, { index: 1e9 }, true];
     const keys =

@@ -7,6 +7,7 @@ import { collectAfter } from "../../lib/garbage.ts";
 import { pieces } from "../../lib/text.ts";
 import { DONE, type Emit, type Protocol, type Reply, type Spoken } from "../protocols/protocol.ts";
 import { RepeatedText } from "../protocols/repeated-text.ts";
+import { LongJson, restored } from "./long-json.ts";
 import { mayHaveTag } from "../protocols/text-channels.ts";
 import type { ModelEvent } from "../types.ts";
 
@@ -18,6 +19,10 @@ export class Answer {
   #parser: SseParser;
   #form: "unknown" | "events" | "document" = "unknown";
   #early: Uint8Array[] = [];
+  #document: LongJson | undefined;
+  readonly #decoder = new TextDecoder();
+  /** Long strings of the document. */
+  readonly #aside: string[] = [];
   #events = 0;
   #emitted = false;
   #repeated = new RepeatedText();
@@ -27,18 +32,18 @@ export class Answer {
   constructor(protocol: Protocol) {
     this.#protocol = protocol;
     this.#state = protocol.begin(this.#emit);
-    this.#parser = new SseParser((data, name) => {
+    this.#parser = new SseParser((data, name, aside) => {
       // What follows the end of the answer is not a part of it, whatever it says.
       if (this.complete && !protocol.restarts) return;
       this.#events++;
-      const text = protocol.text && this.#repeated.textIn(data);
+      const text = protocol.text && aside.length === 0 ? this.#repeated.textIn(data) : undefined;
       if (text !== undefined) return void this.#run.push(text);
       this.#takeRun();
-      const event = isMark(data) ? DONE : this.#parsed(data, name);
+      const event = isMark(data) ? DONE : restored(this.#parsed(data, name), aside);
       protocol.step(this.#state, event, name, this.#emit);
       const only = protocol.onlyText?.(event);
       if (only !== undefined) this.#repeated.learn(data, only);
-    });
+    }, this.#known);
   }
 
   get finished(): boolean {
@@ -55,13 +60,17 @@ export class Answer {
   }
 
   push(bytes: Uint8Array): void {
-    if (this.#form === "events") this.#parser.push(bytes);
-    else this.#early.push(bytes);
-    if (this.#form === "unknown") {
-      this.#form = formOf(bytes);
-      if (this.#form === "events") for (const early of this.#early.splice(0)) this.#parser.push(early);
-    }
+    this.#early.push(bytes);
+    if (this.#form === "unknown") this.#form = formOf(bytes);
+    if (this.#form !== "unknown") for (const early of this.#early.splice(0)) this.#pushFormed(early);
     this.#takeRun();
+  }
+
+  #pushFormed(bytes: Uint8Array): void {
+    if (this.#form === "events") return this.#parser.push(bytes);
+    collectAfter(bytes.length);
+    this.#document ??= new LongJson({ aside: this.#aside, known: this.#known });
+    this.#document.push(this.#decoder.decode(bytes, { stream: true }));
   }
 
   takeBatch(): readonly ModelEvent[] {
@@ -98,19 +107,18 @@ export class Answer {
   }
 
   #takeDocument(): void {
-    const text = Buffer.concat(this.#early)
-      .toString("utf8")
-      .replace(/^\uFEFF/, "")
-      .trim();
+    this.#document?.push(this.#decoder.decode());
+    const text = this.#document?.end().trim() ?? "";
     if (text === "") return;
     if (this.#takeObjects(text)) return;
-    const document = jsonOr(text, () => {
+    const parsed = jsonOr(text, () => {
       const cut = /^[{[]/.test(text);
       throw new Malformed(
         cut ? "the JSON answer is damaged or cut off" : `the response is not from a model but ${pageWords(text)}`,
         cut,
       );
     });
+    const document = restored(parsed, this.#aside);
     // A list of events, or an error in its own list (Google).
     if (!Array.isArray(document) || document.length < 2)
       return this.#protocol.whole(this.#state, Array.isArray(document) ? document[0] : document, this.#emit);
@@ -122,10 +130,13 @@ export class Answer {
   #takeObjects(text: string): boolean {
     const events = objectsIn(text);
     if (events.length < 2) return false;
-    for (const event of events) if (!this.complete) this.#protocol.step(this.#state, event, "", this.#emit);
+    for (const event of events)
+      if (!this.complete) this.#protocol.step(this.#state, restored(event, this.#aside), "", this.#emit);
     this.#events += events.length;
     return true;
   }
+
+  #known = (): readonly string[] => this.#protocol.known?.(this.#state) ?? [];
 
   #parsed(data: string, name: string): unknown {
     return jsonOr(data, () => {
@@ -226,22 +237,27 @@ export function pageWords(text: string): string {
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 export class SseParser {
-  /** Takes a byte order mark away, which only a stream may begin with. */
-  #decoder = new TextDecoder("utf-8");
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  #begun = false;
   /** Bytes of a line whose end has not come: a long event is not copied with each piece of it. */
   #held: Uint8Array[] = [];
   #heldBytes = 0;
+  /** Such a line once it is long. */
+  #long: LongJson | undefined;
   /** The last byte was a CR: a LF that follows belongs to it. */
   #afterReturn = false;
   #event = "";
   /** The name that follows the data. */
   #late = "";
   #data: string | undefined;
-  #sink: (data: string, event: string) => void;
+  /** Long strings of the event. */
+  #aside: string[] = [];
+  readonly #sink: EventSink;
+  readonly #known: () => readonly string[];
 
-  /** `sink` gets the data of each event (lines joined) and its name, "" when it has none. */
-  constructor(sink: (data: string, event: string) => void) {
+  constructor(sink: EventSink, known: () => readonly string[] = () => []) {
     this.#sink = sink;
+    this.#known = known;
   }
 
   push(given: Uint8Array): void {
@@ -251,33 +267,48 @@ export class SseParser {
     const end = afterLastBreak(bytes);
     if (end === 0) return this.#hold(bytes);
     this.#afterReturn = bytes[bytes.length - 1] === CR;
-    this.#lines(this.#taken(bytes.subarray(0, end)));
+    this.#lines(this.#decode(bytes.subarray(this.#endHeld(bytes), end)));
     // A copy: a view would keep the whole piece.
     this.#hold(bytes.slice(end));
   }
 
   /** The end of the body: a last event without its blank line still counts. */
   end(): void {
-    this.#lines(this.#taken(new Uint8Array()));
+    this.#endHeld(new Uint8Array());
     this.#dispatch();
   }
 
   #hold(bytes: Uint8Array): void {
     if (bytes.length > 0) this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    if (this.#heldBytes + (this.#data?.length ?? 0) > MAX_EVENT_BYTES)
+    const before = this.#aside.reduce((sum, { length }) => sum + length, this.#data?.length ?? 0);
+    if (this.#heldBytes + before > MAX_EVENT_BYTES)
       throw new Malformed("a single event of the stream has more than 64 MB");
+    if (this.#heldBytes < LONG_LINE) return;
+    this.#long ??= new LongJson({ aside: this.#aside, known: this.#known });
+    for (const piece of this.#held.splice(0)) this.#long.push(this.#decode(piece, true));
   }
 
-  /** What was held, with its end. */
-  #taken(end: Uint8Array): string {
-    const whole = this.#held.length === 0 ? end : Buffer.concat([...this.#held, end]);
+  /** Takes the line that is held, with its end; where the next one begins. */
+  #endHeld(bytes: Uint8Array): number {
+    if (this.#heldBytes === 0) return 0;
+    const end = firstBreak(bytes);
+    const last = this.#decode(Buffer.concat([...this.#held, bytes.subarray(0, end)]));
+    this.#long?.push(last);
+    const line = this.#long?.end() ?? last;
+    this.#long = undefined;
     this.#held = [];
-    collectAfter(this.#heldBytes);
     this.#heldBytes = 0;
-    const text = this.#decoder.decode(whole);
-    if (whole.length > 0) this.#decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-    return text;
+    this.#line(line, 0, line.length);
+    return bytes[end] === CR && bytes[end + 1] === LF ? end + 2 : end + 1;
+  }
+
+  /** Takes a byte order mark away, which only a stream may begin with. */
+  #decode(bytes: Uint8Array, more = false): string {
+    const text = this.#decoder.decode(bytes, { stream: more });
+    if (this.#begun || text === "") return text;
+    this.#begun = true;
+    return text.startsWith("\ufeff") ? text.slice(1) : text;
   }
 
   #lines(text: string): void {
@@ -325,22 +356,25 @@ export class SseParser {
   #dispatch(): void {
     const data = this.#data;
     const event = this.#late || this.#event;
+    const aside = this.#aside;
+    this.#aside = [];
     this.#data = undefined;
     this.#event = "";
     this.#late = "";
     if (data === undefined || data === "") return;
-    if (data.length > LONG_EVENT) collectAfter(data.length);
-    this.#sink(data, event);
+    this.#sink(data, event, aside);
   }
 }
+
+/** Gets the data of each event (lines joined), its name, "" when it has none, and the long strings set aside. */
+type EventSink = (data: string, event: string, aside: readonly string[]) => void;
 
 /** No JSON document continues like this on its next line. */
 function startsAnother(data: string, next: string): boolean {
   return data.endsWith("}") && (next.startsWith("{") || next === "[DONE]");
 }
 
-/** The bytes it came in go before it is parsed. */
-const LONG_EVENT = 1024 * 1024;
+const LONG_LINE = 256 * 1024;
 const LF = 10;
 const CR = 13;
 
@@ -348,6 +382,11 @@ const CR = 13;
 function afterLastBreak(bytes: Uint8Array): number {
   const end = bytes.lastIndexOf(LF) + 1;
   return end + bytes.subarray(end).lastIndexOf(CR) + 1;
+}
+
+/** Or the end. */
+function firstBreak(bytes: Uint8Array): number {
+  return Math.min(...[LF, CR].map((sign) => bytes.indexOf(sign)).filter((at) => at >= 0), bytes.length);
 }
 
 function nextBreak(text: string, from: number): number {

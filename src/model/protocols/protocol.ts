@@ -21,6 +21,8 @@ export interface Protocol<State extends Spoken = Spoken> {
   /** The text of an event that brings nothing else, and the same as `step` for it; see RepeatedText. */
   onlyText?(event: unknown): string | undefined;
   text?(state: State, delta: string, emit: Emit): void;
+  /** Texts of megabytes that closing events will repeat. */
+  known?(state: State): readonly string[];
   /** An answer that came as one JSON document. */
   whole(state: State, answer: unknown, emit: Emit): void;
   /** The server said that it is finished; what follows can only be usage. */

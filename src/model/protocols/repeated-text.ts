@@ -15,8 +15,7 @@ export class RepeatedText {
     const start = this.#middle === "" ? this.#prefix.length : behindNumber(data, this.#prefix.length, this.#middle);
     const end = data.length - this.#suffix.length;
     if (start < 0 || end < start) return undefined;
-    const text = data.slice(start, end);
-    return NEEDS_PARSING.test(text) ? unescaped(text) : text;
+    return stringText(data.slice(start, end));
   }
 
   /** `data` was parsed and is nothing but this text. */
@@ -40,10 +39,11 @@ export class RepeatedText {
   }
 }
 
-/** What is between two known parts is the text if it is one whole JSON string. */
-function unescaped(text: string): string | undefined {
+/** What stands between the quotes of a JSON string as text; undefined: it is none. */
+export function stringText(raw: string): string | undefined {
+  if (!NEEDS_PARSING.test(raw)) return raw;
   try {
-    return JSON.parse(`"${text}"`) as string;
+    return JSON.parse(`"${raw}"`) as string;
   } catch {
     return undefined;
   }

@@ -86,6 +86,8 @@ export const responses: Protocol<ResponsesState> = {
     state.said.push(delta);
   },
 
+  known: (state) => state.items.flatMap((entry) => (entry === undefined ? [] : knownTexts(entry, state.said))),
+
   whole: (state, answer, emit) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
     const problem = errorIn(answer);
@@ -199,6 +201,12 @@ function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
 function streamed(item: Json): StreamedItem {
   const [text, reasoning, args] = [new GrowingText(), new GrowingText(), new GrowingText()];
   return { item, done: false, text, reasoning, arguments: args };
+}
+
+function knownTexts({ text, reasoning, arguments: args }: StreamedItem, said: AnswerText): readonly string[] {
+  // Kept once, not as pieces in addition.
+  said.share(text.toString());
+  return [text, reasoning, args].map(String);
 }
 
 function takeText(state: ResponsesState, event: Json): StreamedItem | undefined {
