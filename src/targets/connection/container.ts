@@ -147,6 +147,8 @@ export async function findContainer(
   const answers = parse(result.stdout.toString());
   const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
   if (answers.length === 0) {
+    const [engine] = engines;
+    if (engines.length === 1) throw new PermanentRefusal("target", `${engine} is not there any more ${place}`);
     throw new PermanentRefusal("target", `neither docker nor podman is installed ${place}`, {
       hint: "Install one of them there (e.g. apt install podman), or name the right host with --ssh.",
     });
@@ -175,7 +177,7 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
   if (silent !== undefined && running.length === 0) {
     const refused = REFUSED.exec(silent.said)?.[1];
     if (refused !== undefined)
-      return new BuddyError("target", `${silent.command} ${place} cannot be executed: ${refused}`, {
+      return new PermanentRefusal("target", `${silent.command} ${place} cannot be executed: ${refused}`, {
         hint: `Check it: ls -l ${silent.path}`,
       });
     const said = silent.said.trim().split("\n").at(-1) ?? "";

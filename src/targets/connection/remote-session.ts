@@ -182,6 +182,9 @@ export class NoAnswer extends BuddyError {}
  */
 const TEXTS = lean(`
 marks() {
+  case $2 in *[![:print:]]* | *%*)
+    set -- "$1" "$(printf %s "$2" | { od -An -v -tx1 || cat; } 2>/dev/null | tr -d '\\n' | tr ' ' %)" "$3" ;;
+  esac
   printf '\\033]7771;%s;E;%s;%s\\a' "$3" "$c" "$1" >&2
   printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$3" "$c" "$1" "$2"
 }

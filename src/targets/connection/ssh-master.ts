@@ -233,6 +233,8 @@ function exitArgv(socket: string): string[] {
 }
 
 async function askToExit(socket: string): Promise<void> {
+  // Without it there is nothing to ask with: the socket is removed all the same.
+  if (unusableProgram("ssh") !== undefined) return;
   const asked = startChild(exitArgv(socket), {
     stdio: ["ignore", "ignore", "ignore"],
     detached: true,

@@ -1,7 +1,7 @@
 /** Processes behind any command that starts a program with piped stdio: kubectl exec, incus exec, chroot, nsenter. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
-import { MachineChanged } from "../errors.ts";
+import { MachineChanged, PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../../lib/quote.ts";
 import { LOADER } from "../loader.ts";
 import type { Process, ScriptOptions, ScriptResult } from "../target.ts";
@@ -55,8 +55,8 @@ export class ViaTransport extends InnerTransport {
 
   protected override async enterAgain(signal: AbortSignal): Promise<RemoteSession> {
     const options = { argv: this.#argv, base: this.base, cwd: this.facts.cwd, signal };
-    const remoteSession = await enter(options, this.#passing, true).catch((error: unknown) => {
-      throw cannotEnter(options, error);
+    const remoteSession = await enter(options, this.#passing, true).catch(async (error: unknown) => {
+      throw (await this.#programGone(signal)) ?? cannotEnter(options, error);
     });
     const { user, host, machine } = remoteSession.facts;
     const before = this.facts;
@@ -72,12 +72,25 @@ export class ViaTransport extends InnerTransport {
     });
   }
 
+  /** Then another attempt cannot succeed. */
+  async #programGone(signal: AbortSignal): Promise<PermanentRefusal | undefined> {
+    const [program = ""] = this.#argv;
+    const { code } = await this.base.run(CAN_START, { args: [program], signal });
+    if (code === 0) return undefined;
+    return new PermanentRefusal("target", `cannot enter ${this.label}: ${program} cannot be started any more`, {
+      hint: `It was removed, or may not be executed: ls -l ${quoteAll([program])}`,
+    });
+  }
+
   #changed(details: string): MachineChanged {
     return new MachineChanged("target", `${this.label} now reaches another machine${details}`, {
       hint: "Nothing was run there. Start buddy again if this is the machine you want.",
     });
   }
 }
+
+/** $1 program. */
+const CAN_START = 'case $1 in */*) [ -f "$1" ] && [ -x "$1" ] ;; *) command -v -- "$1" >/dev/null 2>&1 ;; esac';
 
 function labelOf({ argv, base }: ViaOptions): string {
   return innerLabel({ kind: "via", argv }, base);

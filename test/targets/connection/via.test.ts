@@ -7,9 +7,10 @@ import { openTransport } from "../../../src/targets/connection/open-transport.ts
 import { MachineChanged } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import { type Hop, labelOfPath } from "../../../src/targets/place.ts";
-import type { TargetOptions, Transport } from "../../../src/targets/target.ts";
+import type { Pane, TargetOptions, Transport } from "../../../src/targets/target.ts";
 import { needs } from "../../support/needs.ts";
 import { openTestTarget, removeServer } from "../../support/tmux.ts";
+import { until } from "../../support/until.ts";
 import { openPlace } from "../../support/transports.ts";
 import { VIA_NEEDS, viaPlace } from "../../support/via.ts";
 import { attachCommand } from "../../../src/targets/attach-command.ts";
@@ -186,6 +187,37 @@ inPanes.test(
 );
 
 const inPods = await needs(...VIA_NEEDS.kubectl, "sshd");
+
+inPanes.test.each(["removed", "not executable any more"])(
+  "a program that is %s was tried again for 54 s: the reason comes at once",
+  async (how) => {
+    const pids = join(dir, "vanishing-pids");
+    const make = () => script("vanishing", `echo $$ >>${pids}; exec "$@"`);
+    const program = make();
+    const notices: string[] = [];
+    const opened = options([via(program)], {
+      tmux: "required",
+      tmuxSocket: `buddy-test-gone-${process.pid}`,
+      onNotice: ({ text }) => notices.push(text),
+    });
+    await using target = await openTarget(opened);
+    const { shell } = target;
+    const running = shell.run("echo he''re; sleep 300", { waitMs: 120_000 });
+    await until(async () => (await (shell as Pane).capture()).text.includes("here"), "it runs");
+    if (how === "removed") rmSync(program);
+    else chmodSync(program, 0o644);
+    const began = performance.now();
+    for (const pid of readFileSync(pids, "utf8").trim().split("\n")) endIfAlive(Number(pid));
+    expect((await running).outcome).toMatchObject({ kind: "lost", why: expect.stringContaining("cannot be started") });
+    await expect(shell.run("echo next")).rejects.toThrow("cannot be started any more");
+    expect(notices.at(-1)).toContain("cannot be started any more");
+    // Far from the 54 s, on a busy machine, too.
+    expect(performance.now() - began).toBeLessThan(40_000);
+    make();
+    await using transport = await openTransport(opened);
+    await removeServer(transport, opened);
+  },
+);
 
 inPods.test("a pod behind a host: the identity of the innermost, the whole path in the label", async () => {
   await using pod = await openTestTarget("ssh kubectl", { tmux: "never" }, "busybox");
