@@ -162,6 +162,71 @@ function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""):
   return { rest, mark: mark.promise };
 }
 
+/**
+ * A client that is refused a session on its connection, and then `second`, which gets what was written meanwhile. What
+ * the first said stays in front of what the second says: it tells why there is one.
+ */
+export function unlessRefused(first: Process, second: () => Process): Process {
+  const written: (string | Uint8Array)[] = [];
+  let answered = false;
+  let ended = false;
+  let current = first;
+  let said = "";
+  const heard = Promise.withResolvers<void>();
+  const next = Promise.all([first.exited, heard.promise]).then(() => {
+    if (answered || !SESSION_REFUSED.test(said)) return undefined;
+    current = second();
+    for (const data of written.splice(0)) current.stdin.write(data);
+    if (ended) current.stdin.end();
+    return current;
+  });
+  const both = (stream: "stdout" | "stderr", hear: (bytes: Uint8Array) => void, over: () => void) => {
+    let reader = first[stream].getReader();
+    let isFirst = true;
+    return new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        for (;;) {
+          const { value, done } = await reader.read();
+          if (!done) {
+            if (isFirst) hear(value);
+            return controller.enqueue(value);
+          }
+          if (isFirst) over();
+          const other = isFirst ? await next : undefined;
+          if (other === undefined) return controller.close();
+          isFirst = false;
+          reader = other[stream].getReader();
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    });
+  };
+  return {
+    pid: first.pid,
+    stdin: {
+      write(data) {
+        if (!answered && current === first) written.push(data);
+        current.stdin.write(data);
+      },
+      end() {
+        ended = true;
+        current.stdin.end();
+      },
+    },
+    stdout: both(
+      "stdout",
+      () => {
+        answered = true;
+        written.length = 0;
+      },
+      noop,
+    ),
+    stderr: both("stderr", (bytes) => (said = (said + Buffer.from(bytes).toString()).slice(-MAX_NOISE)), heard.resolve),
+    exited: next.then((other) => (other ?? first).exited),
+    kill: (signal) => current.kill(signal),
+  };
+}
+
 /** What ssh prints when the host takes no further session on a connection. */
 export const SESSION_REFUSED = /session request failed|session open refused|open failed/i;
 
@@ -169,7 +234,7 @@ function notStarted(argv: readonly string[], said: string): BuddyError {
   if (SESSION_REFUSED.test(said)) {
     return new TooFewSessions(
       "target",
-      "the sshd allows too few sessions on one connection (MaxSessions): buddy needs two",
+      "the sshd allows too few sessions on one connection (MaxSessions), and does not let buddy log in once more by itself",
       {
         hint: "Raise MaxSessions in its sshd_config; 10 is the default.",
       },

@@ -23,8 +23,11 @@ import { DEFAULT_SIGNALS, LOADED, STAND } from "../unasked/standing-shell.ts";
 
 interface RemoteSessionOptions {
   readonly label: string;
-  /** Starts LOADER on the target through a client, with the client's stdio. */
-  readonly client: () => Process;
+  /**
+   * Starts LOADER on the target through a client, with the client's stdio. `needed`: nothing else can do its work, so
+   * it may take a connection of its own.
+   */
+  readonly client: (needed: boolean) => Process;
   /** The client of the guard, where it was started with the connection. */
   readonly first?: Process;
   /** Directory to work in; "" = where a login starts. */
@@ -35,8 +38,8 @@ interface RemoteSessionOptions {
   /** One of many machines: as few processes as possible. */
   readonly frugal?: boolean;
   readonly signal?: AbortSignal;
-  /** Each client finds its own way there, and might end up elsewhere: each must be on the machine of the first. */
-  readonly checkMachine?: boolean;
+  /** Clients that find their own way there might end up elsewhere: each must be on the machine of the first. */
+  readonly checkMachine?: "always" | "when-needed";
 }
 
 /** What a client says that reached another machine than the first. */
@@ -77,14 +80,16 @@ export class RemoteSession {
             : `kill -${signal} -${group} 2>/dev/null || kill -${signal} ${group} 2>/dev/null`,
         ),
     };
-    const spawn = (argv: readonly string[], more?: SpawnOptions) => this.spawn(argv, { ...more, isClient: true });
+    // Where there is no session for a script runner, the guard runs its scripts.
+    const spawn = (argv: readonly string[], more?: SpawnOptions) =>
+      this.#spawn(argv, { ...more, isClient: true }, false);
     const { label, frugal = false } = options;
     this.#channel = new Channel({ label, shared: remoteGuard, spawn, frugal });
   }
 
   static async open(options: RemoteSessionOptions): Promise<RemoteSession> {
     const remoteGuard = new ScriptRunner(
-      remoteProcess(options.first ?? options.client(), RUNNER_ARGV, { script: RUNNER_SCRIPT }, undefined),
+      remoteProcess(options.first ?? options.client(false), RUNNER_ARGV, { script: RUNNER_SCRIPT }, undefined),
     );
     remoteGuard.tell("makedirectory");
     try {
@@ -115,10 +120,16 @@ export class RemoteSession {
   }
 
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
+    return this.#spawn(argv, options, true);
+  }
+
+  #spawn(argv: readonly string[], options: SpawnOptions, needed: boolean): Process {
     options.signal?.throwIfAborted();
-    const check = this.#options.checkMachine === true ? { check: sameMachine(this.facts) } : {};
+    const { checkMachine } = this.#options;
+    const isChecked = checkMachine === "always" || (checkMachine === "when-needed" && needed);
+    const check = isChecked ? { check: sameMachine(this.facts) } : {};
     const more = { ...options, softCwd: this.facts.cwd, ...check };
-    const process = remoteProcess(this.#options.client(), argv, more, this.#ender);
+    const process = remoteProcess(this.#options.client(needed), argv, more, this.#ender);
     // It may mount something.
     this.#own?.watch();
     // The shell comes first: where the sshd allows only two sessions, scripts can do without one of their own.

@@ -40,6 +40,14 @@ const MASTER_OPTIONS = [
 /** Without the master, a client must fail: by default it would connect by itself, unguarded and perhaps elsewhere. */
 const CLIENT_OPTIONS = [...COMMON_OPTIONS, "ControlMaster=no", "ProxyCommand=false", "BatchMode=yes", "LogLevel=ERROR"];
 
+const ALONE_OPTIONS = [
+  ...MASTER_OPTIONS.filter((one) => !one.startsWith("Control")),
+  "ControlMaster=no",
+  "ControlPath=none",
+  "BatchMode=yes",
+  "LogLevel=ERROR",
+];
+
 const MAX_SAID = 16 * 1024;
 const BATCH_LIMIT_MS = 60_000;
 const ENDED_MS = 1000;
@@ -73,8 +81,7 @@ export class SshMaster implements AsyncDisposable {
 
   /** Logs in once more, through no connection that exists; says why that fails. */
   static async probe(destination: SshDestination, signal: AbortSignal): Promise<string | undefined> {
-    const options = [...COMMON_OPTIONS, "ControlMaster=no", "ControlPath=none", "BatchMode=yes", "ConnectTimeout=10"];
-    const argv = ["-T", "-S", "none", ...settings(options), ...place(destination), "exit 0"];
+    const argv = ["-T", ...settings(["ConnectTimeout=10", ...ALONE_OPTIONS]), ...place(destination), "exit 0"];
     const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: true });
     const stop = () => child.kill("SIGKILL");
     signal.addEventListener("abort", stop, { once: true });
@@ -128,6 +135,11 @@ export class SshMaster implements AsyncDisposable {
   argv(command: string): string[] {
     const socket = this.#own === undefined ? [] : ["-S", this.#own.socket];
     return ["ssh", "-T", ...socket, ...settings(CLIENT_OPTIONS), ...place(this.#destination), command];
+  }
+
+  /** The same with a connection of its own, made without a question. */
+  aloneArgv(command: string): string[] {
+    return ["ssh", "-T", ...settings(ALONE_OPTIONS), ...place(this.#destination), command];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

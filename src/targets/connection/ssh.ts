@@ -7,6 +7,7 @@ import { canAsk } from "../../lib/terminal.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
 import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
+import { unlessRefused } from "./remote-process.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 import { LINE_TAKEN, LOADER } from "../loader.ts";
@@ -184,10 +185,24 @@ async function connect(
   const signalled = signal === undefined ? {} : { signal };
   const frugal = options.frugal === true;
   const open = async (master: SshMaster, first?: Process): Promise<Line> => {
+    const start = (argv: readonly string[]) => local.spawn(argv, { isClient: true });
+    // An sshd may allow one session on a connection: what buddy cannot do without logs in once more then.
+    let isFull = false;
+    const alone = () => {
+      isFull = true;
+      return start(master.aloneArgv(REMOTE_COMMAND));
+    };
+    const client = (needed: boolean): Process => {
+      if (needed && isFull) return alone();
+      const through = start(master.argv(REMOTE_COMMAND));
+      return needed ? unlessRefused(through, alone) : through;
+    };
     try {
       const remoteSession = await RemoteSession.open({
         label: `ssh ${destination.text}`,
-        client: () => local.spawn(master.argv(REMOTE_COMMAND), { isClient: true }),
+        client,
+        // A login by itself might end up elsewhere.
+        checkMachine: "when-needed",
         ...(first === undefined ? {} : { first }),
         cwd: options.cwd ?? "",
         again: options.again ?? false,

@@ -121,7 +121,7 @@ function enter(options: ViaOptions, passing: Passing, again = false): Promise<Re
     cwd: cwd ?? "",
     again,
     timeoutMs: OPEN_MS,
-    checkMachine: true,
+    checkMachine: "always",
     ...(signal === undefined ? {} : { signal }),
   });
 }

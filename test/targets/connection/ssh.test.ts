@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { hideFromChildren } from "../../../src/lib/start-child.ts";
-import { ConnectionLost, PermanentRefusal, TooFewSessions } from "../../../src/targets/errors.ts";
+import { ConnectionLost, PermanentRefusal } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
 import { parseDestination, sshArguments } from "../../../src/targets/connection/ssh-destination.ts";
@@ -408,24 +408,41 @@ describe("an sshd with few sessions", () => {
     }
   });
 
-  pane.test("MaxSessions 1 is named", async () => {
-    const one = await sshdWith("MaxSessions 1");
-    const before = process.env["PATH"];
-    process.env["PATH"] = one.env.PATH;
-    try {
-      const opening = open("lab", "required").catch((error: unknown) => error);
-      expect(await opening).toBeInstanceOf(TooFewSessions);
-      await using direct = await open("lab", "never");
-      const shown: unknown[] = [];
-      const { outcome, stderr } = await direct.shell.run("true", { onOutput: (piece) => shown.push(piece) });
-      expect(outcome).toMatchObject({ kind: "lost", notRun: true });
-      expect(JSON.stringify(outcome)).toContain("MaxSessions");
-      // Two lines of ssh's own stood below it.
-      expect([shown, stderr?.totalBytes]).toEqual([[], 0]);
-    } finally {
-      process.env["PATH"] = before;
-    }
-  });
+  pane.test.each(["required", "never"] as const)(
+    "MaxSessions 1 (tmux %s): what is needed logs in once more; where that is refused, the cause is named",
+    async (tmux) => {
+      const one = await sshdWith("MaxSessions 1");
+      const before = process.env["PATH"];
+      process.env["PATH"] = one.env.PATH;
+      const keys = join(one.dir, "authorized_keys");
+      const allowed = readFileSync(keys);
+      try {
+        await using target = await open("lab", tmux);
+        const { shell } = target;
+        expect((await shell.run("echo one; cd /usr")).output.head).toBe("one\n");
+        await target.files.write(join(one.dir, "file"), "text");
+        expect((await target.files.read(join(one.dir, "file"))).text).toBe("text");
+        const { id } = await target.background.start("echo background");
+        await until(async () => (await target.background.output(id)).status === "completed", "it ends");
+        expect((await shell.run("pwd; seq 1 20000 | tail -n 1")).output.head).toBe("/usr\n20000\n");
+        if (tmux === "required") {
+          await target.transport.run(`tmux -L buddy-test-few-${process.pid} kill-server`);
+          return;
+        }
+        // As after a login with a password: nothing can be asked again.
+        await using other = await open("lab", tmux);
+        writeFileSync(keys, "");
+        const shown: unknown[] = [];
+        const { outcome, stderr } = await other.shell.run("true", { onOutput: (piece) => shown.push(piece) });
+        expect(outcome).toMatchObject({ kind: "lost", notRun: true, why: expect.stringContaining("MaxSessions") });
+        // Lines of ssh's own stood below it.
+        expect([shown, stderr?.totalBytes]).toEqual([[], 0]);
+      } finally {
+        writeFileSync(keys, allowed);
+        process.env["PATH"] = before;
+      }
+    },
+  );
 });
 
 describe("a login that worked before and is refused now", () => {
