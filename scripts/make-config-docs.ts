@@ -161,7 +161,7 @@ The first six are also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset
 | \`BUDDY_CONFIG\` | \`--config\` |
 | \`BUDDY_API_TIMEOUT\` | \`network.api_timeout\` |
 | \`BUDDY_FETCH_TIMEOUT\` | \`network.fetch_timeout\` |
-| \`BUDDY_LOG\` | how much is said: \`error\` (as \`-q\`), \`info\`, \`verbose\` (as \`-v\`), \`debug\` (as \`-vv\`) |
+| \`BUDDY_LOG\` | how much is reported: \`error\` (as \`-q\`), \`info\`, \`verbose\` (as \`-v\`), \`debug\` (as \`-vv\`) |
 | \`BUDDY_TRACE_FILE\` | file of the trace, as \`--trace\` |
 | \`BUDDY_PLAIN=1\` | the REPL line by line, for screen readers |
 | \`BUDDY_SEARCH_URL\` | the server that \`web_search\` asks |

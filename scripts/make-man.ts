@@ -71,7 +71,7 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["BUDDY_MODEL", "profile or model, as --model"],
   ["BUDDY_CONFIG", "configuration file, as --config"],
   ["BUDDY_API_TIMEOUT, BUDDY_FETCH_TIMEOUT", "durations"],
-  ["BUDDY_LOG", "how much is said: error (as -q), info, verbose (as -v), debug (as -vv)"],
+  ["BUDDY_LOG", "how much is reported: error (as -q), info, verbose (as -v), debug (as -vv)"],
   ["BUDDY_TRACE_FILE", "file of the trace, as --trace"],
   ["BUDDY_PLAIN", "1: the REPL line by line, for screen readers"],
   ["BUDDY_SEARCH_URL", "the server that web_search asks"],

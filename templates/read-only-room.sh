@@ -1,4 +1,4 @@
-# buddy: makes a mount namespace in which every file system is read-only, and makes it anew when the mounts change.
+# buddy: makes a mount namespace in which every file system is read-only, and makes it again when the mounts change.
 # usage: sh read-only-room.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
 # For one of many machines a shell evaluates it that knows its uid as I and how to `open_room` and `serve`: DIRECTORY OWN. OWN is
 # a private directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are watched once told
@@ -125,7 +125,7 @@ elif works "$@" capsh --inh= --drop=$caps -- -c 'exec "$0" "$@"'; then
   path capsh; set -- "$@" "$found" --inh= --drop=$caps -- -c 'exec "$0" "$@"'
 else works "$@" || none "it cannot be entered"
 fi
-# Nobody looks for it yet: only a later one has to appear at once.
+# Nothing looks for it yet: only a later one has to appear at once.
 printf '%s %s\n' "$pid" "$start" >"$file" || none "no private directory for it"
 first=$pid
 for word; do
@@ -140,7 +140,7 @@ if [ -n "$own" ]; then
   if [ -z "$mounts" ] && [ "$(points self)" = "$(points "$pid")" ]; then mounts=$(cat /proc/self/mounts); fi
 fi
 
-# Mounts that appear later are not in the room, and those that go are held by it: it is made anew. findmnt reports a change
+# Mounts that appear later are not in the room, and those that go are held by it: it is made again. findmnt reports a change
 # at once, but not one from before it listens; so there is a look every few seconds, too.
 {
   poll=

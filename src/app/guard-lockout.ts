@@ -89,7 +89,7 @@ export async function guardLockout(
   if (signal.aborted) return lost(result, STOPPED);
   if (!kept) return lost(result, await fired(timer, "the operator did not keep it"));
   const state = await timer.keep();
-  if (state !== "kept") return lost(result, await told(timer, state, "it was kept too late"));
+  if (state !== "kept") return lost(result, await endedAs(timer, state, "it was kept too late"));
   await timer.clean();
   return noted(result, "the operator kept the change", true);
 }
@@ -128,7 +128,7 @@ async function fired(timer: RevertTimer, why: string): Promise<string> {
     timer.fire(AbortSignal.timeout(FIRE_MS)).catch(() => undefined),
     FIRE_MS,
   );
-  return state === undefined ? ended(timer, why) : told(timer, state, why);
+  return state === undefined ? ended(timer, why) : endedAs(timer, state, why);
 }
 
 async function ended(timer: RevertTimer, why: string): Promise<string> {
@@ -140,12 +140,12 @@ async function ended(timer: RevertTimer, why: string): Promise<string> {
       timer.state(AbortSignal.timeout(left)).catch(() => undefined),
       left,
     );
-    if (state !== undefined && state !== "armed" && state !== "reverting") return told(timer, state, why);
+    if (state !== undefined && state !== "armed" && state !== "reverting") return endedAs(timer, state, why);
     await pause(Math.min(1000, Math.max(1, left)));
   }
 }
 
-async function told(timer: RevertTimer, state: RevertState, why: string): Promise<string> {
+async function endedAs(timer: RevertTimer, state: RevertState, why: string): Promise<string> {
   if (state === "kept") return `${why}; the change was kept`;
   const log = state === "failed" ? await timer.log().catch(() => "") : "";
   if (state === "reverted") await timer.clean().catch(() => undefined);

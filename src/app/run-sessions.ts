@@ -229,7 +229,7 @@ export async function clientFor(loaded: LoadedConfig, globals: GlobalOptions, re
   return { ...(chosen ?? (await modelClient(loaded))), note };
 }
 
-/** The client a stored session was run with; none when another was asked for or it cannot be had any more. */
+/** The client a stored session was run with; none when another was asked for or it is not available any more. */
 export async function storedClient(
   loaded: LoadedConfig,
   globals: GlobalOptions,

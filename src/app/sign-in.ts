@@ -71,7 +71,7 @@ function keyAdvice({ name, baseUrl, variable, program }: ChosenProfile): string 
 }
 
 /**
- * The profile whose key can be had from OpenRouter with the browser: the one that is named, or for the name of the
+ * The profile whose key OpenRouter grants in the browser: the one that is named, or for the name of the
  * provider the first that is there.
  */
 export async function openRouterProfile(name: string | undefined, globals: GlobalOptions): Promise<string | undefined> {
@@ -112,7 +112,7 @@ export async function signInParts(warn: (message: string) => void = (message) =>
   };
 }
 
-/** On a terminal the waiting line is rewritten in place; elsewhere it is said once a minute. */
+/** On a terminal the waiting line is rewritten in place; elsewhere it is printed once a minute. */
 export async function signInScreen(): Promise<SignInScreen> {
   const live = isatty(2) && process.env.TERM !== "dumb";
   const led = live ? await ledLines() : undefined;

@@ -5,7 +5,7 @@ import { isTerminal, stderrLine } from "./terminal.ts";
 /** `info` and `error` print what they get; `warn` says whose warning it is. */
 export const log = createConsola({
   level: 3,
-  // Lines that repeat are said again, and at once.
+  // Repeated lines are printed again, and at once.
   throttle: 0,
   reporters: [{ log: ({ type, args }: LogObject) => stderrLine(lineOf(type, args.map(String).join(" "))) }],
 });

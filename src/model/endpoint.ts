@@ -37,7 +37,7 @@ export class Endpoint {
     return this.#options.auth === "login" && !this.#options.key;
   }
 
-  /** Whether a refused credential can be had again. */
+  /** Whether a refused credential can be renewed. */
   get renews(): boolean {
     return this.#options.login !== undefined && !this.#options.key;
   }
@@ -64,7 +64,7 @@ export class Endpoint {
   ): Promise<{
     readonly headers: Record<string, string>;
     readonly situation: Situation;
-    /** Where it can be had again. */
+    /** Where it can be renewed. */
     readonly token: string | undefined;
   }> {
     const { key, secrets = [] } = this.#options;

@@ -182,7 +182,7 @@ function digest(id: string): string {
 function withImages(messages: readonly Message[], { images, adjusted }: ShapeOptions): readonly Message[] {
   if (images === "in-results" || !messages.some((message) => "images" in message)) return messages;
   if (images === "behind-results") return withImagesBehind(messages);
-  const why = adjusted.has("images") ? "the server does not take it" : "this model does not read images";
+  const why = adjusted.has("images") ? "the server does not accept it" : "this model does not read images";
   return messages.map((message) => ("images" in message ? withoutImages(message, why) : message));
 }
 

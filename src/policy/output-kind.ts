@@ -138,7 +138,7 @@ const namesOnly = once(
 const SECRET_FILE =
   /(?:^|\/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_[a-z0-9]+_key|\.pgpass|\.netrc|_netrc|\.git-credentials|\.vault-token|\.htpasswd|g?shadow-?|credentials\.csv)$|(?:^|\/)\.aws\/credentials$|\.(?:pem|key|p8|ppk|keytab|jks|pfx|p12|kdbx)$/;
 
-/** It lists variables whose names tell of a secret, or all of them. */
+/** It lists variables whose names suggest a secret, or all of them. */
 export function listsSecrets([program = "", ...rest]: readonly string[]): boolean {
   const name = nameOf(program);
   const named = rest.filter((word) => /^[A-Za-z_]\w*$/.test(word));

@@ -47,8 +47,7 @@ function toolSection(at: string, tool: ToolEntry, place: Place, who: string): st
   const lines = [comment(facts.join(" · "))];
   if (tool.proposed !== undefined) lines.push(comment(`the model proposed: ${tool.proposed}`));
   if (!took(tool)) return [...lines, comment(`NOT RUN (${tool.outcome}):\n${script}`)].join("\n");
-  if (HIDDEN.test(script))
-    lines.push(comment(`it holds control characters, shown here as they are written:\n${script}`));
+  if (HIDDEN.test(script)) lines.push(comment(`it contains control characters, written out here:\n${script}`));
   else {
     // Where the next one ran, unless it is there already.
     const moved = tool.cwd !== undefined && (tool.cwd !== place.cwd || machine !== place.machine);

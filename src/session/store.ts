@@ -98,7 +98,7 @@ export class SessionStore {
   /** Throws SessionHeld while another process has it, ForeignSession unless a foreign one was accepted. */
   async resume(name: string, { current, foreign }: ResumeOptions = {}): Promise<ResumedSession> {
     const { id, path } = this.readable(name, current);
-    if (id === current) throw new BuddyError("usage", `this is session ${id} already`);
+    if (id === current) throw new BuddyError("usage", `session ${id} is already open`);
     const directory = dirname(path);
     if (directory === this.#readOnly) {
       const copy = this.fork(id, { foreign });
@@ -175,7 +175,7 @@ export class SessionStore {
     const notes: string[] = [];
     if (damaged > 0) notes.push(`${plural(damaged, "damaged line")} of the session log skipped`);
     if (replay.repaired > 0)
-      notes.push(`${plural(replay.repaired, "tool call")} had no stored result and got a note instead`);
+      notes.push(`${plural(replay.repaired, "tool call")} had no stored result; a note replaces it`);
     const { stateDirectory } = this.#options;
     // A foreign log may carry the id of a session of the user's own: it gets none of its secrets.
     const secrets = foreign > 0 || stateDirectory === undefined ? [] : readSecrets(stateDirectory, id);
@@ -200,7 +200,7 @@ export class ForeignSession extends BuddyError {
       `${path} was not written by your buddy on this machine, or was changed since.`,
       `It holds ${plural(turns, "prompt")}; the first: ${JSON.stringify(firstPrompt.slice(0, 200))}`,
       ...(target === "" ? [] : [`It says that it worked on ${JSON.stringify(target)}; that is not restored.`]),
-      "The model would take its text for your own words.",
+      "The model would treat its text as your own words.",
     ];
   }
 }

@@ -165,7 +165,7 @@ const WHY: { readonly [K in RunOutcome["kind"]]: (outcome: RunOutcome) => string
   exited: () => "",
   running: () => "another program runs in the pane",
   waiting: () => "a program in the pane waits for input",
-  incomplete: () => "the shell did not take the command",
+  incomplete: () => "the shell did not accept the command",
   "shell-ended": () => "the shell ended",
   stopped: () => "it was stopped",
   lost: (outcome) => (outcome.kind === "lost" ? outcome.why : ""),

@@ -39,7 +39,7 @@ export function groupResults(
     // Ids and the machine's own name in a message do not make answers different.
     const unnumbered = outputs.reduce((rest, id) => rest.replaceAll(id, SAME), answer);
     const named = answered(one) ? unnumbered : unnumbered.replace(wholeName(one.machine), SAME);
-    // Nobody sees whether the last line of a command has its end.
+    // No one sees whether the last line of a command ends in a newline.
     const neutral = one.result.printed === undefined ? named : withEnd(named);
     const pictures = images.map(({ data }) => String(Bun.hash(data)));
     const key = JSON.stringify([outcome, exitCode, neutral, one.digest, pictures]);

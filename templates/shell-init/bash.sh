@@ -90,7 +90,7 @@ __buddy_save() { { export -p; printf 'umask '; umask; } >|"$__buddy_run/$__buddy
 
 __buddy_stderr() { exec 2>/dev/tty; }
 
-# Your own PROMPT_COMMAND may have set PS1 anew: whatever it is now stays behind the visible prompt.
+# Your own PROMPT_COMMAND may have set PS1 again: whatever it is now stays behind the visible prompt.
 __buddy_after() {
   if __buddy_is_fixed PS1; then
     # Without the mark that the prompt is drawn: here it would come too early, and the prompt be taken for typed text.

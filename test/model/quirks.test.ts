@@ -327,7 +327,7 @@ describe("what a server refuses is left out, once and for all", () => {
     const [first, second] = model.requests.map(({ text }) => text);
     expect(first).toContain("image_url");
     expect(second).not.toContain("image_url");
-    expect(second).toContain("left out: the server does not take it");
+    expect(second).toContain("left out: the server does not accept it");
   });
 
   test("a server that only streams gets a stream, whatever the profile says", async () => {

@@ -244,7 +244,7 @@ describe("--pane", () => {
     expect(screen(other)).not.toContain("both");
     tmux("set-option", "-w", "-t", pane, "synchronize-panes", "off");
     const panes = opened.panes!;
-    await expect(panes.pane({ target: other })).rejects.toThrow("in no other one");
+    await expect(panes.pane({ target: other })).rejects.toThrow("in no other");
     enter(pane, "read -s secret");
     await until(() => lastLine(pane).endsWith("read -s secret"), "read waits");
     await expect((await panes.pane()).keys({ literalText: "hidden" })).rejects.toThrow("password");

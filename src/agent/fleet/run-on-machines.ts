@@ -385,7 +385,7 @@ class MachineCalls {
     if (one.state === "connecting") {
       const slowest = Math.max(0, ...this.#all.map(({ machine }) => machine.openingMs ?? 0));
       const connecting = this.#all.filter(({ state }) => state === "connecting").length;
-      // Where many are still being connected to, or nobody has answered so far, this computer or the way is slow.
+      // Where many are still being connected to, or none has answered so far, this computer or the network is slow.
       const factor = this.#areFew(connecting) ? CONNECT_FACTOR : MANY_CONNECT_FACTOR;
       const patience = Math.max(connect, factor * slowest, this.#all.some(wasReached) ? 0 : NOBODY_MS);
       // One whose turn to be opened has not come is not late.

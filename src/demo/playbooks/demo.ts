@@ -32,7 +32,7 @@ function answerTo(request: ScriptedRequest): ScriptedReply {
   return plans.length > 0 ? follow(plans, roundsOf(request), request) : { text: HELP };
 }
 
-const HELP = `I am buddy's built-in demo model: a script, not a language model. I understand a few things, do them with the real tools, and tell you what came out.
+const HELP = `I am buddy's built-in demo model: a script, not a language model. I understand a few things, do them with the real tools, and report what came out.
 
 - \`run: <command>\` runs a command (\`background: <command>\` detached)
 - \`read: <path>\` reads a file

@@ -1,6 +1,6 @@
 /**
  * The servers of a run: started in parallel with the first request, their tools offered from what is remembered about
- * them. In one session the list of a server changes at most once, and that is said.
+ * them. In one session the list of a server changes at most once, and buddy says so.
  */
 import type { McpSettings } from "../../config/schema.ts";
 import { BuddyError } from "../../lib/errors.ts";

@@ -64,7 +64,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
         "the answer cannot be decompressed",
         `the answer of ${at.host} cannot be decompressed`,
         true,
-        "The server or a proxy in between names a compression that it does not use, or breaks off.",
+        "The server or a proxy announces a compression that it does not use, or cuts the answer off.",
       );
     case "EPROTO":
       return fail(
@@ -83,7 +83,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
 
 /** Also for a 407 that came as an answer. */
 export const PROXY_HINT =
-  "The proxy refuses: check proxy in the profile, HTTPS_PROXY or HTTP_PROXY (http://user:password@host:port) and NO_PROXY.";
+  "The proxy refused the connection: check proxy in the profile, HTTPS_PROXY or HTTP_PROXY (http://user:password@host:port) and NO_PROXY.";
 
 function certificateWords(code: string, at: Situation): { brief: string; says: string; hint: string } {
   if (/EXPIRED|NOT_YET_VALID/.test(code))

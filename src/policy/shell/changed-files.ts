@@ -31,7 +31,7 @@ export interface ChangedFilesContext extends WalkContext {
   readonly home: string;
 }
 
-/** Nothing is said about commands that it does not know. */
+/** Commands that it does not know are left out. */
 export function changedFiles(text: string, context: ChangedFilesContext): ChangedFiles {
   const walked = walkText(text, context);
   const places = new Map<string, ChangedPlace>();

@@ -183,7 +183,7 @@ then unset m; else echo ${quote(OTHER_MACHINE)} >&2; exit 72; fi`;
 export class NoAnswer extends BuddyError {}
 
 // What the session of the guard does besides, for one of many machines: it holds the read-only room and runs what
-// nobody was asked about, in a clean shell that stays there. So such a machine needs one ssh process here and one
+// no one was asked about, in a clean shell that stays there. So such a machine needs one ssh process here and one
 // session there until something is asked about.
 
 /**

@@ -25,7 +25,7 @@ export class Channel {
   #scriptRunners: ScriptRunner[] = [];
   #slow = new WeakSet<ScriptRunner>();
   #closed = false;
-  /** No further session is to be had. */
+  /** No further session is available. */
   #sharing = false;
 
   constructor(options: ChannelOptions) {

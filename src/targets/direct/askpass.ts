@@ -59,7 +59,7 @@ export class Askpass implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  /** Undefined where it cannot be had: no pipes with names, or a file system that runs nothing. */
+  /** Undefined where it is not possible: no named pipes, or a file system that runs nothing. */
   static async start(transport: Transport, below: string, ask: Ask): Promise<Askpass | undefined> {
     const directory = `${below}/askpass`;
     const process = transport.spawn(["sh"], { script: { name: "buddy-askpass", text: HELPER, args: [directory] } });

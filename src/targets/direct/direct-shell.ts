@@ -252,7 +252,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
     }
     const end = await ended;
-    if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not take the command" };
+    if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not accept the command" };
     if (end.kind === "exited") {
       this.#cwd = end.cwd || this.#cwd;
       if (own === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")

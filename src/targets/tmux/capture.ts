@@ -66,7 +66,7 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
   if (options.enter === true) lines.push(`send-keys -t ${target} Enter`);
   const replies = await session.send(lines);
   const failed = replies.slice(1).find((reply) => !reply.ok);
-  if (failed !== undefined) throw new BuddyError("tool", `tmux did not take the keys: ${failed.lines.join(" ")}`);
+  if (failed !== undefined) throw new BuddyError("tool", `tmux did not accept the keys: ${failed.lines.join(" ")}`);
 }
 
 /** For send-keys: clears the line, and types the text. */

@@ -299,6 +299,6 @@ export function tmuxQuote(word: string): string {
 /** A server of another version hangs up on its client, which reports that as the server's end. */
 function inPlainWords(said: string): string {
   return /server exited unexpectedly|protocol version mismatch/.test(said)
-    ? "the server that runs is of another version"
+    ? "the running server is a different version"
     : said;
 }

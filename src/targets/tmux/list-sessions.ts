@@ -91,7 +91,7 @@ export async function openSessions(options: TargetOptions): Promise<Sessions> {
 async function listOn(transport: Transport, args: readonly string[]): Promise<readonly ListedSession[]> {
   const answer = await transport.run(LIST, { args, timeoutMs: ANSWER_MS, slow: true }).catch((error: unknown) => {
     throw new BuddyError("target", `the tmux server ${args[1]} on ${transport.label} does not answer`, {
-      hint: "It may be stopped, or of another version.",
+      hint: "It may be stopped, or a different version.",
       cause: error,
     });
   });

@@ -64,7 +64,7 @@ export class ManagedPanes implements Panes {
     } catch (error) {
       if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row);
       // What was wrong when an earlier buddy was here may be corrected by now.
-      if (error instanceof NoShell && !isNew) return this.#anew(session, row);
+      if (error instanceof NoShell && !isNew) return this.#recreate(session, row);
       throw error;
     }
   }
@@ -74,7 +74,7 @@ export class ManagedPanes implements Panes {
    * them.
    */
   async #withoutStartUpFiles(session: TmuxSession, row: PaneRow): Promise<TmuxPane> {
-    const pane = await this.#anew(session, row, true);
+    const pane = await this.#recreate(session, row, true);
     this.#options.session.notice({
       kind: "warning",
       text: `The start-up files of ${session.options.shell.name} did not reach a prompt; the pane runs without them.`,
@@ -82,7 +82,7 @@ export class ManagedPanes implements Panes {
     return pane;
   }
 
-  async #anew(session: TmuxSession, row: PaneRow, plain = false): Promise<TmuxPane> {
+  async #recreate(session: TmuxSession, row: PaneRow, plain = false): Promise<TmuxPane> {
     this.#panes.get(paneKey(session, SHARED))?.release();
     const fresh = await this.#newPane(session, SHARED, plain);
     await session.ask(`kill-pane -t ${row.id}`);

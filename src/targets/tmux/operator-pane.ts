@@ -59,7 +59,7 @@ export class OperatorPane {
     if ((await within(client.preamble, JOIN_MS)) === undefined) {
       client.abandon("no answer");
       throw new BuddyError("target", `the tmux server of pane ${id} did not answer`, {
-        hint: "It is stopped, or of another version than the tmux on PATH.",
+        hint: "It may be stopped, or a different version from the tmux on PATH.",
       });
     }
     process.stdin.write("attached\n");
@@ -88,7 +88,7 @@ export class OperatorPane {
   async adopt(ended: () => void): Promise<AdoptedShell> {
     const why = (await this.#closedOff()) ?? (await this.#noShell());
     if (why !== undefined) {
-      throw new BuddyError("target", `pane ${this.id} cannot be worked in: ${why}`, {
+      throw new BuddyError("target", `buddy cannot work in pane ${this.id}: ${why}`, {
         hint: "Bring a shell to its prompt there, then try again.",
       });
     }
@@ -171,7 +171,7 @@ export class OperatorPane {
   async #send(keys: string): Promise<void> {
     const replies = await this.#client.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} ${keys}`]);
     const refused = replies.find(({ ok }) => !ok);
-    if (refused !== undefined) throw new BuddyError("tool", `tmux did not take the keys: ${refused.lines.join(" ")}`);
+    if (refused !== undefined) throw new BuddyError("tool", `tmux did not accept the keys: ${refused.lines.join(" ")}`);
   }
 
   /** What is in the foreground is named as the system knows it: lines for another shell are judged as such. */
@@ -208,7 +208,7 @@ export class OperatorPane {
   #onlyThis(): Panes {
     const refuse = () =>
       Promise.reject(
-        new BuddyError("tool", `buddy works in pane ${this.id} of the operator's tmux and in no other one`, {
+        new BuddyError("tool", `buddy works in pane ${this.id} of the operator's tmux and in no other`, {
           hint: "Leave out session and pane.",
         }),
       );
@@ -331,7 +331,7 @@ async function findPane(
 }
 
 function refused(id: string, why: string, hint: string): BuddyError {
-  return new BuddyError("target", `pane ${id} cannot be worked in: ${why}`, { hint });
+  return new BuddyError("target", `buddy cannot work in pane ${id}: ${why}`, { hint });
 }
 
 const LIST_MS = 5000;

@@ -26,7 +26,7 @@ const MAX_PRESSES = 10;
 /** Its reply comes behind all output that tmux has read so far. */
 const ECHO = "display-message -p ''";
 const ECHO_MS = 1000;
-const UNTAKEN = "the shell in the pane did not take the command; it did not run";
+const UNTAKEN = "the shell in the pane did not accept the command; it did not run";
 const UNDELIVERED = "the connection was lost before the command was delivered; it did not run";
 
 export class PaneInput {

@@ -38,7 +38,7 @@ export interface PaneStateOptions {
 
 /** What a transition asks for outside of the state. */
 export interface PaneEffects {
-  /** A prompt came, but the shell did not take the command. */
+  /** A prompt came, but the shell did not accept the command. */
   sendAgain(command: RunningCommand): void;
   /** A prompt was drawn in the middle of a command: its shell may have lost buddy's hooks. */
   restoreHooks(command: RunningCommand): void;
@@ -188,7 +188,7 @@ export class PaneState {
   /** Why there is no shell in the pane. */
   get noShell(): { readonly message: string; readonly hint: string } {
     const { name } = this.shell;
-    return { message: `${name} does not come up in the pane: it ends before its first prompt`, hint: FIX_HINT };
+    return { message: `${name} does not start in the pane: it ends before its first prompt`, hint: FIX_HINT };
   }
 
   /** From the stream of the pane. */
@@ -344,7 +344,7 @@ export class PaneState {
     this.#effects.notice({ kind, text });
   }
 
-  /** By its mark, or by what tmux remembers of one that nobody heard. Said once for each shell. */
+  /** By its mark, or by what tmux remembers of one that was missed. Reported once for each shell. */
   startUpSkipped(code: number | undefined): void {
     if (this.#skipped) return;
     this.#skipped = true;

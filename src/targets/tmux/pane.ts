@@ -42,7 +42,7 @@ export interface PaneOptions {
   readonly notice: (notice: TargetNotice) => void;
   /** The script for a command that runs without a question. */
   readonly clean: CleanScript;
-  /** Makes the pane anew after it was lost; gives the row of the new one. */
+  /** Recreates the pane after it was lost; gives the row of the new one. */
   readonly revive: () => Promise<PaneRow>;
 }
 
@@ -265,7 +265,7 @@ export class TmuxPane implements Pane, PaneSink {
   /** tmux was asked to continue already; what it left out is read from the screen. */
   paused(): void {
     this.#state.beginGap(false);
-    void this.#recover("tmux left out output that came faster than it could be taken").catch(() => {});
+    void this.#recover("tmux left out output that came faster than it could be read").catch(() => {});
   }
 
   /** Takes buddy's hooks out of a shell of the operator's. */
@@ -387,7 +387,7 @@ export class TmuxPane implements Pane, PaneSink {
     await this.#recover(MISSED, true);
   }
 
-  /** What tmux knows of the pane from before buddy listened. Of one that is gone its state tells. */
+  /** What tmux knows of the pane from before buddy listened. For one that is gone its state says it. */
   async #remembered(): Promise<string[]> {
     const line = `display-message -p -t ${this.id} '#{@buddy_skipped}|#{pane_path}'`;
     const text = (await this.#options.session.ask(line).catch(() => [])).join("\n");
@@ -395,7 +395,7 @@ export class TmuxPane implements Pane, PaneSink {
     return [text.slice(0, end), text.slice(end + 1)];
   }
 
-  /** Made anew once, however many calls find it gone. */
+  /** Recreated once, however many calls find it gone. */
   #ensureAlive(): Promise<void> {
     if (this.#reviving === undefined && this.#state.alive) return Promise.resolve();
     return (this.#reviving ??= this.#revive().finally(() => (this.#reviving = undefined)));
@@ -407,7 +407,7 @@ export class TmuxPane implements Pane, PaneSink {
     this.#unfollow = this.#options.session.follow(state.id, this);
     await this.#firstPrompt(() => state.phase !== "starting");
     await state.changes.until(() => state.phase !== "starting", START_MS);
-    const text = "The pane was gone and has been made anew: its directory, variables and running programs are lost.";
+    const text = "The pane was gone and has been recreated: its directory, variables and running programs are lost.";
     state.tell("lost-state", text);
   }
 

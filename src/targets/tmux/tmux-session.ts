@@ -50,7 +50,7 @@ export interface PaneSink {
   paused(): void;
 }
 
-/** How long tmux may take to answer when a session is opened, and when that is said to take long. */
+/** How long tmux may take to answer when a session is opened, and when buddy says that it takes long. */
 const ATTACH_MS = 10_000;
 const SLOW_MS = 3000;
 const OPEN_ATTEMPTS = 4;

@@ -48,7 +48,7 @@ async function watched(
   let looked = 0;
   let before: ForegroundState | undefined;
   let fullScreenSince = 0;
-  let told: string | undefined;
+  let reported: string | undefined;
   let woken = false;
   for (;;) {
     const now = performance.now();
@@ -57,9 +57,9 @@ async function watched(
     if (command.outcome !== undefined) return command.outcome;
     if (event === "aborted") return stop(command, pane);
     if (performance.now() >= deadline) {
-      return told === undefined
+      return reported === undefined
         ? atDeadline(command, pane, before)
-        : { kind: "waiting", for: "password", program: told };
+        : { kind: "waiting", for: "password", program: reported };
     }
     const silence = performance.now() - command.lastActivity;
     if (command.recording.fullScreen) {
@@ -97,7 +97,7 @@ async function watched(
       if (seen !== undefined) prompt.gone();
       const doubtful = first && (seen?.doing === "line" || seen?.doing === "raw");
       pause = doubtful ? AGAIN_MS : Math.min(Math.max(pause, QUIET_MS) * 1.5, MAX_QUIET_MS);
-      if (seen?.doing === "working") told = undefined;
+      if (seen?.doing === "working") reported = undefined;
       continue;
     }
     if (waiting.for !== "password") {
@@ -106,8 +106,8 @@ async function watched(
     }
     // Nothing is typed but what the operator gives for this, and nothing is read; in the pane they can answer, too.
     prompt.stands(waiting.program);
-    if (told !== waiting.program) options.onWaiting?.(waiting);
-    told = waiting.program;
+    if (reported !== waiting.program) options.onWaiting?.(waiting);
+    reported = waiting.program;
     pause = MAX_QUIET_MS;
   }
 }

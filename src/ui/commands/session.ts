@@ -216,7 +216,7 @@ async function confirmForeign(screen: CommandScreen, lines: readonly string[]): 
   screen.say(lines.map(oneLine));
   const choices = [
     { value: "stay", label: "no", hint: "nothing is changed" },
-    { value: "continue", label: "continue this session", hint: "its text goes to the model as your own words" },
+    { value: "continue", label: "continue this session", hint: "the model would treat its text as your own words" },
   ];
   return (await screen.pick("Continue a session that is not yours?", choices, 0))?.value === "continue";
 }

@@ -171,7 +171,7 @@ export class Repl implements CommandScreen {
     this.#screen.refresh(true);
   }
 
-  /** While everything is approved for a time: the badge counts down, and its end is said. */
+  /** While everything is approved for a time: the badge counts down, and a line says when it is over. */
   #followApprovals(): void {
     const { approvals } = this.host;
     clearInterval(this.#approvalClock);

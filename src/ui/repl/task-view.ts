@@ -104,7 +104,7 @@ export class TaskView {
       this.#hooks.started(task, this.#echoes.get(task.id));
       this.#echoes.delete(task.id);
     }
-    // How it ended is said in a moment.
+    // How it ended is printed in a moment.
     if (task.state.kind !== "over" || task.state.startedAt === undefined) void this.#hooks.printed();
   }
 

@@ -294,7 +294,7 @@ export class TerminalScreen implements ReplScreen {
     }
   }
 
-  /** Gives the terminal to a program of the operator's; undefined when that failed, which is said. */
+  /** Gives the terminal to a program of the operator's; undefined when that failed, which it reports. */
   async #outside<T>(work: (env: Env) => Promise<T>): Promise<T | undefined> {
     const { repl } = this.#started;
     try {

@@ -269,7 +269,7 @@ function watcher(modesOff: string) {
     child.unref();
     return child;
   } catch {
-    // No sh, or no process to be had: everything else works without a guard.
+    // No sh, or no further process possible: everything else works without a guard.
     return undefined;
   }
 }

@@ -141,7 +141,7 @@ export class ToolView {
 
 export interface ToolViewOptions {
   readonly style: Theme;
-  /** Nothing is repainted: what begins is said when it begins. */
+  /** Nothing is repainted: what begins is printed when it begins. */
   readonly lines?: boolean;
   /** Columns a row may use. */
   width(): number;

@@ -21,7 +21,7 @@ export interface TranscriptOptions extends ToolViewOptions {
   readonly markdown: boolean;
   readonly showTokens: boolean;
   readonly showToolCalls: boolean;
-  /** Nothing is repainted: what begins is said when it begins. */
+  /** Nothing is repainted: what begins is printed when it begins. */
   readonly lines?: boolean;
   /** What to do about an error, in the words of this screen. */
   hint?(text: string): string;

@@ -92,7 +92,7 @@ describe("a shell program that is not there", () => {
     const socket = `buddy-test-none-${process.pid}`;
     const options = { shell: "/nowhere/bash", tmuxSocket: socket };
     await expect(openTestTarget("local", options)).rejects.toThrow(
-      "bash does not come up in the pane: it ends before its first prompt",
+      "bash does not start in the pane: it ends before its first prompt",
     );
     // The pane of the first attempt is still there, waiting; it is not asked again.
     await using place = await openTestTarget("local", { ...options, tmux: "auto" });
