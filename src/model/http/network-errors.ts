@@ -17,7 +17,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
 
   if (CERTIFICATE.test(code)) {
     const { brief, says, hint } = certificateWords(code, at);
-    return fail(brief, `${at.host} shows a certificate ${says} (${code})`, false, hint);
+    return fail(brief, `${at.host} presents a certificate ${says} (${code})`, false, hint);
   }
   const words = messageOf(error);
   const tunnel = /^Proxy refused to open a tunnel: (.*)$/.exec(words)?.[1];

@@ -97,7 +97,7 @@ describe("a shell program that is not there", () => {
     // The pane of the first attempt is still there, waiting; it is not asked again.
     await using place = await openTestTarget("local", { ...options, tmux: "auto" });
     expect(place.target.shell.kind).toBe("direct");
-    expect(told(place)).toContain("bash does not come up in the pane");
+    expect(told(place)).toContain("bash does not start in the pane");
     expect(told(place)).toContain("commands run in a direct shell");
     expect(output(await place.target.shell.run("echo works"))).toBe("works\n");
     const panes = await place.tmux("list-panes", "-a", "-F", "#{pane_id}");
