@@ -124,7 +124,7 @@ const KINDS: readonly Kind[] = [
     does: "Each has its own pane; a session belongs to one process; all write one chain of the record.",
     shown: {
       "targets/tmux/several-buddies.test.ts": ["the second gets its own session", "five that start in the same moment"],
-      "session/session.test.ts": ["a second process hears", "the key is private"],
+      "session/session.test.ts": ["a second process learns", "the key is private"],
       "auth/login.test.ts": ["8 processes × 50 refreshes"],
     },
   },
@@ -148,7 +148,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "A change that locks you out",
-    does: "It is taken back on the target by itself, unless a new connection works and you keep it.",
+    does: "It is reverted on the target automatically, unless a new connection works and you keep it.",
     shown: {
       "app/guard-lockout.test.ts": ["rules that cut the connection", "rules that only keep new", "no answer in time"],
     },

@@ -12,7 +12,7 @@ const output = (text: string, call = "c", stream: "stdout" | "stderr" = "stdout"
   text,
 });
 
-test("pieces nobody has read yet are joined; calls and streams stay apart", async () => {
+test("pieces no one has read yet are joined; calls and streams stay apart", async () => {
   const queue = new EventQueue();
   for (const event of [output("a"), output("b"), output("c", "c", "stderr"), output("d", "e")]) queue.push(event);
   queue.end();
@@ -25,7 +25,7 @@ test("pieces nobody has read yet are joined; calls and streams stay apart", asyn
   ]);
 });
 
-test("a flood nobody reads is bounded and what is missing is counted", async () => {
+test("a flood no one reads is bounded and what is missing is counted", async () => {
   const queue = new EventQueue();
   const piece = "x".repeat(50_000);
   for (let n = 0; n < 100; n++) queue.push(output(piece));

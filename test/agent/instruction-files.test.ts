@@ -64,7 +64,7 @@ test.each([
   ["home/.aws/credentials", "out of the repository"],
   ["elsewhere/notes.md", "out of the repository"],
   ["repo/.ssh/id_rsa", "a file of keys"],
-])("a repository that links its AGENTS.md to %s is passed over with a notice", (target, why) => {
+])("a repository that links its AGENTS.md to %s is skipped with a notice", (target, why) => {
   write("repo/.git/HEAD", "");
   symlinkSync(write(target, "secret words"), join(dir, "repo/AGENTS.md"));
   const { files, notices } = found(undefined, "repo");

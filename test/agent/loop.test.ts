@@ -166,7 +166,7 @@ describe("what models get wrong", () => {
     expect(ofType(twice.events, "error")[0]?.message).toContain("empty answer twice");
   });
 
-  test("the same failing call three times in a row: told to change the approach", async () => {
+  test("the same failing call three times in a row: the model is asked to change its approach", async () => {
     const { requests } = await turnOf([
       { toolCalls: [call("bad", { x: 1 })] },
       { toolCalls: [call("bad", { x: 1 })] },

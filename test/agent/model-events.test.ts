@@ -30,7 +30,7 @@ test("a server that stumbles is asked again: who, why, how long, which attempt",
   expect({ status: done.status, text: done.text, requests }).toEqual({ status: "answered", text: "here", requests: 2 });
 });
 
-test("text of a stream that died is taken back and does not count", async () => {
+test("text of a stream that died is withdrawn and does not count", async () => {
   const { events, done, agent } = await turnOf([
     { text: "a beginning that is cut off ".repeat(50), pieceChars: 8, fault: "reset-midway" },
     { text: "whole" },

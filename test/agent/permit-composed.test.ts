@@ -55,7 +55,7 @@ describe("a command", () => {
     expect([made(here, "a"), made(here, "b"), made(here, "c")]).toEqual([true, true, false]);
   });
 
-  test("edited by the operator runs as edited, is judged again, and the model is told", async () => {
+  test("edited by the operator runs as edited, is judged again, and the model learns of it", async () => {
     const edits = ["touch edited", "rm -rf ~"];
     await using here = new Here([touch("made"), touch("made"), { text: "done" }], {
       answer: () => ({ kind: "edit", command: edits.shift() ?? "" }),
@@ -67,7 +67,7 @@ describe("a command", () => {
     expect(ofType(events, "approval_answered")[0]).toMatchObject({ edited: "touch edited", by: "operator" });
   });
 
-  test("is refused where nobody can be asked, and the turn says so", async () => {
+  test("is refused where no one can be asked, and the turn says so", async () => {
     await using here = new Here([touch("made"), { text: "could not" }]);
     const { results, events, run } = await here.turn();
     expect(results[0]).toStartWith("Refused: this needs an approval, and there is no terminal to ask on.");
@@ -91,7 +91,7 @@ describe("a command", () => {
     expect([made(timed, "one"), made(over, "one")]).toEqual([true, false]);
   });
 
-  test("a question taken back by Ctrl-C ends the call", async () => {
+  test("a question withdrawn by Ctrl-C ends the call", async () => {
     const stop = new AbortController();
     await using here = new Here([touch("made"), { text: "never" }], {
       answer: () => {

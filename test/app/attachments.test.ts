@@ -45,13 +45,13 @@ test("the fence is longer than any in the file", async () => {
   expect((await attachments(["fence.md"], files, 10_000, never())).text).toContain("\n````\n```\ncode");
 });
 
-test("a long file is cut, and that is said", async () => {
+test("a long file is cut, and buddy says so", async () => {
   const { text, warnings } = await attachments(["long.log"], files, 10_000, never());
   expect(text.length).toBeLessThan(11_000);
   expect(warnings).toEqual([expect.stringContaining("200000 bytes")]);
 });
 
-test("what is not there, or not a file, is said and stays a word", async () => {
+test("what does not exist or is not a file is reported and stays a word", async () => {
   const { text, warnings } = await attachments(["gone", "."], files, 10_000, never());
   expect(text).toBe("");
   expect(warnings).toEqual([expect.stringContaining("@gone"), "@. is a directory; sent as text"]);

@@ -44,7 +44,7 @@ describe("buddy exec over its budget", () => {
     expect(here.model.requests).toHaveLength(1);
   });
 
-  test("tokens of a turn are counted anew for each turn", async () => {
+  test("tokens are counted separately for each turn", async () => {
     await using here = new Here([answer, answer, read, answer], { config: "[limits]\ntokens_turn = 100000" });
     const run = await here.compose();
     const outcome = async () => {

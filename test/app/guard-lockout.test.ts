@@ -66,7 +66,7 @@ test("rules that cut the connection come back by themselves", async () => {
   await until(() => left() === "", "nothing is left of it");
 });
 
-test("rules that only keep new connections out are taken back at once", async () => {
+test("rules that only keep new connections out are reverted at once", async () => {
   const before = ruleset();
   const rule =
     "nft 'add table inet cut; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in tcp flags syn reject with tcp reset'";
@@ -84,14 +84,14 @@ test("a change that the operator keeps stays, and nothing is left of the revert"
   await until(() => left() === "", "nothing is left of it");
 });
 
-test("a change that the operator does not keep is taken back at once", async () => {
+test("a change that the operator does not keep is reverted at once", async () => {
   const before = ruleset();
   const { results } = await runOn([shell("nft flush ruleset", HIGH)], { kind: "no" });
   expect(ruleset()).toBe(before);
   expect(results[0]).toContain("was reverted");
 });
 
-test("no answer in time: it is taken back", async () => {
+test("no answer in time: it is reverted", async () => {
   const before = ruleset();
   await using here = new Here([shell("nft add table inet late", HIGH), { text: "done" }], {
     config: '[safety]\nlockout_revert = "3s"',
@@ -176,7 +176,7 @@ test("a file that is kept stays, and one that cannot lock anybody out is not ask
   expect(machine.run("cat /etc/nftables.conf")).toContain("inet kept");
 });
 
-test("a file that a check refuses leaves no revert behind, which would take back what is kept later", async () => {
+test("a file that a check refuses leaves no revert behind, which would revert what is kept later", async () => {
   const write = (content: string) => call("write_file", { path: "/etc/nftables.conf", content, sudo: true });
   const { asked, results } = await runOn([write("table inet {{\n"), write("table inet right {}\n")], { kind: "yes" });
   expect(results[0]).toContain("was not changed");
@@ -234,7 +234,7 @@ chmod 755 /usr/local/sbin/systemd-run; PATH=/usr/local/sbin:$PATH; s=$1; shift; 
   );
 });
 
-test("what buddy cannot take back needs a reverse from the model, which the question shows", async () => {
+test("what buddy cannot revert needs a reverse from the model, which the question shows", async () => {
   const command = "tc qdisc add dev lo root pfifo";
   const { asked, results } = await runOn(
     [shell(command, HIGH), shell(command, { ...HIGH, revert: "tc qdisc del dev lo root" })],

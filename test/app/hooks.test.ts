@@ -122,7 +122,7 @@ describe("a before-tool hook", () => {
     process.kill(Number(here.read("pid")));
   });
 
-  test("hears of the call and the machine, without values of secrets", async () => {
+  test("learns of the call and the machine, without values of secrets", async () => {
     const key = ["AKIA", "QX7ZLM2TPN4RWB6D"].join("");
     const config = hook("before-tool", "cat >> $HOME/../heard");
     await using here = new Here([shell(`touch a # ${key}`, CHANGE), DONE], { ...YES, config });
@@ -139,7 +139,7 @@ describe("a before-tool hook", () => {
     expect(here.read("heard")).not.toContain(key);
   });
 
-  test("hears of the command as the operator changed it, too", async () => {
+  test("learns of the command as the operator changed it, too", async () => {
     await using here = new Here([shell("touch a", CHANGE), DONE], {
       answer: () => ({ kind: "edit", command: "touch forbidden" }),
       config: hook("before-tool", "! grep -q forbidden || { echo not that; exit 2; }"),

@@ -67,7 +67,7 @@ describe("a target that is opened when needed", () => {
     expect(await asked()).toBe("no answer 2");
   });
 
-  test("a failure nobody asked about is not an error, and looking again in the background does not hide one", async () => {
+  test("a failure no one asked about is not an error, and looking again in the background does not hide one", async () => {
     await using unasked = lazy(() => Promise.reject(new Error("no route")));
     unasked.start();
     await Promise.resolve();

@@ -117,7 +117,7 @@ container.test("in a container: a removed file comes back", async () => {
   });
 });
 
-ssh.test("on several machines: one change a machine, and all of them are taken back after a resume", async () => {
+ssh.test("on several machines: one change a machine, and all of them are undone after a resume", async () => {
   const fleet = await machines(["web01", "web02"]);
   const turns = [call("write_file", { path: "~/name", content: "changed\n" })];
   const look = () => fleet.names.map((name) => readFileSync(join(fleet.home(name), "name"), "utf8"));

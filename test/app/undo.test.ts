@@ -94,7 +94,7 @@ test("a changed mode alone counts as a change since", async () => {
   expect(outcomes(await undoing(run))).toEqual(["changed"]);
 });
 
-test("a file that changes while the question stands is left alone", async () => {
+test("a file that changes while the question waits is left alone", async () => {
   let path = "";
   const answer = (request: ApprovalRequest): ApprovalAnswer => {
     if (request.tool === "undo") writeFileSync(path, "meanwhile");
@@ -107,7 +107,7 @@ test("a file that changes while the question stands is left alone", async () => 
   expect(readFileSync(path, "utf8")).toBe("meanwhile");
 });
 
-test("no is no: nothing is undone, and the model hears nothing of it", async () => {
+test("no is no: nothing is undone, and the model learns nothing of it", async () => {
   begin([call("write_file", { path: "f", content: "b" })], {
     answer: ({ tool }) => (tool === "undo" ? { kind: "no" } : { kind: "yes" }),
   });
@@ -142,7 +142,7 @@ test("all: every file as it was before the first change of it, in one go", async
   expect(existsSync(join(here.cwd, "b"))).toBe(false);
 });
 
-test("an earlier change of a file cannot be taken back over a later one", async () => {
+test("an earlier change of a file cannot be undone over a later one", async () => {
   begin([call("write_file", { path: "a", content: "2" }), call("write_file", { path: "a", content: "3" })]);
   here.write("cwd/a", "1");
   const run = await prompt();
@@ -267,7 +267,7 @@ test("a moved file whose old name is taken by now: nothing is removed", async ()
   expect(readFileSync(join(here.cwd, "g"), "utf8")).toBe("old");
 });
 
-test("a dry run undoes nothing, and the model hears nothing", async () => {
+test("a dry run undoes nothing, and the model learns nothing", async () => {
   begin([call("write_file", { path: "f", content: "b" })]);
   const path = here.write("cwd/f", "a");
   const first = await prompt();

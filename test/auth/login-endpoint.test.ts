@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { loginBaseUrl } from "../../src/auth/token-source.ts";
 
-test("a signed-in profile talks to OpenAI, to this machine in tests, and to nobody else", () => {
+test("a signed-in profile talks to OpenAI, to this machine in tests, and to no one else", () => {
   const signedIn = "https://chatgpt.com/backend-api/codex";
   expect(loginBaseUrl("https://api.openai.com/v1", {})).toBe(signedIn);
   expect(loginBaseUrl("https://chatgpt.com/backend-api/codex/", {})).toBe(signedIn);

@@ -121,7 +121,7 @@ describe("device code", () => {
     expect((await done)?.message).toBe("stopped");
   });
 
-  test("nobody listening and an address without TLS are distinguished", async () => {
+  test("no listener and an address without TLS are distinguished", async () => {
     const error = await caught(new OpenAiDevice("http://127.0.0.1:1").begin(never));
     expect(error?.message).toMatch(/cannot reach 127\.0\.0\.1:1/);
     expect(() => new OpenAiDevice("http://auth.example.com")).toThrow(/not an https URL/);

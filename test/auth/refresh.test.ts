@@ -57,7 +57,7 @@ test.each([
   expect([error?.code, error?.constructor.name === "SignInEnded"]).toEqual(["auth", ends]);
 });
 
-describe("a token that somebody else renewed", () => {
+describe("a token that another process renewed", () => {
   const other: SignIn = {
     access_token: "newer",
     refresh_token: "r2",

@@ -230,7 +230,7 @@ describe("unknown keys", () => {
     ]);
   });
 
-  test("a key above its section is told where it belongs", async () => {
+  test("the warning about a key above its section says where it belongs", async () => {
     const { load } = place({ "home/.config/buddy/buddy.toml": "shell_confirm = false\n" });
     expect((await load()).warnings).toEqual([
       "~/.config/buddy/buddy.toml line 1: shell_confirm belongs below [tools] and is ignored here",
@@ -332,7 +332,7 @@ describe("wrong files", () => {
     );
   });
 
-  test("a link that leads nowhere was passed over, and in the home replaced by the defaults", async () => {
+  test("a dangling link was skipped, and in the home replaced by the defaults", async () => {
     const { load, cwd, home, write } = place();
     symlinkSync("../dotfiles/buddy.toml", join(cwd, "buddy.toml"));
     const here = await failure(load({ create: true }));

@@ -156,7 +156,7 @@ describe("the folder of a skill", () => {
 });
 
 describe("skills of a repository", () => {
-  test("are passed over with a notice where no one can be asked", async () => {
+  test("are skipped with a notice where no one can be asked", async () => {
     using place = world();
     place.skill("repo/.agents/skills", "theirs");
     place.skill("home/.config/buddy/skills", "mine");

@@ -66,7 +66,7 @@ describe("buddy doctor", () => {
     expect((await examine(box, ["-m", "demo"])).ok).toBe(true);
   });
 
-  test("nobody at the endpoint, a refused key, a missing key, a broken file, an unknown model, an unknown profile", async () => {
+  test("no one at the endpoint, a refused key, a missing key, a broken file, an unknown model, an unknown profile", async () => {
     using box = sandbox();
     const config = (text: string) => ["--config", box.write("cwd/c.toml", text, 0o600)];
     const down = await examine(box, config(profile("http://127.0.0.1:9/v1")));
@@ -93,7 +93,7 @@ describe("buddy doctor", () => {
     expect((await examine(box, ["-m", "gtp-codex"])).find("profile")?.remedy).toContain("gpt-codex");
   });
 
-  test("no tmux, no ssh, no engine: told with how to get them, and nothing is broken by that", async () => {
+  test("no tmux, no ssh, no engine: reported with how to get them, and nothing is broken by that", async () => {
     using box = sandbox();
     const bin = join(box.dir, "bin");
     mkdirSync(bin);

@@ -202,7 +202,7 @@ describe("with a terminal", () => {
     expect(made(rig)).toBe(false);
   });
 
-  test("e: the edited command is what runs, and the model is told", async () => {
+  test("e: the edited command is what runs, and the model learns of it", async () => {
     await using rig = execRig([touch("made"), { text: "done" }]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
     await pty.until("approve?");

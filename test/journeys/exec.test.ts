@@ -152,7 +152,7 @@ describe("--output-schema", () => {
     additionalProperties: false,
   });
 
-  test("the model is told, a fenced answer is unpacked, wrong ones are repaired", async () => {
+  test("the model is informed, a fenced answer is unpacked, wrong ones are repaired", async () => {
     await using rig = execRig([
       { text: "It is 42." },
       { text: '{"answer": "42"}' },

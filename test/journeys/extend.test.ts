@@ -24,7 +24,7 @@ describe("skills", () => {
     expect(rig.lastResult()).toContain("Use the blue script.");
   });
 
-  test("those of a repository are passed over with a notice where no one can be asked", async () => {
+  test("those of a repository are skipped with a notice where no one can be asked", async () => {
     await using rig = execRig([{ text: "plain" }]);
     rig.box.write("cwd/.agents/skills/deploy/SKILL.md", SKILL);
     const { code, stderr } = await rig.exec(["hello", "--no-tmux"]);

@@ -35,7 +35,7 @@ async function peakOf(command: string): Promise<number> {
   }
 }
 
-test("a flood that nobody reads stays out of memory", async () => {
+test("a flood that no one reads stays out of memory", async () => {
   const quiet = await peakOf("echo one line");
   // 340 MB: half of what is not read would be seen. What the allocator keeps for itself is 50 to 110 MB.
   expect((await peakOf("seq 1 40000000")) - quiet).toBeLessThan(170);

@@ -126,7 +126,7 @@ small.describe("the one binary on a small Debian", () => {
 
   worksIn(() => root, { env });
 
-  test("works in a tmux pane, and in a shell when it is told to", async () => {
+  test("works in a tmux pane, and with --no-tmux in a shell", async () => {
     const pane = ["exec", "-m", "demo", "--approve", "all", "run: echo pane=$TMUX_PANE"];
     const { stdout, stderr } = await root.run(["/buddy", ...pane], { env });
     expect(stdout).toMatch(/^pane=%\d+$/m);

@@ -118,7 +118,7 @@ test("kill -9 while the command runs: what it had printed a moment before is the
   expect((rig.results().at(-1) as Page).text).toContain("nothing is kept after this");
 });
 
-test("a home that cannot be written: the command works, its output is read meanwhile, and that is said once", async () => {
+test("a home that cannot be written: the command works, its output is read meanwhile, and buddy says so once", async () => {
   await using rig = execRig([shell(PRINT), byOffset("out-1"), byFilter("out-1"), { text: "read" }]);
   rig.box.write("home/state", "a file, not a directory");
   const run = await rig.exec(["--no-tmux", "print"], { env: { XDG_STATE_HOME: join(rig.box.home, "state") } });

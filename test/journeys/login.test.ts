@@ -100,7 +100,7 @@ describe("buddy login", () => {
       expect((await box.run(["login", "--check"], { env })).code).toBe(4);
     }));
 
-  test("a profile that needs no sign-in is told so", () =>
+  test("login says when a profile needs no sign-in", () =>
     signedOut({}, async (box, _, env) => {
       const { code, stderr } = await box.run(["login", "demo"], { env });
       expect(code).toBe(2);

@@ -68,7 +68,7 @@ describe("buddy exec on an endpoint", () => {
     expect([code, stderr.includes(words)]).toEqual([2, true]);
   });
 
-  test("that calls tools wrongly: the model is told, the run continues", async () => {
+  test("that calls tools wrongly: the model is informed, the run continues", async () => {
     const { code, stdout, requests } = await exec([
       {
         toolCalls: [
@@ -103,7 +103,7 @@ describe("the demo model in the binary", () => {
     );
   });
 
-  test("an approval nobody can give ends with 3", async () => {
+  test("an approval no one can give ends with 3", async () => {
     using box = sandbox();
     const run = await box.run(["exec", "--no-tmux", "-m", "demo", "run: touch made-by-demo"]);
     expect(run.code).toBe(3);

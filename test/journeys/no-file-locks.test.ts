@@ -10,7 +10,7 @@ const { test } = await needs("linux", "cc");
 
 setDefaultTimeout(60_000);
 
-test("a session is answered and continued, and the missing locks are said once", async () => {
+test("a session is answered and continued, and the missing locks are reported once", async () => {
   using box = sandbox();
   using files = new DisposableStack();
   const env = { LD_PRELOAD: noFileLocks() };

@@ -491,7 +491,7 @@ describe("other terminals", () => {
     );
   }
 
-  test("a pipe on stdin is told to use exec", async () => {
+  test("a pipe on stdin is pointed to exec", async () => {
     using box = sandbox();
     const { code, stderr, stdout } = await box.run([], { stdin: "hi\n" });
     expect([code, stdout]).toEqual([2, ""]);

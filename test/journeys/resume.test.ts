@@ -99,7 +99,7 @@ describe("exec --resume", () => {
   });
 });
 
-test("buddy sessions told times of another time zone, in columns that did not line up", async () => {
+test("buddy sessions showed times of another time zone, in columns that did not line up", async () => {
   using box = sandbox();
   const line = (target: string) =>
     `${JSON.stringify({ v: 1, ts: "2026-01-01T00:00:00.000Z", session: "s", target, type: "session", profile: "p", model: "m", cwd: "/" })}\n`;

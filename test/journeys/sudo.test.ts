@@ -103,7 +103,7 @@ describe("sudo that asks for a password", () => {
     expect(machine.run("cat /etc/issue.net")).toBe("hello\n");
   });
 
-  test("without sudo: true a system file is refused, and the model is told how to ask", async () => {
+  test("without sudo: true a system file is refused, and the model learns how to ask", async () => {
     await using rig = rigOn([call("write_file", { path: "/etc/issue.net", content: "x" }), { text: "no" }]);
     await rig.exec(["--ssh", "admin@vault", "--no-tmux", "--approve", "all", "go"]);
     expect(rig.lastResult()).toContain("sudo: true");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { call } from "../support/calls.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
 
-test("a change is listed, shown and taken back; in the resumed session, too, and at 40 columns", async () => {
+test("a change is listed, shown and undone; in the resumed session, too, and at 40 columns", async () => {
   await using repl = new ReplBinary([
     call("write_file", { path: "app.conf", content: "port = 2\n" }),
     { text: "written" },

@@ -46,7 +46,7 @@ describe.each(Object.keys(WRONG) as (keyof typeof WRONG)[])("programs of the wro
     }
   });
 
-  test("without tmux that works, commands run in a direct shell, which is said", async () => {
+  test("without tmux that works, commands run in a direct shell, and buddy says so", async () => {
     using box = sandbox();
     const env = withBroken(box, ["tmux"], how);
     const { code, stdout, stderr } = await box.run(["exec", "-m", "demo", "run: echo it works"], { env });

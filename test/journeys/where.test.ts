@@ -35,7 +35,7 @@ function runtime(): { path: string; sockets(): string[] } & Disposable {
 
 const TMUX = (await available("tmux")).map(() => ["--tmux"]);
 
-describe("the binary works where it is told to", () => {
+describe("the binary works where it should", () => {
   ssh.test.each([["--no-tmux"], ...TMUX])("over ssh %s", async (shellFlag) => {
     const { host, env, server } = await sshTarget();
     using sockets = runtime();

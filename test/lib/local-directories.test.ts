@@ -4,7 +4,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { homeDirectory, temporaryDirectory } from "../../src/lib/local-directories.ts";
 
-test("a TMPDIR that is not there, or no directory, is passed over", () => {
+test("a TMPDIR that does not exist, or is not a directory, is skipped", () => {
   const dir = mkdtempSync(join(os.tmpdir(), "buddy-places-"));
   try {
     writeFileSync(join(dir, "file"), "");

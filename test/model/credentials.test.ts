@@ -173,7 +173,7 @@ describe("signed in", () => {
     await expect(collect(model.client)).rejects.toThrow("the sign-in has ended");
   });
 
-  test("nobody signed in", async () => {
+  test("not signed in", async () => {
     await using model = startModel([], { api: "responses", auth: "login" });
     await expect(collect(model.client)).rejects.toMatchObject({
       code: "auth",
@@ -182,7 +182,7 @@ describe("signed in", () => {
   });
 });
 
-test("a model that the sign-in no longer offers is replaced, and that is said", async () => {
+test("a model that the sign-in no longer offers is replaced, and buddy says so", async () => {
   const web = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

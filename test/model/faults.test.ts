@@ -362,7 +362,7 @@ test("an error whose words never end is reported by its status", async () => {
   await web.stop(true);
 });
 
-describe("nobody there", () => {
+describe("no one there", () => {
   let server: ScriptedServer;
   beforeAll(() => {
     server = startScripted({ reply: () => ({ text: "fine" }) });

@@ -163,7 +163,7 @@ describe("certificates", () => {
     });
   });
 
-  test("one that another CA signed, of another name, or out of date, is told as such", async () => {
+  test("one that another CA signed, of another name, or out of date, is reported as such", async () => {
     const sh = (script: string) => {
       const { exitCode, stderr } = Bun.spawnSync(["sh", "-ec", script], { cwd: directory });
       if (exitCode !== 0) throw new Error(stderr.toString());

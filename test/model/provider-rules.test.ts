@@ -103,7 +103,7 @@ async function written(by: string): Promise<Message[]> {
 const NAMES = Object.keys(PROVIDERS);
 const CONVERSATIONS = new Map(NAMES.map((name) => [name, written(name)]));
 
-describe.each(NAMES)("a conversation of %s goes on", (from) => {
+describe.each(NAMES)("a conversation of %s continues", (from) => {
   test.each(NAMES)("with %s", async (to) => {
     const whole = await CONVERSATIONS.get(from)!;
     const before = await CONVERSATIONS.get(NAMES.at(NAMES.indexOf(from) - 1)!)!;

@@ -316,7 +316,7 @@ describe("what a server refuses is left out, once and for all", () => {
     ]);
   });
 
-  test("a picture that a server cannot read does not end the conversation: it is left out, which is said", async () => {
+  test("a picture that a server cannot read does not end the conversation: it is left out, and buddy says so", async () => {
     const message = "You uploaded an unsupported image. Please make sure your image is valid.";
     await using model = startModel([{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }], {
       images: true,

@@ -273,7 +273,7 @@ test("a name that cannot be resolved is a failure with its reason", async () => 
   expect(outcome).toMatchObject({ kind: "failed", why: "cannot resolve nowhere.example: ENOTFOUND" });
 });
 
-test("through a proxy: the name is judged the same way, and the operator is told", async () => {
+test("through a proxy: the name is judged the same way, and the operator is informed", async () => {
   const notices: string[] = [];
   const environment = { http_proxy: `http://127.0.0.1:${proxy.port}` };
   const options = { environment, onNotice: (notice: string) => void notices.push(notice) };

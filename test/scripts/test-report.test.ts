@@ -32,7 +32,7 @@ test("passed, failed and skipped cases, with their names", () => {
   expect(readTestReport(join(box.dir, "missing.xml"))).toEqual({ passed: 0, failed: [], skipped: [] });
 });
 
-test("coverage: records of parallel workers are joined, a file nobody loaded counts, types do not", () => {
+test("coverage: records of parallel workers are joined, a file that was not loaded counts, types do not", () => {
   using box = temporary();
   mkdirSync(join(box.dir, "coverage"));
   mkdirSync(join(box.dir, "src"));

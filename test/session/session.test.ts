@@ -376,7 +376,7 @@ describe("damage", () => {
     expect(root().list()[0]).toMatchObject({ title: "first" });
   });
 
-  test("a pipe in a session's place hung the list, a dangling link crashed it; they are told and never read", async () => {
+  test("a pipe in a session's place hung the list, a dangling link crashed it; they are reported and never read", async () => {
     const log = await written(session, turn("sound"));
     const [pipe, link] = ["aaaa-0000-0000-0001", "aaaa-0000-0000-0002"] as const;
     Bun.spawnSync(["mkfifo", join(log.directory, `${pipe}.jsonl`)]);
@@ -490,7 +490,7 @@ describe("resume", () => {
     expect(statSync(log.path).mode & 0o777).toBe(0o600);
   });
 
-  test("last meant the session one is in, which was then told to be in use by this very process", async () => {
+  test("last meant the current session, which was then reported as in use by this very process", async () => {
     const before = await written(session, turn("before"));
     const now = await written(session, turn("now"));
     utimesSync(now.path, new Date(), new Date(Date.now() + 60_000));
@@ -520,7 +520,7 @@ describe("resume", () => {
     expect(fresh.id).not.toBe(old.id);
   });
 
-  test("a second process hears who has it, can take a copy, and takes over when the first was killed", async () => {
+  test("a second process learns who has it, can take a copy, and takes over when the first was killed", async () => {
     const log = await written(session, turn("mine"));
     const holder = Bun.spawn(
       [process.execPath, join(import.meta.dir, "../support/session-holder.ts"), cwd, state, log.id],

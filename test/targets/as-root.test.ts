@@ -62,7 +62,7 @@ describe("sudo on a machine of its own", () => {
     expect(inside("cat /etc/target/file")).toBe("safe");
   });
 
-  test("sudoers rules that do not allow it, and a password that nobody can give, are said", async () => {
+  test("sudoers rules that do not allow it, and a password that no one can give, are reported", async () => {
     await using other = await SshTransport.open({ destination: "guest@sudoers", interactive: false });
     const denied = fileAccess(other, { cwd: () => "/" }).asRoot();
     await expect(denied.read("/etc/shadow")).rejects.toThrow("the sudoers rules do not let guest@sudoers");

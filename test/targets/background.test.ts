@@ -92,7 +92,7 @@ await eachPlace((place) => {
     expect(lines.slice(0, -1).toSorted()).toEqual(["/tmp", "err", "out"]);
   });
 
-  test("success is said so, also after a last line that was not ended", async () => {
+  test("success is reported, also after a last line that was not ended", async () => {
     const { id, outputFile } = await shells.start("printf 'no newline'");
     expect(await untilEnded(shells, id)).toMatchObject({ status: "completed", exitCode: 0, stdout: "no newline" });
     await until(
@@ -232,11 +232,11 @@ await eachPlace((place) => {
     );
   });
 
-  test.each(["TERM", "INT", "HUP", "QUIT"])("SIG%s to the number that was told ends the whole tree", async (signal) => {
+  test.each(["TERM", "INT", "HUP", "QUIT"])("SIG%s to the reported number ends the whole tree", async (signal) => {
     await endsWholeTree(opened.transport, shells, signal);
   });
 
-  test("what ignores TERM is killed, and what is said meanwhile is kept", async () => {
+  test("what ignores TERM is killed, and what it prints meanwhile is kept", async () => {
     const seconds = uniqueSeconds();
     const { id, pid } = await shells.start(
       `trap 'echo closing; exit 0' TERM; (trap '' TERM; sleep ${seconds}; sleep ${seconds}) & while :; do sleep 0.02; done`,
@@ -387,7 +387,7 @@ describe("the private directory", () => {
     await until(async () => !(await shells.list()).some((one) => one.id === id), "the old one is removed");
   });
 
-  test("a directory that somebody else could have prepared is refused", async () => {
+  test("a directory that another user could have prepared is refused", async () => {
     const trap = realpathSync(mkdtempSync(join(tmpdir(), "buddy-trap-")));
     mkdirSync(join(trap, "elsewhere"));
     mkdirSync(join(trap, "state/buddy"), { recursive: true });
@@ -417,7 +417,7 @@ describe("the private directory", () => {
   });
 });
 
-test("what nobody was asked about takes no functions and no start-up file from the environment", async () => {
+test("what runs unasked takes no functions and no start-up file from the environment", async () => {
   const before = { ...process.env };
   process.env["BASH_FUNC_ls%%"] = "() { echo hijacked; }";
   try {

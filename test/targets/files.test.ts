@@ -303,7 +303,7 @@ container.describe("as an ordinary user in a container", () => {
   });
   afterAll(async () => await opened[Symbol.asyncDispose]());
 
-  test("permission denied is said so", async () => {
+  test("permission denied is reported as such", async () => {
     await expect(files.read("/tmp/secret")).rejects.toThrow("cannot read /tmp/secret: permission denied");
     await expect(files.write("/tmp/secret", "x")).rejects.toThrow("permission denied");
     await expect(files.write("/etc/new", "x")).rejects.toThrow("permission denied");
@@ -351,7 +351,7 @@ container.describe("as an ordinary user in a container", () => {
     await sh(opened.transport, "rm -f /small/*");
   });
 
-  test("a file of somebody else keeps its owner", async () => {
+  test("another user's file keeps its owner", async () => {
     await files.write("/tmp/shared", "ours\n");
     expect(await sh(opened.transport, "cat /tmp/shared; ls -ln /tmp/shared | tr -s ' ' | cut -d' ' -f1,3,4")).toBe(
       "ours\n-rw-rw-rw- 0 0\n",

@@ -55,7 +55,7 @@ test("nothing in it makes it writable again or leads out of it", async () => {
   }
 });
 
-test("half a minute after it was made it was reported as not to be had", async () => {
+test("half a minute after it was made it was reported as unavailable", async () => {
   jest.useFakeTimers();
   await using target = await open();
   const made = await target.locks.settled;
@@ -214,7 +214,7 @@ test("a directory that cannot be entered by its name runs beside it", async () =
   expect(await inside(target, "echo here")).toContain("here\n");
 });
 
-test("one whose process was killed is made anew before the next text", async () => {
+test("one whose process was killed is made again before the next text", async () => {
   await using target = await open();
   expect(await target.locks.settled).toMatchObject({ kind: "ready" });
   const mark = `/tmp/buddy-escape-${crypto.randomUUID()}`;

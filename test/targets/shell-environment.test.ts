@@ -60,7 +60,7 @@ function sameEnvironment(name: string): void {
   });
 }
 
-ssh.test("exported variables of a direct shell survive a drop, and the rest is said to be lost", async () => {
+ssh.test("exported variables of a direct shell survive a drop, and the rest is reported as lost", async () => {
   const notices: string[] = [];
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);

@@ -73,7 +73,7 @@ describe("the nearest lines", () => {
   const file =
     "import os\n\ndef load(path):\n    with open(path) as f:\n        return f.read()\n\ndef save(path, text):\n    pass\n";
 
-  test("shows what stands there, with line numbers", () => {
+  test("shows what is there, with line numbers", () => {
     const found = nearestLines(file, "def load(file):\n  with open(file) as f:\n");
     expect(found).toStartWith("Nearest, at line 3:");
     expect(found).toContain("3: def load(path):\n4:     with open(path) as f:");

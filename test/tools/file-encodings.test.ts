@@ -70,7 +70,7 @@ describe("write_file", () => {
     expect(result).toContain("kept");
   });
 
-  test("a character that the old encoding lacks makes it UTF-8, and that is said", async () => {
+  test("a character that the old encoding lacks makes it UTF-8, and buddy says so", async () => {
     const { result, file } = await on(LATIN1, "write_file", { content: "日本\n" });
     expect(file).toEqual(Buffer.from("日本\n"));
     expect(result).toContain("is UTF-8 now");

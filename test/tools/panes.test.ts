@@ -98,7 +98,7 @@ pane.describe("in the shared pane", () => {
     expect(text[1]).toMatch(/^zero\n\[buddy \d+: 0\] .*$/);
   });
 
-  test("a password is the operator's to type: they are told where, the model is told not to ask", async () => {
+  test("a password is the operator's to type: they learn where, the model is asked not to", async () => {
     const prompt = "printf '[sudo] password for me: '; stty -echo; read -r secret; stty echo; echo";
     await using here = new Here([
       shell(prompt, { wait: 4 }),
@@ -203,7 +203,7 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     expect(refused).toEqual([no, no, no, no, no, "sent", no]);
   });
 
-  test("a line that only reads runs unasked, and nobody calls it the operator's", async () => {
+  test("a line that only reads runs unasked, and is not called the operator's", async () => {
     await using here = new Here([
       keys({ literal_text: "echo typed-by-keys", enter: true, risk: "low", mutation: false }),
       shell("true"),

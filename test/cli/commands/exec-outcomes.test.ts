@@ -274,7 +274,7 @@ describe("--output-schema", () => {
 });
 
 describe("sessions", () => {
-  test("--resume continues with the conversation, --fork in a copy; what changed is said", async () => {
+  test("--resume continues with the conversation, --fork in a copy; buddy says what changed", async () => {
     await using here = new Here([{ text: "one" }, { text: "two" }, { text: "three" }, { text: "four" }], {
       config: '[models.other]\napi_base_url = "http://127.0.0.1:9/v1"\nmodel = "gpt-4.1"\n',
     });

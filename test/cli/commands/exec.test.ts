@@ -277,7 +277,7 @@ describe("exec", () => {
     expect(ran).toMatchObject({ code: 0, stdout: "7\n" });
   });
 
-  test("a command that a model repeats although it fails is told so", async () => {
+  test("a model that repeats a failing command is warned", async () => {
     const ran = await run([shell("false"), shell("false"), shell("false"), { text: "sorry" }]);
     expect(ran.results.at(-1)).toContain("change your approach");
   });

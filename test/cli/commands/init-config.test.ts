@@ -87,7 +87,7 @@ test("an existing file is refused, or kept beside the new one", async () => {
   expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(3); // with the schema for editors
 });
 
-test("the file of a first start, untouched, is no obstacle and is not kept", async () => {
+test("the file of a first start, untouched, does not get in the way and is not kept", async () => {
   const dir = home();
   const env = { HOME: dir };
   await loadConfig({ env, cwd: root });
@@ -98,7 +98,7 @@ test("the file of a first start, untouched, is no obstacle and is not kept", asy
   expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(2);
 });
 
-test("the file of a first start of another version, whose comments were different, is no obstacle and is kept", async () => {
+test("the file of a first start of another version, whose comments were different, does not get in the way and is kept", async () => {
   const dir = home();
   const env = { HOME: dir };
   await loadConfig({ env, cwd: root });

@@ -145,7 +145,7 @@ describe("buddy trace summary", () => {
   });
 });
 
-describe("how much is said", () => {
+describe("how much is reported", () => {
   const level = (argv: string[], env: Record<string, string> = {}) => {
     const { globals } = judgeTokens(tokenize(argv, GLOBAL_ARGS), "", {}, "/");
     const { quiet, verbose, debug = false } = readGlobalOptions(globals, env);

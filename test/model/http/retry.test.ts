@@ -108,7 +108,7 @@ async function firstRetry(headers: Record<string, string>): Promise<Extract<Mode
 }
 
 describe("on the wire", () => {
-  test("the wait the server asks for is kept and told with host and reason", async () => {
+  test("the wait the server asks for is kept and reported with host and reason", async () => {
     const event = await firstRetry({ "retry-after": "20" });
     expect(event.waitMs).toBeGreaterThanOrEqual(20_000);
     expect(event.waitMs).toBeLessThan(21_000);
@@ -140,7 +140,7 @@ describe("on the wire", () => {
 
   test("garbage is not", async () => expect((await firstRetry({ "retry-after": "whenever" })).waitMs).toBeLessThan(10));
 
-  test("nobody waits an hour", async () => {
+  test("no one waits an hour", async () => {
     await using model = startModel([{ fault: { status: 429, headers: { "retry-after": "3600" } } }, { text: "fine" }]);
     await expect(collect(model.client)).rejects.toMatchObject({
       reason: "rate-limit",

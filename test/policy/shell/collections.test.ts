@@ -1459,7 +1459,7 @@ const ACCIDENTS = [
   'f() { bash -c "$(declare -f f); f" & f & }; f',
 ];
 
-test("nothing that changes something is approved by itself", () => {
+test("nothing that changes something is approved automatically", () => {
   expect(CHANGES.filter((command) => verdictOf(command) === "allow")).toEqual([]);
 });
 

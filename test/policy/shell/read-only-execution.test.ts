@@ -187,7 +187,7 @@ function run(count: number, next: (round: number) => Trial[], furnished = furnis
 }
 
 inRoot.test(
-  "what is approved by itself has no effect in bash",
+  "what is approved automatically has no effect in bash",
   () => {
     console.log(`BUDDY_SEED=${seed}`);
     const texts = new ReadTexts(new Seeded(seed), [], isThere);
@@ -199,7 +199,7 @@ inRoot.test(
 );
 
 withBusybox.test(
-  "what is approved by itself has no effect with the programs of busybox",
+  "what is approved automatically has no effect with the programs of busybox",
   () => {
     const busybox = path("busybox") as string;
     const own = new Set(words("sh ash bash env busybox"));

@@ -57,7 +57,7 @@ describe.each(ENGINES)("%s", (engine) => {
     expect(await container.engine("exec", container.name, "cat", "/root/note")).toBe("inside");
   });
 
-  test("kill reaches inside; what is asked in vain is explained", async () => {
+  test("kill reaches inside; a request that cannot work is explained", async () => {
     await using container = await containerTarget({ engine });
     const transport = await enter(container);
     const child = transport.spawn(["sh", "-c", "trap '' TERM; sleep 1234; sleep 1234"]);
@@ -120,7 +120,7 @@ describe("podman", () => {
     });
   });
 
-  test("a paused one is told how to wake", async () => {
+  test("the error about a paused one says how to resume it", async () => {
     await using mine = await containerTarget();
     const paused = await mine.engine("pause", mine.name).then(
       () => true,
@@ -134,7 +134,7 @@ describe("podman", () => {
     await mine.engine("unpause", mine.name);
   });
 
-  test("an image without sh is told so", async () => {
+  test("an image without sh is reported as such", async () => {
     await using bare = await containerTarget({ image: "empty" });
     expect((await refusal(bare, bare.name)).message).toBe(
       `container ${bare.name} has no sh, so nothing can be run in it`,

@@ -61,7 +61,7 @@ test("a black hole is noticed by the heartbeat", async () => {
   expect(text(result)).toBe(expected);
 });
 
-test("a command that ended while nobody listened", async () => {
+test("a command that ended while no one listened", async () => {
   const ended = join((await sshd()).dir, "ended");
   let streamed = "";
   const running = place.target.shell.run(`echo begun; sleep 0.5; echo ended; touch ${ended}; sh -c 'exit 3'`, {
@@ -83,7 +83,7 @@ test("no client of the lost connections stays attached", async () => {
   expect(text(await place.target.shell.run("echo fine"))).toBe("fine\n");
 });
 
-test("cancelled while the connection is down: nobody waits for it, and the interrupt goes there afterwards", async () => {
+test("cancelled while the connection is down: nothing waits for it, and the interrupt goes there afterwards", async () => {
   place.notices.length = 0;
   let streamed = "";
   const stop = new AbortController();
@@ -116,7 +116,7 @@ test("a silent command is found again without anything else on its screen", asyn
   expect(text(result)).toBe("only this\n");
 });
 
-test("a login that is refused after a drop is said, though no command waits; then the operator reconnects", async () => {
+test("a login that is refused after a drop is reported, though no command waits; then the operator reconnects", async () => {
   const authorized = join((await sshd()).dir, "authorized_keys");
   const keys = readFileSync(authorized, "utf8");
   const before = place.notices.length;

@@ -211,7 +211,7 @@ describe("what goes wrong is reported with a remedy", () => {
     expect(error.message).toContain("nologin");
   });
 
-  test("a passphrase that nobody can be asked for is an error, not a wait", async () => {
+  test("a passphrase that no one can be asked for is an error, not a wait", async () => {
     const key = server.key("locked", { passphrase: "open sesame" });
     server.configure(`Host locked\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
     expect((await refusal("locked")).message).toContain("refused the login");
@@ -446,7 +446,7 @@ describe("an sshd with few sessions", () => {
 });
 
 describe("a login that worked before and is refused now", () => {
-  test("is tried once, then not again by itself; /reconnect tries again", async () => {
+  test("is tried once, then not again automatically; /reconnect tries again", async () => {
     await using proxy = await proxyTo(server.port);
     const key = server.key("fleeting");
     const line = readFileSync(`${key}.pub`, "utf8").trim();

@@ -94,7 +94,7 @@ describe("found again", () => {
     expect(() => after.find("../../etc/passwd")).toThrow("no output is kept");
   });
 
-  test("a command that ran when buddy was killed: all but the last moment, and that is said", async () => {
+  test("a command that ran when buddy was killed: all but the last moment, and buddy says so", async () => {
     const text = open().open();
     const recording = new Recording(text, {}, "stdout");
     recording.write(Buffer.from("first\r\nsecond\r\nunfinished"));
@@ -202,7 +202,7 @@ describe("private", () => {
 });
 
 describe("no room", () => {
-  test("a state directory that cannot be made: readable as long as this buddy runs, told once, and only when it matters", () => {
+  test("a state directory that cannot be made: readable as long as this buddy runs, reported once, and only when it matters", () => {
     writeFileSync(join(state, "outputs"), "in the way");
     const outputStore = open();
     const short = outputStore.open();
@@ -334,7 +334,7 @@ describe("copies and clean-up", () => {
     expect(copyOutputs(undefined, session, "aaaa-0000-0000-0002")).toBeUndefined();
   });
 
-  test("what nobody has used for two weeks is given up; its ids are not used again", () => {
+  test("what was not used for two weeks is given up; its ids are not used again", () => {
     put("old");
     const old = session;
     Bun.spawnSync(["touch", "-d", "15 days ago", directory()]);

@@ -101,7 +101,7 @@ test("blank lines and tabs", async () => {
   expect(text(result).replaceAll("a\t", "a       ")).toBe(wanted);
 });
 
-test("more than the scrollback holds was missed: that is said, and nothing comes twice", async () => {
+test("more than the scrollback holds was missed: buddy says so, and nothing comes twice", async () => {
   const { dir } = await sshd();
   const [go, ended] = [join(dir, "go"), join(dir, "gone-on")];
   let streamed = "";

@@ -116,7 +116,7 @@ echo 4000000 >/proc/sys/kernel/ns_last_pid
 tmux -S "$1" -f /dev/null new-session -d 'sleep 1000'
 read -r end`;
 
-test("nothing is removed where somebody else could have prepared it", async () => {
+test("nothing is removed where another user could have prepared it", async () => {
   const leftover = state("z", [`/nowhere/tmux,${gone}`]);
   chmodSync(base, 0o770);
   const link = `${base}-link`;

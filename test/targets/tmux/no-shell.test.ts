@@ -88,7 +88,7 @@ describe("start-up files that end the shell", () => {
 });
 
 describe("a shell program that is not there", () => {
-  test("is an error where a pane is required, and a direct shell with a word about it elsewhere", async () => {
+  test("is an error where a pane is required, and a direct shell with a notice elsewhere", async () => {
     const socket = `buddy-test-none-${process.pid}`;
     const options = { shell: "/nowhere/bash", tmuxSocket: socket };
     await expect(openTestTarget("local", options)).rejects.toThrow(

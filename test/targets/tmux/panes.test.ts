@@ -68,7 +68,7 @@ describe("the session", () => {
     expect(text(await other.target.shell.run("history"))).toBe("    1  history\n");
   });
 
-  test("of somebody else is not touched", async () => {
+  test("of another user is not touched", async () => {
     await place.tmux("new-session", "-d", "-s", "theirs", "sh");
     const error = await refused(openTarget({ ...place.options, tmuxSession: "theirs" }));
     expect(error).toContain("not buddy's");
@@ -87,7 +87,7 @@ describe("the session", () => {
     await insideManagedPane({});
   });
 
-  test("without tmux or an old one is said, or an error when tmux is required", async () => {
+  test("no tmux or an old one is reported, or an error when tmux is required", async () => {
     const bin = join(home.path, "bin");
     await Bun.$`mkdir -p ${bin}`.quiet();
     writeFileSync(join(bin, "tmux"), "#!/bin/sh\necho tmux 3.1c\n", { mode: 0o755 });
@@ -150,7 +150,7 @@ describe("start-up files", () => {
     });
   }
 
-  test("that never come to a prompt are left out, and that is said", async () => {
+  test("that never reach a prompt are left out, and buddy says so", async () => {
     writeFileSync(join(home.path, ".bashrc"), "exec sh\n");
     try {
       await using other = await openTestTarget("local", { shell: "bash" });
@@ -334,7 +334,7 @@ describe("a password prompt", () => {
     expect(told).toEqual(["password"]);
   });
 
-  test("that nobody answers is reported when the time is over, and can be left with Ctrl-C", async () => {
+  test("that no one answers is reported when the time is up, and can be left with Ctrl-C", async () => {
     const shared = place.target.shell as Pane;
     const result = await shared.run("bash -c 'read -rs -p PIN: x'", { waitMs: 900 });
     const waiting = { kind: "waiting", for: "password", program: "bash" } as const;

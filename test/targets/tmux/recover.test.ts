@@ -40,7 +40,7 @@ test("two drops in a row: the screen above the command's own prompt was taken fo
   expect(notes).toContain("read back from the pane");
 });
 
-test("a scrollback that no longer has the prompt: a part is missing, and that is said", () => {
+test("a scrollback that no longer has the prompt: a part is missing, and buddy says so", () => {
   const { text, notes } = filled("tick 1\n", ["tick 400", "tick 401"]);
   expect(text).toContain("[output is missing here]\ntick 400\ntick 401\n");
   expect(notes).toContain("a part is missing");
@@ -94,7 +94,7 @@ describe("marks after a gap", () => {
   const running = ["[buddy 3: 0] $ tick", "one", ""];
   const over = ["[buddy 3: 0] $ tick", "one", "[buddy 4: 5] $ "];
 
-  test("what was heard is not told again by what tmux remembers", () => {
+  test("what was reported is not reported again from what tmux remembers", () => {
     expect(apart(started, [], running)).toEqual({ marks: [started], phase: "started", text: "one\n" });
     expect(apart(started, [started], running).marks).toEqual([started]);
     const heard = [started, prompt(4, 7), { kind: "ready" } as const];

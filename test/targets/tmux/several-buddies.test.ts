@@ -130,7 +130,7 @@ test("a session that the operator renamed is still found by its number", async (
   await until(async () => (await place.target.panes?.list())?.some((one) => one.pane === "more"), "it is listed");
 });
 
-test("a session that is not in use ends by itself, one with work in the background does not", async () => {
+test("a session that is not in use ends on its own, one with work in the background does not", async () => {
   await using place = await openTestTarget("local", { shell: "bash", agentName: "watcher" });
   await using idle = await openTarget({ ...place.options, agentName: "idle", tmuxIdleMs: 1000 });
   await using busy = await openTarget({ ...place.options, agentName: "busy", tmuxIdleMs: 1000 });

@@ -120,7 +120,7 @@ test.each([
   expect(text).not.toContain(asked.privesc ? "as root" : "nothing");
 });
 
-test("the reason of a denial is said once, below the call", () => {
+test("the reason for a denial is shown once, below the call", () => {
   const style = theme(false);
   const view = new ToolView("run_shell", "rm -rf build", { style, width: () => 40, redact: (text) => text });
   const event = { type: "tool_finished", ok: false, outcome: "denied", ms: 1, result: "refused" } as const;

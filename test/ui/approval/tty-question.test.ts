@@ -293,7 +293,7 @@ describe("the end of a question", () => {
     await pty.until("withdrawn");
   });
 
-  test("one that is taken back is cancelled, and the terminal is as before", async () => {
+  test("a withdrawn one is cancelled, and the terminal is as before", async () => {
     const before = settings();
     const question = await ask();
     expect(settings()).toContain("-icanon");
@@ -311,7 +311,7 @@ describe("the end of a question", () => {
     expect(await answer).toEqual({ kind: "no" });
   });
 
-  test("without a terminal nobody is there", async () => {
+  test("without a terminal there is no one to ask", async () => {
     // A file is no terminal: stty refuses it, and its end is the end of the question.
     const file = openSync("/dev/null", "r+");
     const options = { color: false, theme: "dark", env: {}, interrupt: () => {} } as const;

@@ -64,7 +64,7 @@ describe("the history file", () => {
     expect(readFileSync(victim, "utf8")).toBe("precious\n");
   });
 
-  test("a damaged or unreadable file is no obstacle; a failure is reported once", async () => {
+  test("a damaged or unreadable file does not get in the way; a failure is reported once", async () => {
     using box = sandbox();
     const path = box.write("home/history", "\0\xff\nok\n");
     expect(new History(path).entries.at(-1)).toBe("ok");

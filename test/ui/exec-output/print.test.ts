@@ -95,7 +95,7 @@ describe("the answer", () => {
     expect(out).toBe("| one\n| two\n");
   });
 
-  test("a part that is taken back is said to be", async () => {
+  test("a part that is withdrawn is marked", async () => {
     const { out, err } = await shown(
       [{ type: "text", delta: "half" }, { type: "discard" }, { type: "discard" }, DONE],
       {
@@ -148,7 +148,7 @@ describe("everything else", () => {
     expect(quiet).toContain("dropped");
   });
 
-  test("reasoning is shown where somebody watches or asks for more, dimmed", async () => {
+  test("reasoning is shown where someone watches or asks for more, dimmed", async () => {
     const events = [{ type: "reasoning", delta: "think" }, { type: "reasoning", delta: "ing" }, DONE];
     expect((await shown(events)).err).toBe("");
     expect((await shown(events, { verbose: true, color: true })).err.replaceAll(/\u001b\[[\d;]*m/g, "")).toBe(

@@ -51,7 +51,7 @@ describe("the first screen", () => {
     });
   }
 
-  test("the shared pane is told when it is known later; a resumed session and other approvals are said", async () => {
+  test("the shared pane is reported when it is known later, as are a resumed session and other approvals", async () => {
     let attach: string | undefined;
     await using rig = new ReplRig({ facts: { resumed: true, lastPrompt: "is the\nweb up?" }, host: {} });
     const facts = rig.host.facts;
@@ -204,7 +204,7 @@ describe("a task", () => {
     await rig.until("task 2 has already ended");
   });
 
-  test("a failure is said with what to do", async () => {
+  test("a failure is reported with what to do", async () => {
     await using rig = new ReplRig({
       turn: async function* () {
         yield { type: "warning", message: "the window is 80 % full", hint: "/compact" };
@@ -277,7 +277,7 @@ describe("output", () => {
     await rig.until("reasoning is folded");
   });
 
-  test("discarded text is said to be, a compaction shows its summary, tokens are counted", async () => {
+  test("discarded text is marked, a compaction shows its summary, tokens are counted", async () => {
     await using rig = new ReplRig({
       display: { showTokens: true },
       turn: async function* () {
@@ -588,7 +588,7 @@ describe("approvals", () => {
     await rig.until(/> yyy$/);
   });
 
-  test("somebody in the middle of a word continues with the word", async () => {
+  test("someone in the middle of a word continues with the word", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.send("1\r");
     await rig.until("task 1");
@@ -695,7 +695,7 @@ describe("approvals", () => {
     await rig.until((text) => text.includes("withdrawn") && text.endsWith("> half a line"));
   });
 
-  test("the bell rings for a question while the terminal has no focus, and not when somebody is there", async () => {
+  test("the bell rings for a question while the terminal has no focus, and not when someone is there", async () => {
     await using rig = new ReplRig({
       turn: async function* ({ ask, gate }) {
         await gate("one");
@@ -801,7 +801,7 @@ describe("slash commands", () => {
     await rig.until(/^\[auto\] > *$/m);
   });
 
-  test("a duration that ends is said, and its badge goes away", async () => {
+  test("the end of a duration is reported, and its badge goes away", async () => {
     await using rig = new ReplRig();
     rig.send("/approve 1s\r");
     await rig.until("auto-approval has ended");
@@ -841,7 +841,7 @@ describe("slash commands", () => {
     for (const row of rows(39)) expect(row).toMatch(/a prompt of m/);
   });
 
-  test("/model: a picker, a name, a number; a change of protocol and sign-in is said", async () => {
+  test("/model: a picker, a name, a number; a change of protocol and sign-in is reported", async () => {
     const switched: string[] = [];
     await using rig = new ReplRig({ host: { switchModel: async (name) => (switched.push(name), ["note"]) } });
     rig.send("/model\r");
