@@ -89,7 +89,7 @@ describe("through a proxy", () => {
     await expect(collect(client)).rejects.toMatchObject({
       retryable: false,
       message: expect.stringContaining("407"),
-      hint: expect.stringContaining("user:password@host"),
+      hint: expect.stringContaining("user and password before the host"),
     });
     proxy.close();
   });

@@ -83,7 +83,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
 
 /** Also for a 407 that came as an answer. */
 export const PROXY_HINT =
-  "The proxy refused the connection: check proxy in the profile, HTTPS_PROXY or HTTP_PROXY (http://user:password@host:port) and NO_PROXY.";
+  "The proxy refused the connection: check proxy in the profile, HTTPS_PROXY or HTTP_PROXY (with user and password before the host) and NO_PROXY.";
 
 function certificateWords(code: string, at: Situation): { brief: string; says: string; hint: string } {
   if (/EXPIRED|NOT_YET_VALID/.test(code))
