@@ -195,7 +195,9 @@ function classify(error: ProviderError, status: number | undefined, waitMs: numb
     if (row.soon === false && soon) continue;
     if (row.words.test(error.text)) return { reason: row.reason, retry: row.retry ?? false };
   }
-  return byCulprit(error.params[0], code) ?? byStatus(code);
+  const failure = byCulprit(error.params[0], code) ?? byStatus(code);
+  // Whoever names a wait will serve again after it.
+  return failure.reason === "refused" && soon ? { reason: "overloaded", retry: true } : failure;
 }
 
 /** No words that are known, but the field that the server objects to. */

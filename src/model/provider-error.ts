@@ -82,6 +82,8 @@ const WORD_KEYS = [
   "Error",
   "errors",
   "ErrorMsg",
+  "fault",
+  "faultstring",
   "base_resp",
   "message",
   "Message",
@@ -198,7 +200,7 @@ function visit(
     facts.retryAfterMs ??= waitOf(key, value);
     if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number"))
       facts.names.add(excerpt(String(value)).slice(0, MAX_PARAM));
-    else if (typeof value === "string" && /^(raw|error)$|message|msg|detail|title|description/i.test(key)) {
+    else if (typeof value === "string" && /^(raw|error|faultstring)$|message|msg|detail|title|description/i.test(key)) {
       facts.words.push(excerpt(value));
       queueJson(value, queue, depth);
     } else if (typeof value === "object" && depth < 6) queue.push({ value, depth: depth + 1 });
