@@ -44,7 +44,8 @@ export class TextChannels {
     while (this.#step(true));
     const rest = this.#held;
     this.#held = "";
-    if (rest === "") return;
+    // Blank lines behind reasoning belong to neither.
+    if (rest === "" || (this.#mode === "start" && this.#closing !== "" && rest.trim() === "")) return;
     if (this.#mode === "reasoning") this.#sink.reasoning(rest);
     else if (this.#mode !== "call" && this.#mode !== "channels") this.#show(rest);
   }

@@ -38,7 +38,8 @@ export class ToolCallSlots {
     const ordered = this.#slots.toSorted((a, b) => (a.index ?? a.order) - (b.index ?? b.order) || a.order - b.order);
     for (const slot of ordered) {
       const text = unwrapped(slot.text());
-      if (onlyWhole && !isWholeJson(text)) continue;
+      // An empty object in the place of a call calls nothing.
+      if ((slot.name === "" && text === "") || (onlyWhole && !isWholeJson(text))) continue;
       const extra = { ...slot.extra };
       if (Object.keys(slot.functionExtra).length > 0) extra["function"] = slot.functionExtra;
       const call = { id: uniqueId(slot.id, taken), name: bareName(slot.name), arguments: text };
