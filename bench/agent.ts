@@ -100,7 +100,7 @@ async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux", kind: "un
   const where = shell === "--tmux" ? "in the pane" : "without tmux";
   figure(`an ${kind} call, ${where}, over ${CALLS} calls`, gaps, "ms", goal);
   figure("… the first 20, the last 20 of them: ratio", middle(gaps.slice(-20)) / middle(gaps.slice(0, 20)), "×");
-  figure(`… memory after ${CALLS} calls`, sample.mb, "MB", "≤ 90");
+  figure(`… memory after ${CALLS} calls`, sample.mb, "MB", "≤ 70");
 }
 
 /** 100 000 lines of output early must not slow what comes after. */

@@ -122,7 +122,7 @@ export async function compile(
         autoloadPackageJson: false,
         // For the first moments, whose code runs once: compiling it took 1 ms of a one-shot answer, and more of the
         // other processors. src/main.ts ends it.
-        jitPolicy: 8,
+        jitPolicy: 64,
         // Fewer pages to read for what a start uses: 2 ms of a one-shot answer.
         bytecodeOrder: entry === MAIN && ORDER,
       },

@@ -19,50 +19,44 @@ export class RequestText {
 
   /** As JSON.stringify writes it; undefined where that would be megabytes. */
   of(body: Readonly<Record<string, unknown>>): string | undefined {
-    const fields: string[] = [];
+    const pieces: string[] = [];
     for (const [key, value] of Object.entries(body)) {
       if (value === undefined) continue;
-      fields.push(fields.length === 0 ? "{" : ",", JSON.stringify(key), ":");
-      const text = Array.isArray(value) ? this.#list(key, value) : json(value);
-      if (text === undefined) return undefined;
-      if (Array.isArray(value)) fields.push("[", text, "]");
-      else fields.push(text);
+      pieces.push(pieces.length === 0 ? "{" : ",", JSON.stringify(key), ":");
+      if (!Array.isArray(value)) pieces.push(json(value));
+      else if (!this.#addList(key, value, pieces)) return undefined;
     }
-    fields.push(fields.length === 0 ? "{}" : "}");
-    return fields.join("");
+    pieces.push(pieces.length === 0 ? "{}" : "}");
+    return pieces.join("");
   }
 
-  #list(name: string, elements: readonly unknown[]): string | undefined {
-    const before = this.#lists.get(name) ?? NOTHING;
+  /** Not joined before all is: the text of a conversation would be made twice for each request. */
+  #addList(name: string, elements: readonly unknown[], pieces: string[]): boolean {
+    const before = this.#lists.get(name) ?? { elements: [], texts: [] };
     let same = 0;
     while (same < before.elements.length && elements[same] === before.elements[same]) same++;
-    const ends = before.ends.slice(0, same);
-    const pieces = [before.text.slice(0, ends.at(-1) ?? 0)];
+    const texts = before.texts.slice(0, same);
+    let chars = 0;
+    for (const text of texts) chars += text.length;
     const rest = elements.slice(same);
-    let length = pieces[0]!.length;
-    if (length + textIn(rest, LARGE) >= LARGE) {
+    if (chars + textIn(rest, LARGE) >= LARGE) {
       this.#lists.delete(name);
-      return undefined;
+      return false;
     }
-    for (const element of rest) {
-      const piece = length === 0 ? json(element) : `,${json(element)}`;
-      pieces.push(piece);
-      ends.push((length += piece.length));
-    }
-    const text = pieces.join("");
-    this.#lists.set(name, { elements, ends, text });
-    return text;
+    for (const element of rest) texts.push(json(element));
+    this.#lists.set(name, { elements, texts });
+    for (const [at, text] of texts.entries()) pieces.push(at === 0 ? "[" : ",", text);
+    pieces.push(texts.length === 0 ? "[]" : "]");
+    return true;
   }
 }
 
-/** The elements of a list, their JSON, and where in it each of them ends. */
+/** The elements of a list, and the JSON of each. */
 interface WrittenList {
   readonly elements: readonly unknown[];
-  readonly ends: readonly number[];
-  readonly text: string;
+  readonly texts: readonly string[];
 }
 
-const NOTHING: WrittenList = { elements: [], ends: [], text: "" };
 /** No window of a model is that large. */
 const LARGE = 8 * 1024 * 1024;
 

@@ -59,8 +59,9 @@ export async function* exchange(
       ...(ask.unix !== undefined && { unix: ask.unix }),
       ...(ask.ca !== undefined && { tls: { ca: ask.ca } }),
     } as BunFetchRequestInit);
-    // While the server thinks. Each request leaves three copies of the conversation behind.
-    if (typeof body === "string") collectAfter(3 * body.length);
+    // While the server thinks, when it costs no time: more often than the two copies of the conversation that each
+    // request leaves behind would ask for.
+    if (typeof body === "string") collectAfter(16 * body.length);
     const [response, { Answer }] = await Promise.all([responding, import("./answer.ts")]);
     trace("headers", () => ({ status: response.status, request_id: requestId(response.headers) }));
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
