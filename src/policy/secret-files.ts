@@ -1,5 +1,5 @@
 /** Files of keys, and buddy's own: reading one hands it to the model, so buddy asks although nothing changes. */
-import { HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./shell/syntax/field.ts";
+import { HOME, isFixed, ONE, SPLIT, STAR, UNKNOWN } from "./shell/syntax/field.ts";
 import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
 import { keys, own, type Secret } from "./secret-names.ts";
 
@@ -83,6 +83,7 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
   const { from, parts } = place;
   const last = parts.at(-1);
   if (last === undefined || but.some((name) => isOnly(parts, name))) return false;
+  if (names.length === 1 && names[0]?.startsWith("*") === true && PUBLIC.test(last)) return false;
   // Most rows end here: one comparison for each, where nothing in the path is open.
   if (names.at(-1) !== "**" && isFixed(last) && !mayMatch(last, names.at(-1) as string)) return false;
   if (named && !hasLetters(isFixed(last) ? last : last.replace(/\.[^.]*$/, ""))) return false;
@@ -105,6 +106,10 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
   }
   return false;
 }
+
+/** Patterns for files that every project shows: `Dockerfile*`, `docker-compose*.yml`. */
+const PUBLIC =
+  /^(?:dockerfile|(?:docker-)?compose|makefile|jenkinsfile|vagrantfile|procfile|gemfile|readme|licen[cs]e|changelog|requirements|tsconfig|package|pyproject)[\w.-]*\uFDD0(?:\.?(?:ya?ml|json|txt|md|toml))?$/;
 
 /**
  * Where links may make a path come out elsewhere than it reads: `anywhere` behind a link of /proc, otherwise the names
@@ -200,16 +205,21 @@ const saysSomething = (part: string) => hasLetters(part) || part.startsWith(".")
 
 /** A pattern of few letters may stand for any file: that alone does not make it one of keys. */
 function hasLetters(part: string): boolean {
-  return isFixed(part) || part.replace(/[\uFDD0-\uFDD5]/g, "").length >= 2;
+  return isFixed(part) || part.replace(/[\uFDD0-\uFDD9]/g, "").length >= 2;
 }
 
 /** Something of the name is in the part: how it begins, or how it ends. */
 function overlaps(part: string, name: string): boolean {
   if (!name.includes("*")) return true;
   return (
-    (/^[^\uFDD0-\uFDD5]/.test(part) && !name.startsWith("*")) || (/[^\uFDD0-\uFDD5]$/.test(part) && !name.endsWith("*"))
+    (/^[^\uFDD0-\uFDD9]/.test(part) && !name.startsWith("*")) || (/[^\uFDD0-\uFDD9]$/.test(part) && !name.endsWith("*"))
   );
 }
+
+/** Numbers that are not known. */
+const isNumeric = (part: string) => /^[\uFDD4\uFDD5\uFDD8\uFDD9]+$/.test(part);
+/** What a number may be in a name of the table. */
+const DIGIT = /[\d#*]/;
 
 /** Whether a part of a path, with globs and unknown text in it, can be a name of the table. */
 function mayMatch(part: string, name: string): boolean {
@@ -224,10 +234,10 @@ function mayMatch(part: string, name: string): boolean {
       );
   }
   // Text that is not known matches a name only where something of the name is known.
-  if (part === UNKNOWN || part === NUMBER || (part.includes(UNKNOWN) && !overlaps(part, name))) return false;
+  if (part === UNKNOWN || isNumeric(part) || (part.includes(UNKNOWN) && !overlaps(part, name))) return false;
   if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
   // `*release` and `vault_pass*` have nothing in common but that both leave something open.
-  const [, end] = /^\uFDD0([^\uFDD0-\uFDD5]+)$/.exec(part) ?? [];
+  const [, end] = /^\uFDD0([^\uFDD0-\uFDD9]+)$/.exec(part) ?? [];
   if (end !== undefined && /^[^*#]+\*$/.test(name) && !name.includes(end.slice(0, 2))) return false;
   // Columns are positions in the name that can be reached.
   let reached = new Set<number>([0]);
@@ -238,9 +248,11 @@ function mayMatch(part: string, name: string): boolean {
   skipStars(reached);
   for (const character of part) {
     const next = new Set<number>();
-    const any = character === STAR || character === UNKNOWN || character === NUMBER;
+    const any = character === STAR || character === UNKNOWN;
     for (const at of reached) {
       if (any) for (let to = at; to <= name.length; to++) next.add(to);
+      else if (character !== SPLIT && isNumeric(character))
+        for (let to = at; to === at || DIGIT.test(name[to - 1] ?? ""); to++) next.add(to);
       else if (name[at] === "*" || (name[at] === "#" && (character === ONE || /\d/.test(character)))) next.add(at);
       else if (at < name.length && (character === ONE || character === name[at])) next.add(at + 1);
     }

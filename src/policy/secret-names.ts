@@ -101,7 +101,7 @@ export const keys = once(() =>
   .mylogin.cnf
   .npmrc
   .pypirc
-  .yarnrc.yml
+  =.yarnrc.yml
   .gem/credentials
   .cargo/credentials
   .cargo/credentials.toml

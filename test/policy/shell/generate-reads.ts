@@ -31,6 +31,13 @@ const QUOTED = [
   "f''",
   "$x",
   '"$x"',
+  "$(pgrep .)",
+  "$(pgrep nothing)",
+  '"$(pgrep -d, .)"',
+  "$(( $(nproc) * 2 ))",
+  "$(grep -oE '[0-9]+' f)",
+  "$(tr -dc 0-9 < f)",
+  "$(grep -c x f || echo 0)",
 ];
 const VALUES = words("1 5 -1 P -oP f name,size %s auto x=y '{print}' 10 root '%s\\n' : , --output=P");
 /** Pieces that would do something if they were ever run. */

@@ -1,5 +1,5 @@
 /** awk: reads its program token by token and proves that it neither writes, pipes, runs nor connects anything. */
-import { isFixed, UNKNOWN } from "../syntax/field.ts";
+import { isFixed, NUMBER, UNKNOWN } from "../syntax/field.ts";
 import { bracketEnd } from "./sed.ts";
 
 /** Why not, or undefined. awk stops reading options at its program. */
@@ -47,11 +47,20 @@ const BEFORE_STATEMENT = /^(?:if|while|for|switch)$/;
 const REFUSED = /^(?:system|getline|extension|close|ARGV|ARGC|ARGIND|ENVIRON|PROCINFO|SYMTAB|FUNCTAB)$/;
 
 export function isHarmlessProgram(program: string): boolean {
+  // A number may also be nothing, or negative.
+  return program.includes(NUMBER)
+    ? ["1", "", "-1"].every((number) => isHarmless(program.replaceAll(NUMBER, number)))
+    : isHarmless(program);
+}
+
+function isHarmless(program: string): boolean {
   if (!isFixed(program)) return false;
   let at = 0;
   /** What a slash means next: it divides, it begins a regular expression, or awks differ. */
   let slash: "divides" | "begins" | "differs" = "begins";
   let printing = false;
+  /** Parentheses that were open where it began to print: inside of others, `>` compares. */
+  let outer = 0;
   let word = "";
   /** For each open parenthesis whether a statement follows it. */
   const open: boolean[] = [];
@@ -92,7 +101,10 @@ export function isHarmlessProgram(program: string): boolean {
     } else if (/[A-Za-z_]/.test(character)) {
       word = /^\w+/.exec(program.slice(at, at + 256))?.[0] ?? "";
       if (REFUSED.test(word)) return false;
-      if (word === "print" || word === "printf") printing = true;
+      if (word === "print" || word === "printf") {
+        printing = true;
+        outer = open.length;
+      }
       slash = BEFORE_REGEXP.test(word)
         ? "begins"
         : /^(?:length|in|next|nextfile|break|continue)$/.test(word)
@@ -108,7 +120,7 @@ export function isHarmlessProgram(program: string): boolean {
       slash = "begins";
       at += 2;
     } else if (character === ">") {
-      if (printing) return false;
+      if (printing && open.length <= outer) return false;
       slash = "begins";
       at++;
     } else if (character === "(") {

@@ -3,7 +3,7 @@
  * command line against them.
  */
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
-import { isFixed, isGlob, isUnknown, maybeOption, NUMBER, SPLIT } from "../syntax/field.ts";
+import { areNumbers, isFixed, isGlob, isUnknown, maybeOption, LISTED, NUMBER, SPLIT } from "../syntax/field.ts";
 
 export interface Option {
   /** How many values it takes: in the next words, or behind `=` or its letter. */
@@ -99,7 +99,7 @@ class Match {
     while (this.at < args.length) {
       const word = args[this.at] as string;
       if (word.includes(SPLIT)) {
-        if (!form.open) return SEVERAL_WORDS;
+        if (!form.open && !areNumbers(word)) return SEVERAL_WORDS;
         this.#operands.push(word);
         this.at++;
       } else if (!ended && word === "--" && !form.words) {
@@ -185,6 +185,11 @@ class Match {
       const value = this.args[this.at++] as string;
       if (value.includes(SPLIT) || isGlob(value)) {
         if (this.form.open) continue;
+        if (areNumbers(value) && onlyNumbers(option.shape)) {
+          // All but the first are operands; where there is none, the next word is no number and is refused.
+          this.#operands.push(value);
+          continue;
+        }
         // Each of several files below the root is one, and never an option.
         if (!value.startsWith("/") || value.includes(SPLIT) || option.shape?.contents !== true) return SEVERAL_WORDS;
       }
@@ -212,7 +217,8 @@ class Match {
       if (operand === undefined) return "with that many arguments";
       if (operand.most < MANY && (isGlob(word) || word.includes(SPLIT))) return SEVERAL_WORDS;
       if (operand.shape !== undefined && !fits(operand.shape, word)) return refusal(operand.shape, word);
-      used++;
+      // Of several numbers there may be none.
+      if (!areNumbers(word)) used++;
     }
     if (used < (list[index]?.least ?? 0) || list.slice(index + 1).some(({ least }) => least > 0))
       return "with too few arguments";
@@ -225,10 +231,19 @@ const firstOption = (word: string) => (word.startsWith("--") ? word : word.slice
 
 function fits(shape: Shape, word: string): boolean {
   if (shape.contents && (isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/")))) return false;
-  return (
-    shape.pattern === undefined ||
-    (!isUnknown(word.replaceAll(NUMBER, "")) && shape.pattern.test(word.replaceAll(NUMBER, "1")))
-  );
+  if (shape.pattern === undefined) return true;
+  const { pattern } = shape;
+  const known = (areNumbers(word) ? NUMBER : word).replaceAll(NUMBER, "1");
+  if (!known.includes(LISTED)) return !isUnknown(known) && pattern.test(known);
+  return ["1", "1,2"]
+    .map((list) => known.replaceAll(LISTED, list))
+    .every((text) => !isUnknown(text) && pattern.test(text));
+}
+
+/** A value that a program reads as numbers: it refuses any other. */
+function onlyNumbers(shape: Shape | undefined): boolean {
+  const pattern = shape?.pattern;
+  return pattern?.test("1") === true && !["a", "-a", ".", "/", ""].some((text) => pattern.test(text));
 }
 
 function refusal(shape: Shape, word: string): string {

@@ -1,6 +1,6 @@
 /** Programs whose arguments are a language of their own: each reader answers why they are not proven, or undefined. */
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
-import { field, isFixed, isGlob, isUnknown, maybeOption, SPLIT, UNKNOWN } from "../syntax/field.ts";
+import { areNumbers, field, isFixed, isGlob, isUnknown, maybeOption, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { awk } from "./awk.ts";
 import { sed } from "./sed.ts";
@@ -144,17 +144,20 @@ export const READERS: Readonly<Record<string, Reader>> = {
  * (`-e -T -m`).
  */
 export function ps(args: readonly string[]): string | undefined {
-  if (args.some((word) => word.includes(SPLIT))) return "with words that are only known when it runs";
+  if (args.some((word) => word.includes(SPLIT) && !areNumbers(word))) return SEVERAL_WORDS;
   let bsd = false;
   let everything = false;
   const threads = new Set<string>();
   for (let at = 0; at < args.length; at++) {
     const word = args[at] as string;
+    if (areNumbers(word)) continue;
     if (!isFixed(word)) return "with what may be an option";
     const value = VALUED.find(({ option }) => option.test(word));
     if (value !== undefined) {
       const given = value.glued ? word.slice(word.indexOf("=") + 1) : (args[++at] ?? "");
-      if (!fits(value.shape, given)) return `with that value for ${word.replace(/=.*/, "")}`;
+      // Without a number the next word takes its place, and ps ends: it is none.
+      if (!fits(value.shape, given) || (areNumbers(given) && !PROCESSES.test(word)))
+        return `with that value for ${word.replace(/=.*/, "")}`;
     } else if (!FLAGS.test(word)) return `with ${word}`;
     if (/^-[a-zA-Z]*e/.test(word)) everything = true;
     if (/^(?:[a-zA-Z]|-[a-zA-Z]*[hrSvxX])/.test(word)) bsd = true;
@@ -165,6 +168,8 @@ export function ps(args: readonly string[]): string | undefined {
 }
 
 const fits = (shape: RegExp, value: string) => (isUnknown(value) ? shape !== COLUMNS : shape.test(value));
+
+const PROCESSES = /^(?:-[a-zA-Z]*[pq]|--p?pid)$/;
 
 /** No column that is made of the environment. */
 const COLUMNS = /^(?!.*env)[\w,=%:. +-]+$/i;

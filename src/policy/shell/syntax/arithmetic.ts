@@ -9,13 +9,31 @@ import { OutOfWork } from "./findings.ts";
 import { type Expansion, simpleValues, wordValues } from "./words.ts";
 
 const DEEPEST = 200;
-/** An integer, or nothing. */
-const NUMERIC = /^\s*-?(?:\d|\uFDD4)*\s*$/;
+/** An integer, several, or nothing: no name that is evaluated. */
+const NUMERIC = /^\s*-?(?:\d|[\uFDD4\uFDD8\uFDD9])*\s*$/;
 
 /** Variables that hold a number in every bash, whatever its environment says. */
 const ALWAYS_NUMBERS = new Set(words("RANDOM SRANDOM SECONDS LINENO PPID BASHPID EPOCHSECONDS BASH_SUBSHELL"));
 
+/** Numbers, values of variables, commands without parentheses in them, and operators between them. */
+function isPlain(text: string): boolean {
+  const left = text.slice(3, -2).replace(/\$\((?:[^()`\\'"#]|'[^'()`\\]*'|"[^"()`\\]*")+\)/g, "1");
+  return /^[-+*/%<>=!&|,\d\s()$\w]+$/.test(left) && !/(?<!\$\w*)[A-Za-z_]/.test(left) && isBalanced(left);
+}
+
+function isBalanced(text: string): boolean {
+  let open = 0;
+  for (const character of text) {
+    if (character === "(") open++;
+    else if (character === ")" && --open < 0) return false;
+  }
+  return open === 0;
+}
+
 export class Arithmetic {
+  /** The expression is one in every reading. */
+  #plain = false;
+
   constructor(readonly by: Expansion) {}
 
   /** A subscript, an offset or a length. */
@@ -27,12 +45,21 @@ export class Arithmetic {
   /** `$(( ))` in a word. */
   part(part: WordPart): void {
     this.by.spend(4 + part.text.length / 2);
+    this.#plain = isPlain(part.text);
     if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5)
       this.by.uncertain("arithmetic this parser does not know");
-    forEachChild(part, (child) => this.expression(child));
+    const plain = this.#plain;
+    forEachChild(part, (child) => {
+      this.#plain = plain;
+      this.expression(child);
+    });
+    this.#plain = false;
   }
 
-  /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands inside are never certain. */
+  /**
+   * bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands inside are certain only where
+   * there is no word that could be one, and they print numbers.
+   */
   expression(node: SyntaxNode, depth = 0): void {
     const { by } = this;
     by.spend(1);
@@ -40,10 +67,13 @@ export class Arithmetic {
     switch (node.type) {
       case "ArithmeticCommandExpansion":
       case "CommandExpansion":
-      case "ProcessSubstitution":
-        by.uncertain("a command inside arithmetic");
-        by.substituted(node.script, node.text);
+      case "ProcessSubstitution": {
+        const plain = this.#plain && node.type !== "ProcessSubstitution";
+        const values = by.substituted(node.script, node.text);
+        this.#plain = plain;
+        if (!plain || !values.every((value) => NUMERIC.test(value))) by.uncertain("a command inside arithmetic");
         return;
+      }
       case "ArithmeticBinary":
         if (!/^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator)) break;
         // `x = 1` does not look at x, `x += 1` does.

@@ -26,7 +26,12 @@ export const HOME = "\uFDD3";
 /** A number that only the running shell knows. */
 export const NUMBER = "\uFDD4";
 
-/** After UNKNOWN: it was not quoted, so it may turn out to be several words or none. */
+/** Numbers that only the running shell knows, with blanks or line ends between them; or none. */
+export const NUMBERS = "\uFDD8";
+/** The same with commas between them: a single word. */
+export const LISTED = "\uFDD9";
+
+/** After UNKNOWN or NUMBERS: it was not quoted, so it may turn out to be several words or none. */
 export const SPLIT = "\uFDD5";
 
 /** In what a command prints: the text is a guess, good enough to find dangers in, but nothing can be proven by it. */
@@ -48,7 +53,12 @@ export function cleaned(text: string): string {
 }
 
 export function isUnknown(text: string): boolean {
-  return text.includes(UNKNOWN) || text.includes(NUMBER);
+  return /[\uFDD2\uFDD4\uFDD8\uFDD9]/.test(text);
+}
+
+/** Nothing but numbers, each a word of its own; perhaps none. */
+export function areNumbers(word: string): boolean {
+  return word === NUMBERS + SPLIT;
 }
 
 /** Whether a file name decides what this is. */
@@ -82,7 +92,7 @@ export function readable(value: string): string {
     .replaceAll(STAR, "*")
     .replaceAll(ONE, "?")
     .replaceAll(UNKNOWN, "…")
-    .replaceAll(NUMBER, "…")
+    .replace(/[\uFDD4\uFDD8\uFDD9]/g, "…")
     .replaceAll(SPLIT, "")
     .replaceAll(HOME, "~");
 }

@@ -9,8 +9,9 @@ import {
   type SyntaxNode,
 } from "unbash";
 import { Arithmetic } from "./arithmetic.ts";
-import { UNKNOWN } from "./field.ts";
+import { areNumbers, NUMBER, SPLIT, UNKNOWN } from "./field.ts";
 import { type Findings, OutOfWork, type Printed } from "./findings.ts";
+import { numbersOfAll } from "./printed-numbers.ts";
 import { perhaps } from "./printed.ts";
 import { redirected } from "./redirections.ts";
 import type { Value } from "./scope.ts";
@@ -124,16 +125,16 @@ export class Lists {
     const { command } = statement;
     if (command.type !== "AndOr") return this.#node(command);
     const [first, ...others] = command.commands;
-    if (first !== undefined) this.#node(first);
+    const outs = first === undefined ? [] : [this.#node(first)];
     this.found.calls.conditionally(() =>
       this.by.scope.maybe(() => {
         for (const [index, item] of others.entries()) {
-          if (command.operators[index] === "&&") this.#node(item);
-          else this.by.scope.maybe(() => void this.#node(item));
+          if (command.operators[index] === "&&") outs.push(this.#node(item));
+          else this.by.scope.maybe(() => void outs.push(this.#node(item)));
         }
       }),
     );
-    return undefined;
+    return numbersOfAll(outs);
   }
 
   #node(node: CommandNode | Pipeline): Printed {
@@ -206,8 +207,10 @@ export class Lists {
       case "For":
       case "Select": {
         const values: Value[] = [];
+        // Of words that are not known each one is a single word.
         for (const word of node.wordlist ?? [])
-          for (const outcome of expandWord(word, this.by)) for (const item of outcome) values.push(item.value);
+          for (const outcome of expandWord(word, this.by))
+            for (const item of outcome) values.push(areNumbers(item.value) ? NUMBER : item.value.replaceAll(SPLIT, ""));
         if (node.wordlist === undefined)
           for (const given of this.by.scope.positional) values.push(...(typeof given === "string" ? [given] : given));
         const name = node.name.value;

@@ -1,6 +1,7 @@
 /** What simple commands print, where the text alone shows it, so that what is piped into a shell can be read. */
-import { type Field, GUESS, HOME, isFixed, isGlob, NUMBER, PERHAPS, programName, STAR, UNKNOWN } from "./field.ts";
+import { type Field, GUESS, HOME, isFixed, isGlob, PERHAPS, programName, STAR, UNKNOWN } from "./field.ts";
 import { findPlan } from "../wrappers/find.ts";
+import { isNumbers, numbersPrinted } from "./printed-numbers.ts";
 import type { Scope } from "./scope.ts";
 import type { Input } from "../wrappers/wrapped.ts";
 
@@ -13,6 +14,8 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
   // Names that match are printed: the pattern represents them.
   if (name === "ls" && places.length > 0 && words.some((word) => /^-[1a-zA-Z]*d/.test(word)))
     return GUESS + places.join("\n");
+  const numbers = numbersPrinted(name, words, text);
+  if (numbers !== undefined) return numbers;
   if (words.some(isGlob) && name !== "echo" && name !== "printf") return undefined;
   switch (name) {
     case "echo":
@@ -60,38 +63,6 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
         programName(argv[0]?.value ?? "") === "tee"
         ? text
         : undefined;
-    case "nproc":
-    case "wc":
-      // One figure where the input is a pipe and one thing is counted.
-      return words.length <= 1 &&
-        (words.length === 0 ? programName(argv[0]?.value ?? "") === "nproc" : /^-[lwcm]$/.test(words[0] as string))
-        ? `${NUMBER}\n`
-        : undefined;
-    case "date":
-      return /^\+%[sYmdHMSjuw]$/.test(words.at(-1) ?? "") &&
-        (words.length === 1 || (words.length === 3 && words[0] === "-d") || words.join(" ").startsWith("-u +"))
-        ? `${NUMBER}\n`
-        : undefined;
-    case "pgrep":
-    case "pidof": {
-      // The oldest, the newest or the first one: a single number.
-      const [options, process] = words;
-      return words.length === 2 &&
-        /^[^-\uFDD2]/.test(process as string) &&
-        (name === "pidof" ? options === "-s" : /^-[fx]*[on][fx]*$/.test(options as string))
-        ? `${NUMBER}\n`
-        : undefined;
-    }
-    case "stat":
-      return words.length === 3 && words[0] === "-c" && /^%[sXYZugbhi]$/.test(words[1] as string)
-        ? `${NUMBER}\n`
-        : undefined;
-    case "id":
-      return words.length === 1 && /^-[ug]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
-    case "grep":
-      return words[0] === "-c" && words.length <= 3 && words.slice(1).every((word) => /^[^-\uFDD2]/.test(word))
-        ? `${NUMBER}\n`
-        : undefined;
     case "base64":
       if (
         text === undefined ||
@@ -133,7 +104,7 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
 
 /** What is printed unless the command cannot start; no number is nothing, which is one in arithmetic. */
 export function perhaps(out: string | undefined): string | undefined {
-  return out === undefined || out === `${NUMBER}\n` ? out : PERHAPS + out;
+  return out === undefined || isNumbers(out) ? out : PERHAPS + out;
 }
 
 function pathPart(name: "dirname" | "basename", path: string): string {

@@ -75,14 +75,15 @@ export class SimpleCommands {
       outcomes = this.#combined(outcomes, ways);
     }
     this.found.comparing = comparing;
-    let out: Printed;
+    const outs = new Set<Printed>();
     const run = (argv: readonly Field[]) => {
-      out = this.run(argv, io.input, { assigns, writes: io.writes, by: undefined });
+      outs.add(this.run(argv, io.input, { assigns, writes: io.writes, by: undefined }));
     };
     // Several ways it may come out, or none: what one of them assigns does not replace what another did.
     if (outcomes.length === 1 && !io.mayFail) run(outcomes[0] as Field[]);
     else for (const argv of outcomes) this.by.scope.maybe(() => run(argv));
-    return outcomes.length > 1 || io.moved ? undefined : io.mayFail ? perhaps(out) : out;
+    const [out] = outs;
+    return outs.size > 1 || io.moved ? undefined : io.mayFail ? perhaps(out) : out;
   }
 
   /** Between the words of a command there are only blanks; anything else is something the parser dropped. */
@@ -188,7 +189,7 @@ export class SimpleCommands {
   #withoutUnknown(argv: readonly Field[], input: Input, how: Parameters<SimpleCommands["run"]>[2]): void {
     const first = argv[0] as Field;
     if (!isUnknown(first.value) || this.found.depth > 20) return;
-    const left = first.value.replace(/[\uFDD2\uFDD4\uFDD5]/g, "");
+    const left = first.value.replace(/[\uFDD2\uFDD4\uFDD5\uFDD8\uFDD9]/g, "");
     if (left === "" ? !/sudo|doas/i.test(first.source) : !isFixed(left)) return;
     const words = left === "" ? argv.slice(1) : [{ ...first, value: left }, ...argv.slice(1)];
     if (words.length > 0) this.found.deeper(() => void this.run(words, input, { ...how, by: undefined }));

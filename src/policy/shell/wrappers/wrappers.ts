@@ -14,6 +14,7 @@ import { parallelRuns, xargsRuns } from "./xargs.ts";
 /** What the program would run; undefined: it is not a wrapper. */
 export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefined {
   const name = programName(argv[0]?.value ?? "");
+  if (argv.length === 2 && argv[1]?.value.startsWith("-") === true && TELLS.has(name)) return undefined;
   const wrapper = Object.hasOwn(WRAPPERS, name)
     ? WRAPPERS[name]
     : Object.hasOwn(LOOSE, name)
@@ -23,6 +24,13 @@ export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefine
         : undefined;
   return wrapper?.(argv, input);
 }
+
+/** With a single option they run nothing: their rows say which of these only tell something. */
+const TELLS = new Set(words("ssh strace ltrace nohup numactl"));
+
+/** With a process it shows, or sets, that one's limits. */
+const prlimit: Wrapper = (argv, input) =>
+  argv.some(({ value }) => /^(?:-[a-z]*p|--pid)/.test(value)) ? undefined : plain({})(argv, input);
 
 const commandBuiltin: Wrapper = (argv) => {
   const options = leadingOptions(argv, 1, { flags: "pvV" });
@@ -121,7 +129,8 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
     longValues: "server-args server-num auth-file error-file xauth-protocol",
     long: "auto-servernum listen-tcp",
   }),
-  ...named("torsocks nohup prlimit", plain({})),
+  ...named("torsocks nohup", plain({})),
+  prlimit,
   ...named("proxychains proxychains4", plain({ flags: "q", values: "f" })),
   rlwrap: plain({ flags: "acimnrRvz" }),
   caffeinate: plain({ flags: "disu", values: "tw" }),

@@ -1,6 +1,6 @@
 /** xargs and parallel: commands whose arguments come from input or from after `:::`. */
 import { words } from "../../../lib/text.ts";
-import { type Field, field, UNKNOWN } from "../syntax/field.ts";
+import { type Field, field, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
 import { leadingOptions } from "./options.ts";
 import type { Input, Wrapped } from "./wrapped.ts";
@@ -45,10 +45,13 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
   if (!sure && !items.includes(UNKNOWN)) items.push(UNKNOWN);
   // What lists a whole tree names everything in it.
   const tree = items.some((item) => items.includes(`${item === "/" ? "" : item}/${UNKNOWN}`));
-  const given = items.map((item) => field(item));
+  // One item may be several words, unless it is said that each comes alone.
+  const alone = seen.get("n")?.value === "1" || seen.get("max-args")?.value === "1";
+  const severally = (item: string) => field(alone ? item : item.replace(/[\uFDD2\uFDD8]/g, `$&${SPLIT}`));
+  const given = items.map(severally);
   const commands =
     replace === undefined
-      ? [[...(tree ? recursive(inner) : inner), ...given], ...(sure ? [] : [[...inner, field(UNKNOWN)]])]
+      ? [[...(tree ? recursive(inner) : inner), ...given], ...(sure ? [] : [[...inner, severally(UNKNOWN)]])]
       : items.map((item) =>
           (tree ? recursive(inner) : inner).map((word) => field(word.value.replaceAll(replace, item), word.source)),
         );

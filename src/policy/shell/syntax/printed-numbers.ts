@@ -1,0 +1,165 @@
+/** Commands that print nothing but numbers, on every machine: shown by their own words, never guessed. */
+import { words as list } from "../../../lib/text.ts";
+import { isFixed, isGlob, LISTED, maybeOption, NUMBER, NUMBERS, SPLIT } from "./field.ts";
+
+const ONE_NUMBER = `${NUMBER}\n`;
+const SOME_NUMBERS = `${NUMBERS}\n`;
+
+/** Output that may also be nothing: no number is one in arithmetic. */
+export function isNumbers(out: string | undefined): boolean {
+  return out !== undefined && /^(?:[\uFDD4\uFDD8\uFDD9]\n?)+$/.test(out);
+}
+
+/** What is printed if some of these run, one after the other. */
+export function numbersOfAll(outs: readonly (string | undefined)[]): string | undefined {
+  const some = outs.filter((out) => out !== "");
+  if (!some.every((out) => isNumbers(out) || /^\d+\n$/.test(out ?? "x"))) return undefined;
+  return some.length === 1 && isNumbers(some[0]) ? some[0] : SOME_NUMBERS;
+}
+
+/** `text`: the input, where it is known. */
+export function numbersPrinted(name: string, words: readonly string[], text: string | undefined): string | undefined {
+  if (words.some((word) => isGlob(word) || word.includes(SPLIT))) return undefined;
+  if (
+    FILTERS.has(name) &&
+    isNumbers(text) &&
+    words.every((word) => /^-(?:[rnu1]+|n ?1|d)$|^[1 ]$|^\[:space:\]$/.test(word))
+  )
+    return text;
+  return Object.hasOwn(PRINTERS, name) ? PRINTERS[name]?.(words) : undefined;
+}
+
+/** Programs that leave out or order lines; xargs prints its input in one. */
+const FILTERS = new Set(list("head tail sort uniq cat tr xargs"));
+
+type Printer = (words: readonly string[]) => string | undefined;
+
+const all = (words: readonly string[], pattern: RegExp) => words.every((word) => pattern.test(word));
+/** A word that is no option, whatever it is. */
+const isOperand = (word: string) => !maybeOption(word);
+const isName = (word: string) => isFixed(word) && isOperand(word);
+/** The words of a call joined, where they are known: for those that are few. */
+const call = (words: readonly string[], pattern: RegExp) => all(words, /^[^ ]+$/) && pattern.test(words.join(" "));
+
+const pgrep: Printer = (words) => {
+  let single = false;
+  let between = "\n";
+  let operands = 0;
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] as string;
+    const [, flags, valued, glued] = /^-([fxinov]*)([duUPtgG]?)(.*)$/.exec(word) ?? [];
+    if (flags !== undefined) {
+      single ||= /[no]/.test(flags);
+      if (valued === "") {
+        if (glued !== "" || flags === "") return undefined;
+      } else {
+        const value = glued === "" ? (words[++at] ?? "") : (glued as string);
+        if (valued === "d") between = value;
+        else if (!/^[\w.-]+$/.test(value)) return undefined;
+      }
+    } else if (!isName(word) || ++operands > 1) return undefined;
+  }
+  if (single) return ONE_NUMBER;
+  return between === "," ? `${LISTED}\n` : /^\s$/.test(between) ? SOME_NUMBERS : undefined;
+};
+
+const pidof: Printer = (words) => {
+  const names = words.filter((word) => !/^-[sx]+$/.test(word));
+  if (names.length === 0 || !names.every(isName)) return undefined;
+  return words.some((word) => /^-x*s/.test(word)) ? ONE_NUMBER : SOME_NUMBERS;
+};
+
+/** How many lines match, or the digits that a pattern matches; of one file or of the input. */
+const grep: Printer = (words) => {
+  const at = words.findIndex((word) => !/^-[cohivwsxEFPm1]+$/.test(word));
+  const options = words.slice(0, at < 0 ? undefined : at).join("");
+  const [pattern, file, ...more] = at < 0 ? [] : words.slice(at);
+  if (pattern === undefined || !isName(pattern) || more.length > 0 || !isOperand(file ?? ".")) return undefined;
+  if (/c/.test(options) && !/[m1]/.test(options)) return ONE_NUMBER;
+  if (/[Fv]/.test(options)) return undefined;
+  const digits = /P/.test(options) ? PERL_DIGITS : /E/.test(options) ? EXTENDED_DIGITS : PLAIN_DIGITS;
+  const whole = /^\^([^]*)\$$/.exec(pattern)?.[1];
+  // Of lines that match as a whole there is nothing else to print.
+  const only = /o/.test(options) ? pattern : /\\K/.test(pattern) ? undefined : /x/.test(options) ? pattern : whole;
+  return only !== undefined && digits.test(only.replace(/^\^/, "")) ? SOME_NUMBERS : undefined;
+};
+const PLAIN_DIGITS = /^(?:\[0-9\]|\[\[:digit:\]\]){1,9}\*?\$?$/;
+const EXTENDED_DIGITS = /^(?:(?:\[0-9\]|\[\[:digit:\]\])(?:[+*]|\{\d+(?:,\d*)?\})?){1,9}\$?$/;
+/** What is in front of \K is not printed; it must not be an alternative to it. */
+const PERL_DIGITS = /^(?:[\w\s:="'<>/,;.*+-]*\\K)?(?:\[0-9\]|\\d)[+*]?\$?$/;
+
+const date: Printer = (words) => {
+  if (!/^\+%[sYmdHMSjuw]$/.test(words.at(-1) ?? "")) return undefined;
+  const rest = words.slice(0, -1);
+  if (rest[0] === "-u") rest.shift();
+  return rest.length === 0 ||
+    (rest.length === 2 && rest[0] === "-d") ||
+    (rest.length === 1 && rest[0]?.startsWith("--date="))
+    ? ONE_NUMBER
+    : undefined;
+};
+
+const stat: Printer = (words) => {
+  const [first = "", ...rest] = words;
+  const [, format = first === "-c" ? rest.shift() : undefined] = /^(?:-c|--format=)(.+)$/.exec(first) ?? [];
+  return rest.length === 1 && /^%[sXYZugbhi]$/.test(format ?? "") ? ONE_NUMBER : undefined;
+};
+
+/** A property that systemd keeps as a number. */
+const systemctl: Printer = (words) => {
+  if (words[0] !== "show" || !words.includes("--value")) return undefined;
+  const rest = words
+    .slice(1)
+    .join(" ")
+    .replace(/(?:^| )(?:-p ?|--property[= ])(?:(?:Exec)?MainPID|NRestarts|ExecMainStatus)(?= |$)/, " #")
+    .replace(/(?:^| )(?:--value|--no-pager|--user)(?= |$)/g, "");
+  return all(words, /^[^ ]+$/) &&
+    /^ *#? *[\w.@:\\-]* *#? *$/.test(rest) &&
+    /^[^#]*#[^#]*$/.test(rest) &&
+    !/ -/.test(` ${rest}`)
+    ? ONE_NUMBER
+    : undefined;
+};
+
+const FIGURES = "Mem(?:Total|Free|Available)|Swap(?:Total|Free)|Buffers|Dirty|Committed_AS|CommitLimit";
+const MEMORY = new RegExp(
+  `^(?:/\\^?(?:${FIGURES}):?/|\\$1 ?== ?"(?:${FIGURES}):") ?\\{ ?print \\$2;?(?: ?exit;?)? ?\\}$`,
+);
+const awk: Printer = ([program = "", file, ...more]) => {
+  if (more.length > 0) return undefined;
+  if (file === "/proc/meminfo" && MEMORY.test(program)) return ONE_NUMBER;
+  return file === "/proc/uptime" && /^\{ ?print int\(\$1\);? ?\}$/.test(program) ? ONE_NUMBER : undefined;
+};
+
+/** Files in which the kernel shows a number. */
+const KERNEL_NUMBERS =
+  /^\/(?:proc\/sys\/(?:fs\/(?:file-max|nr_open|aio-(?:max-)?nr|inotify\/\w+)|vm\/(?:swappiness|max_map_count|overcommit_(?:memory|ratio)|dirty_\w+|vfs_cache_pressure|min_free_kbytes|nr_hugepages)|kernel\/(?:pid_max|threads-max|shm(?:max|all))|net\/(?:core\/(?:somaxconn|[rw]mem_(?:max|default)|netdev_max_backlog)|netfilter\/nf_conntrack_(?:count|max|buckets)|ipv4\/(?:ip_forward|tcp_(?:max_syn_backlog|fin_timeout|tw_reuse|syncookies|keepalive_time))))|sys\/(?:class\/(?:net\/[\w-][\w.@-]*\/(?:statistics\/\w+|mtu|speed)|thermal\/thermal_zone\d+\/temp)|block\/\w+\/(?:size|queue\/(?:rotational|nr_requests))|fs\/cgroup\/(?:[\w-][\w.@-]*\/)*(?:memory|pids)\.current))$/;
+
+const egrep: Printer = (words) => grep(["-E", ...words]);
+
+const PRINTERS: Readonly<Record<string, Printer>> = {
+  nproc: (words) => (all(words, /^(?:--all|--ignore=\d+)$/) ? ONE_NUMBER : undefined),
+  // One figure where the input is a pipe and one thing is counted.
+  wc: (words) => (call(words, /^-[lwcm]$/) ? ONE_NUMBER : undefined),
+  date,
+  pgrep,
+  pidof,
+  stat,
+  id: ([which = "", ...rest]) =>
+    /^-[ug]$/.test(which) && rest.length <= 1 && rest.every(isName) ? ONE_NUMBER : undefined,
+  grep,
+  egrep,
+  cat: ([file = "", ...more]) => (more.length === 0 && KERNEL_NUMBERS.test(file) ? ONE_NUMBER : undefined),
+  // Everything but digits is left out.
+  tr: (words) =>
+    call(words, /^-(?:dc|cd) (?:0-9|\[:digit:\])$/)
+      ? NUMBER
+      : call(words, /^-(?:dc|cd) (?:0-9|\[:digit:\])(?:\\n)+$/)
+        ? SOME_NUMBERS
+        : undefined,
+  cut: (words) => (call(words, /^-d ?['"]?\. -f ?1 \/proc\/uptime$/) ? ONE_NUMBER : undefined),
+  systemctl,
+  awk,
+  gawk: awk,
+  mawk: awk,
+};
