@@ -1,5 +1,5 @@
 /** Files of keys, and buddy's own: reading one hands it to the model, so buddy asks although nothing changes. */
-import { HOME, isFixed, ONE, SPLIT, STAR, UNKNOWN } from "./shell/syntax/field.ts";
+import { HOME, isFixed, ONE, SPLIT, STAR, UNKNOWN, WORD, WORDS } from "./shell/syntax/field.ts";
 import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
 import { keys, own, type Secret } from "./secret-names.ts";
 
@@ -107,9 +107,9 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
   return false;
 }
 
-/** Patterns for files that every project shows: `Dockerfile*`, `docker-compose*.yml`. */
+/** Patterns for files that every project shows, and for logs: `Dockerfile*`, `docker-compose*.yml`, `dpkg.log*`. */
 const PUBLIC =
-  /^(?:dockerfile|(?:docker-)?compose|makefile|jenkinsfile|vagrantfile|procfile|gemfile|readme|licen[cs]e|changelog|requirements|tsconfig|package|pyproject)[\w.-]*\uFDD0(?:\.?(?:ya?ml|json|txt|md|toml))?$/;
+  /^(?:dockerfile|(?:docker-)?compose|makefile|jenkinsfile|vagrantfile|procfile|gemfile|readme|licen[cs]e|changelog|requirements|tsconfig|package|pyproject)[\w.-]*\uFDD0(?:\.?(?:ya?ml|json|txt|md|toml))?$|^(?:[\w.-]+\.log|syslog|messages)[.-]?\uFDD0$/;
 
 /**
  * Where links may make a path come out elsewhere than it reads: `anywhere` behind a link of /proc, otherwise the names
@@ -205,14 +205,14 @@ const saysSomething = (part: string) => hasLetters(part) || part.startsWith(".")
 
 /** A pattern of few letters may stand for any file: that alone does not make it one of keys. */
 function hasLetters(part: string): boolean {
-  return isFixed(part) || part.replace(/[\uFDD0-\uFDD9]/g, "").length >= 2;
+  return isFixed(part) || part.replace(/[\uFDD0-\uFDDB]/g, "").length >= 2;
 }
 
 /** Something of the name is in the part: how it begins, or how it ends. */
 function overlaps(part: string, name: string): boolean {
   if (!name.includes("*")) return true;
   return (
-    (/^[^\uFDD0-\uFDD9]/.test(part) && !name.startsWith("*")) || (/[^\uFDD0-\uFDD9]$/.test(part) && !name.endsWith("*"))
+    (/^[^\uFDD0-\uFDDB]/.test(part) && !name.startsWith("*")) || (/[^\uFDD0-\uFDDB]$/.test(part) && !name.endsWith("*"))
   );
 }
 
@@ -234,10 +234,11 @@ function mayMatch(part: string, name: string): boolean {
       );
   }
   // Text that is not known matches a name only where something of the name is known.
-  if (part === UNKNOWN || isNumeric(part) || (part.includes(UNKNOWN) && !overlaps(part, name))) return false;
+  if (part === UNKNOWN || isNumeric(part) || part === WORD || (part.includes(UNKNOWN) && !overlaps(part, name)))
+    return false;
   if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
   // `*release` and `vault_pass*` have nothing in common but that both leave something open.
-  const [, end] = /^\uFDD0([^\uFDD0-\uFDD9]+)$/.exec(part) ?? [];
+  const [, end] = /^\uFDD0([^\uFDD0-\uFDDB]+)$/.exec(part) ?? [];
   if (end !== undefined && /^[^*#]+\*$/.test(name) && !name.includes(end.slice(0, 2))) return false;
   // Columns are positions in the name that can be reached.
   let reached = new Set<number>([0]);
@@ -248,7 +249,7 @@ function mayMatch(part: string, name: string): boolean {
   skipStars(reached);
   for (const character of part) {
     const next = new Set<number>();
-    const any = character === STAR || character === UNKNOWN;
+    const any = character === STAR || character === UNKNOWN || character === WORD || character === WORDS;
     for (const at of reached) {
       if (any) for (let to = at; to <= name.length; to++) next.add(to);
       else if (character !== SPLIT && isNumeric(character))

@@ -41,7 +41,7 @@ function above(path: string): string {
 }
 
 /** A pattern that says nearly nothing about the names it matches. */
-const isAnyName = (name: string) => name.replace(/[\uFDD0-\uFDD9]/g, "").length < 2;
+const isAnyName = (name: string) => name.replace(/[\uFDD0-\uFDDB]/g, "").length < 2;
 
 /** What a script of these programs reads other files with. */
 const LOADS: ReadonlyMap<string, RegExp> = new Map([

@@ -331,7 +331,7 @@ const CHANGES = [
   "awk 'function f(){system(\"x\")} BEGIN{f()}'",
   'awk \'{print $1} END {close("x"); print 1 > "y"}\' f',
   'awk "BEGIN{print 1 > \\"x\\"}"',
-  "awk '{print (1 > 2)}' f",
+  "awk '{print (1) > 2}' f",
   "awk 'a = /x/ / system(\"y\") / 1'",
   'awk \'BEGIN { x = 1 / 2 ; y = "/" ; system("x") }\'',
   'awk \'BEGIN { a = "\\"" ; system("x") ; b = "\\"" }\'',

@@ -3,7 +3,20 @@
  * command line against them.
  */
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
-import { areNumbers, isFixed, isGlob, isUnknown, maybeOption, LISTED, NUMBER, SPLIT } from "../syntax/field.ts";
+import {
+  areNames,
+  areNumbers,
+  isFixed,
+  isGlob,
+  isUnknown,
+  LISTED,
+  maybeOption,
+  NUMBER,
+  NUMBERS,
+  SPLIT,
+  WORD,
+  WORDS,
+} from "../syntax/field.ts";
 
 export interface Option {
   /** How many values it takes: in the next words, or behind `=` or its letter. */
@@ -99,7 +112,7 @@ class Match {
     while (this.at < args.length) {
       const word = args[this.at] as string;
       if (word.includes(SPLIT)) {
-        if (!form.open && !areNumbers(word)) return SEVERAL_WORDS;
+        if (!form.open && !areNames(word)) return SEVERAL_WORDS;
         this.#operands.push(word);
         this.at++;
       } else if (!ended && word === "--" && !form.words) {
@@ -217,8 +230,8 @@ class Match {
       if (operand === undefined) return "with that many arguments";
       if (operand.most < MANY && (isGlob(word) || word.includes(SPLIT))) return SEVERAL_WORDS;
       if (operand.shape !== undefined && !fits(operand.shape, word)) return refusal(operand.shape, word);
-      // Of several numbers there may be none.
-      if (!areNumbers(word)) used++;
+      // Of several there may be none.
+      if (!areNames(word)) used++;
     }
     if (used < (list[index]?.least ?? 0) || list.slice(index + 1).some(({ least }) => least > 0))
       return "with too few arguments";
@@ -233,12 +246,20 @@ function fits(shape: Shape, word: string): boolean {
   if (shape.contents && (isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/")))) return false;
   if (shape.pattern === undefined) return true;
   const { pattern } = shape;
-  const known = (areNumbers(word) ? NUMBER : word).replaceAll(NUMBER, "1");
-  if (!known.includes(LISTED)) return !isUnknown(known) && pattern.test(known);
-  return ["1", "1,2"]
-    .map((list) => known.replaceAll(LISTED, list))
-    .every((text) => !isUnknown(text) && pattern.test(text));
+  const known = word.replaceAll(NUMBER, "1");
+  return EXAMPLES.every((examples) => {
+    const text = known.replace(/[\uFDD8-\uFDDB]\uFDD5?/g, (one) =>
+      one.length === 1 && /[\uFDD8\uFDDB]/.test(one) ? "1 2" : (examples[one[0] as string] as string),
+    );
+    return !isUnknown(text) && pattern.test(text);
+  });
 }
+
+/** What stands for numbers and names that are not known: a shape must fit all of these. */
+const EXAMPLES: readonly Readonly<Record<string, string>>[] = [
+  { [NUMBERS]: "1", [LISTED]: "1", [WORD]: "a", [WORDS]: "1" },
+  { [NUMBERS]: "12", [LISTED]: "1,2", [WORD]: "A.b-c_1", [WORDS]: "A.b-c_1" },
+];
 
 /** A value that a program reads as numbers: it refuses any other. */
 function onlyNumbers(shape: Shape | undefined): boolean {

@@ -109,7 +109,8 @@ export class Arithmetic {
         const values = [...wordValues(left, by), ...wordValues(right, by)];
         if (
           /^-(?:eq|ne|lt|le|gt|ge)$/.test(operator) &&
-          [left.text, right.text, ...values].some((text) => this.#evaluates(text))
+          ([left, right].some((word) => !isCommand(word) && this.#evaluates(word.text)) ||
+            values.some((text) => this.#evaluates(text)))
         )
           by.uncertain("a comparison that may run text held in a variable");
         // A shell without [[ ]] reads these as redirections.
@@ -145,6 +146,13 @@ export class Arithmetic {
     if (values === undefined) return ALWAYS_NUMBERS.has(name);
     return values.every((value) => (typeof value === "string" ? [value] : value).every((text) => NUMERIC.test(text)));
   }
+}
+
+/** Nothing but a command substitution: what it prints counts. */
+function isCommand({ parts }: Word): boolean {
+  const [part] = parts ?? [];
+  const inside = part?.type === "DoubleQuoted" && part.parts.length === 1 ? part.parts[0] : part;
+  return parts?.length === 1 && inside?.type === "CommandExpansion";
 }
 
 function isPlainName(node: SyntaxNode): boolean {

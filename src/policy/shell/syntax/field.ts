@@ -31,7 +31,12 @@ export const NUMBERS = "\uFDD8";
 /** The same with commas between them: a single word. */
 export const LISTED = "\uFDD9";
 
-/** After UNKNOWN or NUMBERS: it was not quoted, so it may turn out to be several words or none. */
+/** A name that only the running shell knows: letters, digits, dots, dashes; no blank, no slash, no dash in front. */
+export const WORD = "\uFDDA";
+/** Several of them, with blanks or line ends between them; or none. */
+export const WORDS = "\uFDDB";
+
+/** After UNKNOWN, NUMBERS or WORDS: it was not quoted, so it may turn out to be several words or none. */
 export const SPLIT = "\uFDD5";
 
 /** In what a command prints: the text is a guess, good enough to find dangers in, but nothing can be proven by it. */
@@ -53,12 +58,17 @@ export function cleaned(text: string): string {
 }
 
 export function isUnknown(text: string): boolean {
-  return /[\uFDD2\uFDD4\uFDD8\uFDD9]/.test(text);
+  return /[\uFDD2\uFDD4\uFDD8-\uFDDB]/.test(text);
 }
 
 /** Nothing but numbers, each a word of its own; perhaps none. */
 export function areNumbers(word: string): boolean {
   return word === NUMBERS + SPLIT;
+}
+
+/** Nothing but names, or numbers; perhaps none. */
+export function areNames(word: string): boolean {
+  return word === WORDS + SPLIT || areNumbers(word);
 }
 
 /** Whether a file name decides what this is. */
@@ -92,7 +102,7 @@ export function readable(value: string): string {
     .replaceAll(STAR, "*")
     .replaceAll(ONE, "?")
     .replaceAll(UNKNOWN, "…")
-    .replace(/[\uFDD4\uFDD8\uFDD9]/g, "…")
+    .replace(/[\uFDD4\uFDD8-\uFDDB]/g, "…")
     .replaceAll(SPLIT, "")
     .replaceAll(HOME, "~");
 }

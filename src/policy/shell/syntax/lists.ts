@@ -9,9 +9,9 @@ import {
   type SyntaxNode,
 } from "unbash";
 import { Arithmetic } from "./arithmetic.ts";
-import { areNumbers, NUMBER, SPLIT, UNKNOWN } from "./field.ts";
+import { areNames, areNumbers, NUMBER, SPLIT, UNKNOWN, WORD } from "./field.ts";
 import { type Findings, OutOfWork, type Printed } from "./findings.ts";
-import { numbersOfAll } from "./printed-numbers.ts";
+import { namesOfAll } from "./printed-names.ts";
 import { perhaps } from "./printed.ts";
 import { redirected } from "./redirections.ts";
 import type { Value } from "./scope.ts";
@@ -134,7 +134,7 @@ export class Lists {
         }
       }),
     );
-    return numbersOfAll(outs);
+    return namesOfAll(outs);
   }
 
   #node(node: CommandNode | Pipeline): Printed {
@@ -209,8 +209,7 @@ export class Lists {
         const values: Value[] = [];
         // Of words that are not known each one is a single word.
         for (const word of node.wordlist ?? [])
-          for (const outcome of expandWord(word, this.by))
-            for (const item of outcome) values.push(areNumbers(item.value) ? NUMBER : item.value.replaceAll(SPLIT, ""));
+          for (const outcome of expandWord(word, this.by)) for (const item of outcome) values.push(oneOf(item.value));
         if (node.wordlist === undefined)
           for (const given of this.by.scope.positional) values.push(...(typeof given === "string" ? [given] : given));
         const name = node.name.value;
@@ -275,6 +274,12 @@ export class Lists {
     });
     this.#loops--;
   }
+}
+
+/** A single one of the words that this may be. */
+function oneOf(value: string): string {
+  if (areNumbers(value)) return NUMBER;
+  return areNames(value) ? WORD : value.replaceAll(SPLIT, "");
 }
 
 const ENDLESS = /^(?:while (?:true|:|\[ 1 \]|\(\( ?1 ?\)\))|until false)[\s;]*$/;

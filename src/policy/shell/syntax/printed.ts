@@ -1,7 +1,7 @@
 /** What simple commands print, where the text alone shows it, so that what is piped into a shell can be read. */
 import { type Field, GUESS, HOME, isFixed, isGlob, PERHAPS, programName, STAR, UNKNOWN } from "./field.ts";
 import { findPlan } from "../wrappers/find.ts";
-import { isNumbers, numbersPrinted } from "./printed-numbers.ts";
+import { isNames, namesPrinted } from "./printed-names.ts";
 import type { Scope } from "./scope.ts";
 import type { Input } from "../wrappers/wrapped.ts";
 
@@ -14,8 +14,8 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
   // Names that match are printed: the pattern represents them.
   if (name === "ls" && places.length > 0 && words.some((word) => /^-[1a-zA-Z]*d/.test(word)))
     return GUESS + places.join("\n");
-  const numbers = numbersPrinted(name, words, text);
-  if (numbers !== undefined) return numbers;
+  const names = namesPrinted(name, words, text);
+  if (names !== undefined) return names;
   if (words.some(isGlob) && name !== "echo" && name !== "printf") return undefined;
   switch (name) {
     case "echo":
@@ -104,7 +104,7 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
 
 /** What is printed unless the command cannot start; no number is nothing, which is one in arithmetic. */
 export function perhaps(out: string | undefined): string | undefined {
-  return out === undefined || isNumbers(out) ? out : PERHAPS + out;
+  return out === undefined || isNames(out) ? out : PERHAPS + out;
 }
 
 function pathPart(name: "dirname" | "basename", path: string): string {

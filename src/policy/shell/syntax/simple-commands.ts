@@ -189,7 +189,7 @@ export class SimpleCommands {
   #withoutUnknown(argv: readonly Field[], input: Input, how: Parameters<SimpleCommands["run"]>[2]): void {
     const first = argv[0] as Field;
     if (!isUnknown(first.value) || this.found.depth > 20) return;
-    const left = first.value.replace(/[\uFDD2\uFDD4\uFDD5\uFDD8\uFDD9]/g, "");
+    const left = first.value.replace(/[\uFDD2\uFDD4\uFDD5\uFDD8-\uFDDB]/g, "");
     if (left === "" ? !/sudo|doas/i.test(first.source) : !isFixed(left)) return;
     const words = left === "" ? argv.slice(1) : [{ ...first, value: left }, ...argv.slice(1)];
     if (words.length > 0) this.found.deeper(() => void this.run(words, input, { ...how, by: undefined }));

@@ -189,7 +189,7 @@ function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
 
 /** File names that a command printed may hold blanks, too. */
 function splittable(text: string): string {
-  return /[\uFDD0-\uFDD2\uFDD8]/.test(text) ? text.replace(/[\uFDD0-\uFDD2\uFDD8]/g, `$&${SPLIT}`) : text;
+  return /[\uFDD0-\uFDD2\uFDD8\uFDDB]/.test(text) ? text.replace(/[\uFDD0-\uFDD2\uFDD8\uFDDB]/g, `$&${SPLIT}`) : text;
 }
 
 function splitText(text: string, blanks: RegExp = /[ \t\n]+/): string[] {

@@ -47,7 +47,7 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
   const tree = items.some((item) => items.includes(`${item === "/" ? "" : item}/${UNKNOWN}`));
   // One item may be several words, unless it is said that each comes alone.
   const alone = seen.get("n")?.value === "1" || seen.get("max-args")?.value === "1";
-  const severally = (item: string) => field(alone ? item : item.replace(/[\uFDD2\uFDD8]/g, `$&${SPLIT}`));
+  const severally = (item: string) => field(alone ? item : item.replace(/[\uFDD2\uFDD8\uFDDB]/g, `$&${SPLIT}`));
   const given = items.map(severally);
   const commands =
     replace === undefined

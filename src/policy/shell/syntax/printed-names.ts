@@ -1,28 +1,29 @@
-/** Commands that print nothing but numbers, on every machine: shown by their own words, never guessed. */
+/** Commands that print nothing but numbers or plain names on every machine: their words show it, nothing is guessed. */
 import { words as list } from "../../../lib/text.ts";
-import { isFixed, isGlob, LISTED, maybeOption, NUMBER, NUMBERS, SPLIT } from "./field.ts";
+import { isFixed, isGlob, LISTED, maybeOption, NUMBER, NUMBERS, SPLIT, WORD, WORDS } from "./field.ts";
 
 const ONE_NUMBER = `${NUMBER}\n`;
+const ONE_NAME = `${WORD}\n`;
 const SOME_NUMBERS = `${NUMBERS}\n`;
 
-/** Output that may also be nothing: no number is one in arithmetic. */
-export function isNumbers(out: string | undefined): boolean {
-  return out !== undefined && /^(?:[\uFDD4\uFDD8\uFDD9]\n?)+$/.test(out);
+/** Output that may also be nothing: no number is one in arithmetic, no name is none. */
+export function isNames(out: string | undefined): boolean {
+  return out !== undefined && /^(?:[\uFDD4\uFDD8-\uFDDB]\n?)+$/.test(out);
 }
 
 /** What is printed if some of these run, one after the other. */
-export function numbersOfAll(outs: readonly (string | undefined)[]): string | undefined {
+export function namesOfAll(outs: readonly (string | undefined)[]): string | undefined {
   const some = outs.filter((out) => out !== "");
-  if (!some.every((out) => isNumbers(out) || /^\d+\n$/.test(out ?? "x"))) return undefined;
-  return some.length === 1 && isNumbers(some[0]) ? some[0] : SOME_NUMBERS;
+  if (some.length === 1 && isNames(some[0])) return some[0];
+  return some.every((out) => /^(?:[\uFDD4\uFDD8]|\d+)\n$/.test(out ?? "")) ? SOME_NUMBERS : undefined;
 }
 
 /** `text`: the input, where it is known. */
-export function numbersPrinted(name: string, words: readonly string[], text: string | undefined): string | undefined {
+export function namesPrinted(name: string, words: readonly string[], text: string | undefined): string | undefined {
   if (words.some((word) => isGlob(word) || word.includes(SPLIT))) return undefined;
   if (
     FILTERS.has(name) &&
-    isNumbers(text) &&
+    isNames(text) &&
     words.every((word) => /^-(?:[rnu1]+|n ?1|d)$|^[1 ]$|^\[:space:\]$/.test(word))
   )
     return text;
@@ -89,14 +90,13 @@ const EXTENDED_DIGITS = /^(?:(?:\[0-9\]|\[\[:digit:\]\])(?:[+*]|\{\d+(?:,\d*)?\}
 const PERL_DIGITS = /^(?:[\w\s:="'<>/,;.*+-]*\\K)?(?:\[0-9\]|\\d)[+*]?\$?$/;
 
 const date: Printer = (words) => {
-  if (!/^\+%[sYmdHMSjuw]$/.test(words.at(-1) ?? "")) return undefined;
+  const format = words.at(-1) ?? "";
   const rest = words.slice(0, -1);
   if (rest[0] === "-u") rest.shift();
-  return rest.length === 0 ||
-    (rest.length === 2 && rest[0] === "-d") ||
-    (rest.length === 1 && rest[0]?.startsWith("--date="))
-    ? ONE_NUMBER
-    : undefined;
+  const dated = rest.length === 2 ? rest[0] === "-d" : rest.length === 0 || rest[0]?.startsWith("--date=") === true;
+  if (!dated || rest.length > 2) return undefined;
+  if (/^\+%[sYmdHMSjuw]$/.test(format)) return ONE_NUMBER;
+  return /^\+%[FYmdHMSj](?:%[FYmdHMSj]|[-_.])*$/.test(format) ? ONE_NAME : undefined;
 };
 
 const stat: Printer = (words) => {
@@ -135,6 +135,22 @@ const awk: Printer = ([program = "", file, ...more]) => {
 const KERNEL_NUMBERS =
   /^\/(?:proc\/sys\/(?:fs\/(?:file-max|nr_open|aio-(?:max-)?nr|inotify\/\w+)|vm\/(?:swappiness|max_map_count|overcommit_(?:memory|ratio)|dirty_\w+|vfs_cache_pressure|min_free_kbytes|nr_hugepages)|kernel\/(?:pid_max|threads-max|shm(?:max|all))|net\/(?:core\/(?:somaxconn|[rw]mem_(?:max|default)|netdev_max_backlog)|netfilter\/nf_conntrack_(?:count|max|buckets)|ipv4\/(?:ip_forward|tcp_(?:max_syn_backlog|fin_timeout|tw_reuse|syncookies|keepalive_time))))|sys\/(?:class\/(?:net\/[\w-][\w.@-]*\/(?:statistics\/\w+|mtu|speed)|thermal\/thermal_zone\d+\/temp)|block\/\w+\/(?:size|queue\/(?:rotational|nr_requests))|fs\/cgroup\/(?:[\w-][\w.@-]*\/)*(?:memory|pids)\.current))$/;
 
+/** With -q it prints an id a line. */
+const containers: Printer = (words) => {
+  const rest = words
+    .slice(1)
+    .join(" ")
+    .replace(/(?:-f |--filter[= ])[\w.=:/-]+/g, "");
+  return /^(?:ps|images)$/.test(words[0] ?? "") &&
+    /^(?: *(?:-[aql]+|--all|--quiet))+ *$/.test(rest) &&
+    /-\w*q/.test(rest)
+    ? `${WORDS}\n`
+    : undefined;
+};
+
+const git: Printer = (words) =>
+  call(words, /^rev-parse (?:--short )?HEAD$|^merge-base \w[\w./-]* \w[\w./-]*$/) ? ONE_NAME : undefined;
+
 const egrep: Printer = (words) => grep(["-E", ...words]);
 
 const PRINTERS: Readonly<Record<string, Printer>> = {
@@ -159,6 +175,10 @@ const PRINTERS: Readonly<Record<string, Printer>> = {
         : undefined,
   cut: (words) => (call(words, /^-d ?['"]?\. -f ?1 \/proc\/uptime$/) ? ONE_NUMBER : undefined),
   systemctl,
+  docker: containers,
+  podman: containers,
+  git,
+  uname: (words) => (call(words, /^-[rm]$/) ? ONE_NAME : undefined),
   awk,
   gawk: awk,
   mawk: awk,
