@@ -1,5 +1,6 @@
 /** Speed of what every foreign text and page passes: the terminal filter, redaction, URL verdicts, HTML to text. */
 import { redactor } from "../src/lib/redact.ts";
+import { dumpsSecret } from "../src/policy/dumped-secrets.ts";
 import { Privacy } from "../src/policy/privacy.ts";
 import { showText } from "../src/policy/terminal-text.ts";
 import { judgeUrl } from "../src/policy/urls.ts";
@@ -36,9 +37,11 @@ const log = [
   "",
 ].join("\n");
 const settings = `db:\n  host: db.internal\n  user: shop\n  password: ${"s3cr3t"}-${"a1b2c3"}\n  pool: 10\n`;
-const samples = { plain, log: log.repeat(12_000), settings: settings.repeat(50_000) };
+const source = (await Bun.file(new URL("../src/policy/shell/judge.ts", import.meta.url)).text()).repeat(200);
+const samples = { plain, log: log.repeat(12_000), source, settings: settings.repeat(50_000) };
 for (const [name, text] of Object.entries(samples)) {
   const privacy = new Privacy({ mask: true, own: () => ["0123456789abcdef0123456789abcdef"] });
+  privacy.dumpsSecret = dumpsSecret;
   for (let n = 0; n < 50; n++) privacy.mask(`token=${n}x8Wq2Zt6Yp0Lk4Nv9Bx${n}`, { from: "bench" });
   await measure(`masking, ${name}`, "MB", text.length / MB, () => privacy.mask(text, { from: "bench" }));
 }

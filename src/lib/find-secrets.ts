@@ -23,11 +23,17 @@ export interface SecretSpan {
 /** In order and without overlaps. */
 export function findSecrets(text: string): SecretSpan[] {
   const spans: SecretSpan[] = [];
-  findShapes(text, spans);
+  const long = text.length < SHORT_TEXT ? undefined : inLongTexts.find;
+  if (long === undefined) findShapes(text, spans);
   findInDocuments(text, spans);
-  findInPlaces(text, spans);
+  if (long === undefined) findInPlaces(text, spans);
+  else long(text, spans);
   return merged(spans);
 }
+
+/** A faster way for shapes and places, where it is loaded: a start has no long text. */
+export const inLongTexts: { find?: (text: string, spans: SecretSpan[]) => void } = {};
+const SHORT_TEXT = 16_384;
 
 /** Replaces each span with something else. */
 export function replaceSpans<S extends { readonly start: number; readonly end: number }>(
@@ -61,37 +67,47 @@ export function merged<S extends { readonly start: number; readonly end: number 
 function findShapes(text: string, spans: SecretSpan[]): void {
   const hint = shapeHint().for(text);
   if (hint === undefined) return;
-  for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
-    const shape = shapes();
-    let start = match.index;
-    // The only shape that does not begin with its mark: digits, then :AA.
-    if (match[0] === ":AA") while (start > 0 && match.index - start < 10 && /[0-9]/.test(text[start - 1]!)) start--;
-    shape.lastIndex = start;
-    const value = shape.exec(text)?.[0];
-    if (value === undefined) continue;
-    spans.push({ start, end: start + value.length, kind: kindOfShape(value) });
-    hint.lastIndex = start + value.length;
-  }
+  for (let match = hint.exec(text); match !== null; match = hint.exec(text))
+    hint.lastIndex = shapeAt(text, match.index, match[0], spans);
+}
+
+/** A shape whose mark is here; where to go on. */
+export function shapeAt(text: string, at: number, mark: string, spans: SecretSpan[]): number {
+  const shape = shapes();
+  let start = at;
+  // The only shape that does not begin with its mark: digits, then :AA.
+  if (mark === ":AA") while (start > 0 && at - start < 10 && /[0-9]/.test(text[start - 1]!)) start--;
+  shape.lastIndex = start;
+  const value = shape.exec(text)?.[0];
+  if (value === undefined) return at + mark.length;
+  spans.push({ start, end: start + value.length, kind: kindOfShape(value) });
+  return start + value.length;
 }
 
 /** Looked for only around the words that such a place has. */
 function findInPlaces(text: string, spans: SecretSpan[]): void {
   const hint = placeHint().for(text);
   if (hint === undefined) return;
-  for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
-    const place = inPlace();
-    for (const from of starts(text, match.index)) {
-      place.lastIndex = from;
-      const found = place.exec(text);
-      if (found === null) continue;
-      const lead = found.groups?.["lead"] ?? "";
-      const end = from + found[0].length;
-      if (!countsTokens().test(lead) && !isPlain(lead, text.slice(from + lead.length, end)))
-        spans.push({ start: from + lead.length, end, kind: kindOfPlace(lead) });
-      hint.lastIndex = Math.max(hint.lastIndex, end);
-      break;
-    }
+  for (let match = hint.exec(text); match !== null; match = hint.exec(text))
+    hint.lastIndex = placeAt(text, match.index, match[0], spans);
+}
+
+/** A place that has this word; where to go on. */
+export function placeAt(text: string, at: number, word: string, spans: SecretSpan[]): number {
+  const place = inPlace();
+  for (const from of starts(text, at)) {
+    place.lastIndex = from;
+    const found = place.exec(text);
+    if (found === null) continue;
+    let group = 1;
+    while (found[group] === undefined) group++;
+    const lead = found[group] as string;
+    const end = from + found[0].length;
+    if (!countsTokens().test(lead) && !isPlain(lead, text.slice(from + lead.length, end)))
+      spans.push({ start: from + lead.length, end, kind: kindOfPlace(lead) });
+    return Math.max(at + word.length, end);
   }
+  return at + word.length;
 }
 
 /**

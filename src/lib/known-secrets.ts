@@ -21,6 +21,8 @@ export interface KnownOptions {
 export class KnownSecrets<T> {
   /** By a hash of the first four characters, then by length: thousands of tokens may begin alike. */
   readonly #heads = new Uint8Array(HEADS);
+  /** By a hash of the next four, where all that begin so have them: few other texts get that far. */
+  readonly #seconds = new Uint8Array(HEADS);
   readonly #candidates = new Map<number, Map<number, Map<string, Candidate<T>>>>();
   #size = 0;
 
@@ -60,7 +62,8 @@ export class KnownSecrets<T> {
     for (let at = 0; at < HEAD - 1; at++) head = roll(head, text.charCodeAt(at));
     for (let at = 0; at <= last; at++) {
       head = roll(head, text.charCodeAt(at + HEAD - 1));
-      if (heads[head] === 0) continue;
+      const known = heads[head] as number;
+      if (known === 0 || (known === LONGER && !this.#goesOn(text, at + HEAD))) continue;
       const span = this.#at(text, at, head, spans.at(-1)?.end ?? 0);
       if (span === undefined) continue;
       spans.push(span);
@@ -68,6 +71,10 @@ export class KnownSecrets<T> {
       at--;
     }
     return spans;
+  }
+
+  #goesOn(text: string, at: number): boolean {
+    return at + HEAD <= text.length && this.#seconds[headOf(text, at)] !== 0;
   }
 
   #at(text: string, at: number, hash: number, least: number): KnownSpan<T> | undefined {
@@ -90,7 +97,9 @@ export class KnownSecrets<T> {
 
   #put(candidate: Candidate<T>): void {
     const hash = headOf(candidate.text);
-    this.#heads[hash] = 1;
+    const longer = candidate.text.length >= 2 * HEAD;
+    if (longer) this.#seconds[headOf(candidate.text, HEAD)] = 1;
+    if (!longer || this.#heads[hash] === 0) this.#heads[hash] = longer ? LONGER : ANY;
     const lengths = this.#candidates.get(hash) ?? new Map<number, Map<string, Candidate<T>>>();
     this.#candidates.set(hash, lengths);
     const texts = lengths.get(candidate.text.length) ?? new Map<string, Candidate<T>>();
@@ -113,6 +122,9 @@ interface Candidate<T> {
 
 const HEAD = 4;
 const HEADS = 1 << 16;
+/** What is known to begin so has eight characters or more; or some of it has fewer. */
+const LONGER = 1;
+const ANY = 2;
 /** Longer secrets are known by fewer, longer pieces. */
 const LONG = 200;
 const LONG_PART = 24;
@@ -122,9 +134,9 @@ function roll(head: number, code: number): number {
   return ((head << 4) ^ code ^ (code >> 4)) & (HEADS - 1);
 }
 
-function headOf(text: string): number {
+function headOf(text: string, from = 0): number {
   let head = 0;
-  for (let at = 0; at < HEAD; at++) head = roll(head, text.charCodeAt(at));
+  for (let at = from; at < from + HEAD; at++) head = roll(head, text.charCodeAt(at));
   return head;
 }
 

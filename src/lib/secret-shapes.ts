@@ -116,7 +116,7 @@ export class Hint {
 }
 
 /** How each shape begins. */
-const SHAPE_STARTS =
+export const SHAPE_STARTS =
   "sk- sk_ rk_ whsec_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glagent- glimt- xox xapp- AKIA ASIA ABIA ACCA AIza ya29. GOCSPX- npm_ pypi- hf_ gsk_ xai- r8_ doo_v1_ dop_v1_ dor_v1_ dckr_ hvs. hvb. hvr. tskey- SG. glsa_ glc_ shpat_ shpca_ shppa_ shpss_ dapi ATATT3 NRAK- lin_api_ ntn_ secret_ key- figd_ 1//0 FwoGZXIvYXdz IQoJb3JpZ2lu pul- fo1_ fm1_ fm2_ rnd_ sq0 PMAK- ops_ pplx- nvapi- lsv2_ bkua_ CCIP nfp_ nfc_ sntry dp. sbp_ sb_secret_ :AA AGE-SECRET-KEY- eyJ $1$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $2a$ $2b$ $2x$ $2y$ $argon2 $scrypt$ -----BEGIN Private-Lines https://hooks https://discord";
 
 export const shapeHint = once(() => {
@@ -272,6 +272,11 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
   },
 ];
 
+/** Words in front of `key`. */
+export const KEYS =
+  "api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|subscription|hmac|webhook|shared|functions";
+export const PLACE = String.raw`authorization|bearer\s|cookie(?::|\\{0,3}["'])|(?:${KEYS})[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|(?:bind|root)pw\s|--?pass\b|psk|sshpass|mysql|curl\s|redis-cli\s|(?:docker|podman|vault)\slogin|sqlcmd\s|ldap[a-z]{2,8}\s|openssl\senc|htpasswd\s|smbclient\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@`;
+
 /** A word of every lead. */
 export const placeHint = once(
   () =>
@@ -279,17 +284,16 @@ export const placeHint = once(
       "auth bearer cookie key token secret pass pw psk mysql curl redis-cli login sqlcmd ldap openssl smbclient credential device verifier akia asia ://".split(
         " ",
       ),
-      () =>
-        /authorization|bearer\s|cookie(?::|\\{0,3}["'])|(?:api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|subscription|hmac|webhook|shared|functions)[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|(?:bind|root)pw\s|--?pass\b|psk|sshpass|mysql|curl\s|redis-cli\s|(?:docker|podman|vault)\slogin|sqlcmd\s|ldap[a-z]{2,8}\s|openssl\senc|htpasswd\s|smbclient\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/gi,
+      () => new RegExp(PLACE, "gi"),
     ),
 );
 
-/** At one place; group `lead` stays. */
+/** At one place; of its groups the one that matched stays. */
 export const inPlace = once(
   () =>
     new RegExp(
       `${START}(?:${places()
-        .map(({ lead, secret }) => `(?<lead>${lead})${secret}`)
+        .map(({ lead, secret }) => `(${lead})${secret}`)
         .join("|")})`,
       "iy",
     ),
@@ -317,7 +321,7 @@ export function kindOfPlace(lead: string): string {
   return kinds().find(([pattern]) => pattern.test(lead))?.[1] ?? "secret";
 }
 
-const kinds = (): readonly (readonly [RegExp, string])[] => [
+const kinds = once((): readonly (readonly [RegExp, string])[] => [
   [/:\/\/[^/]*$/, "password in a URL"],
   [/secret_?access_?key|^(?:AKIA|ASIA)/i, "AWS secret key"],
   [/bearer/i, "bearer token"],
@@ -330,7 +334,7 @@ const kinds = (): readonly (readonly [RegExp, string])[] => [
   [/api[_-]?key/i, "API key"],
   [/key/i, "key"],
   [/auth/i, "sign-in"],
-];
+]);
 
 /** The end of a text after which a secret may still come. */
 export const unfinished = once(

@@ -1,9 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { findSecrets } from "../../src/lib/find-secrets.ts";
+import "../../src/lib/long-texts.ts";
 import { placeHint, shapeHint } from "../../src/lib/secret-shapes.ts";
 import { KnownSecrets } from "../../src/lib/known-secrets.ts";
 
-const found = (text: string) => findSecrets(text).map(({ start, end, kind }) => [kind, text.slice(start, end)]);
+/** What is found in a text, alone and behind so much other text that it is looked for in another way. */
+const found = (text: string) => {
+  const list = (whole: string) => findSecrets(whole).map(({ start, end, kind }) => [kind, whole.slice(start, end)]);
+  expect(list(LINES + text)).toEqual(list(text));
+  return list(text);
+};
+const LINES = "another line of this text\n".repeat(1_000);
 
 describe("a secret is found with its kind", () => {
   test.each([
