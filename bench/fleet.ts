@@ -94,6 +94,66 @@ async function timed(argv: readonly string[], env: Record<string, string>): Prom
   return { ms: performance.now() - start, cpuMs: (cpu?.() ?? Number.NaN) - before, out };
 }
 
+/** What earlier runs left behind has ended: it would be counted with the next one. */
+async function rest(): Promise<void> {
+  if (cpu === undefined) return;
+  for (let before = -Infinity, now = cpu(), tries = 0; now - before > 5 && tries < 50; tries++) {
+    before = now;
+    await Bun.sleep(100);
+    now = cpu();
+  }
+}
+
+/** The least that any tool can do: one plain shell stays open on each machine and runs the command. */
+class PlainShells {
+  readonly #shells;
+
+  constructor(env: Record<string, string>, names: readonly string[]) {
+    this.#shells = names.map((one) => {
+      const argv = ["ssh", "-T", "-S", "none", one, "exec sh"];
+      const child = Bun.spawn(argv, { env, stdin: "pipe", stdout: "pipe", stderr: "ignore" });
+      return { child, reader: child.stdout.getReader() };
+    });
+  }
+
+  /** The command on all of them at once; ends with the last answer. */
+  async run(command: string): Promise<Pick<Timed, "ms" | "cpuMs">> {
+    const start = performance.now();
+    const before = cpu?.() ?? Number.NaN;
+    await Promise.all(
+      this.#shells.map(async ({ child, reader }) => {
+        child.stdin.write(`${command}; echo END\n`);
+        void child.stdin.flush();
+        for (let out = ""; !out.endsWith("END\n");) {
+          const { value, done } = await reader.read();
+          if (done) throw new Error("a plain shell has ended");
+          out += new TextDecoder().decode(value);
+        }
+      }),
+    );
+    return { ms: performance.now() - start, cpuMs: (cpu?.() ?? Number.NaN) - before };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#shells.map(({ child }) => (void child.stdin.end(), child.exited)));
+  }
+}
+
+/** Of several calls: CPU time is counted in steps that are longer than one of them. */
+async function plainCalls(at: Lab, names: readonly string[], calls = 20): Promise<{ ms: number[]; cpuMs: number }> {
+  const shells = new PlainShells(at.env, names);
+  await shells.run(COMMAND);
+  const timed: Pick<Timed, "ms" | "cpuMs">[] = [];
+  for (let call = 0; call < calls; call++) timed.push(await shells.run(COMMAND));
+  await shells.close();
+  return { ms: timed.map(({ ms }) => ms), cpuMs: mean(timed.map(({ cpuMs }) => cpuMs)) };
+}
+
+/** One ssh for each machine, all at once, as a shell would do it. */
+function plainLogins(names: readonly string[], flags: string, command: string): readonly string[] {
+  return ["sh", "-c", `for h in ${names.join(" ")}; do ssh ${flags} $h ${command} & done; wait`];
+}
+
 interface Timed {
   readonly ms: number;
   readonly cpuMs: number;
@@ -234,7 +294,8 @@ const median = (values: readonly number[]): number => values.toSorted((a, b) => 
 const parts: Record<string, () => Promise<void>> = {
   async compare() {
     const at = await lab(COUNT);
-    const hosts = at.hosts(Array.from({ length: COUNT }, (_, n) => name(n)));
+    const names = Array.from({ length: COUNT }, (_, n) => name(n));
+    const hosts = at.hosts(names);
     const commands = others(at, hosts);
     const cold: Timed[] = [];
     const warm: Timed[] = [];
@@ -243,6 +304,7 @@ const parts: Record<string, () => Promise<void>> = {
         console.log(`${tool}: not installed`);
         continue;
       }
+      await rest();
       const first = await timed(argv, at.env);
       const missing = COUNT - answers(first.out);
       if (missing > 0) {
@@ -258,15 +320,27 @@ const parts: Record<string, () => Promise<void>> = {
       leave(at);
     }
     const least = (all: readonly Timed[], what: "ms" | "cpuMs") => Math.min(...all.map((one) => one[what]));
+    await rest();
+    const logins = await timed(plainLogins(names, "-S none", COMMAND), at.env);
+    costs(`plain ssh in a loop, ${COUNT} machines, connections included`, logins);
+    await rest();
     const alone = await timed([BUDDY, "run", "-q", "--on", `@${hosts}`, COMMAND], at.env);
     costs(`\`buddy run\`, ${COUNT} machines, connections included`, alone);
+    figure("… to plain ssh in a loop, by the clock", alone.ms / logins.ms, "×");
+    figure("… to plain ssh in a loop, by CPU", alone.cpuMs / logins.cpuMs, "×");
     figure("… to the fastest of the others, by the clock", alone.ms / least(cold, "ms"), "×", "≤ 1.2");
     figure("… to the fastest of the others, by CPU", alone.cpuMs / least(cold, "cpuMs"), "×", "≤ 1.2");
+    await rest();
+    const plain = await plainCalls(at, names);
+    costs("a later command, in plain shells that stay open", { ms: median(plain.ms), cpuMs: plain.cpuMs });
+    await rest();
     const run = await session(at, hosts, 20);
     // Events come in bursts: only over all calls the time between them is that of the calls.
     const later = { ms: median(run.calls.slice(1)), cpuMs: mean(run.cpuMs.slice(1)) };
     costs("`buddy exec`, the first command", { ms: run.calls[0] ?? 0, cpuMs: run.cpuMs[0] ?? 0 });
     costs("… a later command", later);
+    figure("… to plain shells that stay open, by the clock", later.ms / median(plain.ms), "×");
+    figure("… to plain shells that stay open, by CPU", later.cpuMs / plain.cpuMs, "×");
     figure("… the fastest of the others to it, by the clock", least(warm, "ms") / later.ms, "×", "≥ 20");
     figure("… the fastest of the others to it, by CPU", least(warm, "cpuMs") / later.cpuMs, "×", "≥ 20");
   },
@@ -275,10 +349,8 @@ const parts: Record<string, () => Promise<void>> = {
   async floor() {
     const at = await lab(COUNT);
     const names = Array.from({ length: COUNT }, (_, n) => name(n));
-    const all = (flags: string, command: string) =>
-      ["sh", "-c", `for h in ${names.join(" ")}; do ssh ${flags} $h ${command} & done; wait`] as const;
+    const all = (flags: string, command: string) => plainLogins(names, flags, command);
     const share = `-o ControlPath=${at.dir}/floor-%C`;
-    costs("a bare login with one command", await timed(all("-S none", COMMAND), at.env));
     costs("a login that stays, without a command", await timed(all(`-M -N -f ${share}`, ""), at.env));
     costs("a command over it", await timed(all(share, COMMAND), at.env));
     const forks = ["sh", "-c", `for h in ${names.join(" ")}; do ${COMMAND} & done; wait`];
@@ -302,9 +374,17 @@ const parts: Record<string, () => Promise<void>> = {
     const at = await lab(COUNT);
     await using proxy = await proxyTo(at.port, { delayMs: DELAY_MS });
     at.configure(Array.from({ length: COUNT }, (_, n) => at.host(`far${n}`, "127.0.0.1", proxy.port)).join("\n"));
-    const run = await session(at, at.hosts(Array.from({ length: COUNT }, (_, n) => `far${n}`)), 20);
+    const names = Array.from({ length: COUNT }, (_, n) => `far${n}`);
+    const plain = await plainCalls(at, names);
+    const what = `a later command, ${COUNT} machines, ${DELAY_MS} ms each way`;
+    figure(
+      `${what}, plain shells`,
+      plain.ms.map((ms) => ms / (2 * DELAY_MS)),
+      "round trips",
+    );
+    const run = await session(at, at.hosts(names), 20);
     const trips = run.calls.slice(1).map((ms) => ms / (2 * DELAY_MS));
-    figure(`a later command, ${COUNT} machines, ${DELAY_MS} ms each way`, trips, "round trips", "≤ 1.2");
+    figure(what, trips, "round trips", "≤ 1.2");
   },
 
   async silent() {
