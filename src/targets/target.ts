@@ -203,6 +203,8 @@ export type RunOutcome =
       readonly program: string;
       /** Nothing was typed: what waits was in the foreground of the pane before. */
       readonly earlier?: true;
+      /** Nobody was asked about the command, so nobody is asked for its password. */
+      readonly uninvited?: true;
     }
   | { readonly kind: "incomplete"; readonly hint: string }
   | { readonly kind: "shell-ended"; readonly code: number }

@@ -121,6 +121,12 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
   const program = outcome.program || "the command";
   switch (outcome.for) {
     case "password":
+      if (outcome.uninvited === true)
+        return [
+          `[waiting for a password in ${program}]`,
+          "The operator was not asked about this command, and is not asked for a password for it either. " +
+            'Stop it with send-keys keys=["C-c"]; if it is needed, run it again with mutation=true: then the operator decides.',
+        ];
       return [
         `[waiting for a password in ${program}]`,
         `The operator has been asked to type it in the pane${attach === undefined ? "" : ` (${attach})`}. Do not ask for it and do not send it. ` +

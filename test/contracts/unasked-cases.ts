@@ -46,6 +46,28 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "no one is asked for its password, now or when it is waited for again",
+    run: async (place) => {
+      const pane = await place.target.panes?.pane();
+      if (pane === undefined || place.target.locks.shell !== "bash") return;
+      const asked: string[] = [];
+      const options = {
+        waitMs: 15_000,
+        password: ({ prompt }: { readonly prompt: string }) => (asked.push(prompt), Promise.resolve(undefined)),
+        onWaiting: ({ program }: { readonly program: string }) => void asked.push(program),
+      };
+      const text = `printf '[sudo] password for you: '; read -s typed; echo "got:$typed"`;
+      const waits = { kind: "waiting", for: "password", uninvited: true };
+      expect((await place.target.shell.run(text, { ...options, unasked: { inRoom: true } })).outcome).toMatchObject(
+        waits,
+      );
+      expect((await place.target.shell.wait(options)).outcome).toMatchObject(waits);
+      expect(asked).toEqual([]);
+      await pane.keys({ keys: ["C-c"] });
+      expect((await place.target.shell.wait({ waitMs: 15_000 })).outcome.kind).toBe("exited");
+    },
+  },
+  {
     name: "Ctrl-C ends it",
     run: async (place) => {
       const pane = await place.target.panes?.pane();

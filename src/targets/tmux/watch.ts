@@ -29,7 +29,7 @@ const ROUNDS = 12;
 const REACH_MS = 1000;
 
 export async function watchCommand(command: RunningCommand, options: RunOptions, pane: PaneInput): Promise<RunOutcome> {
-  const prompt = new PasswordPrompt(command, pane, options.password);
+  const prompt = new PasswordPrompt(command, pane, command.clean === undefined ? options.password : undefined);
   try {
     return await watched(command, options, pane, prompt);
   } finally {
@@ -104,6 +104,8 @@ async function watched(
       options.onWaiting?.(waiting);
       return waiting;
     }
+    // The operator is not invited to give a password to a command that they were not asked about.
+    if (command.clean !== undefined) return { ...waiting, uninvited: true };
     // Nothing is typed but what the operator gives for this, and nothing is read; in the pane they can answer, too.
     prompt.stands(waiting.program);
     if (reported !== waiting.program) options.onWaiting?.(waiting);

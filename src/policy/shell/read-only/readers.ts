@@ -112,7 +112,8 @@ function readsNames(flags: string, values: string): Reader {
     return undefined;
   };
 }
-const readNames = readsNames("ers", "dinNptu");
+/** Not with -s: what is typed unseen is a password, and the text could show it to the model. */
+const readNames = readsNames("er", "dinNptu");
 /** With -a the name of an array follows, which is a name like the others. */
 const read: Reader = (args) =>
   readNames(
