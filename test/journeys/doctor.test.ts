@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { Finding } from "../../src/cli/commands/doctor/finding.ts";
+import type { Finding } from "../../src/cli/commands/doctor/machine.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
 import { containerTarget } from "../support/container.ts";
 import { startModel } from "../support/model.ts";

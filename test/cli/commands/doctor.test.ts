@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Finding } from "../../../src/cli/commands/doctor/finding.ts";
+import type { Finding } from "../../../src/cli/commands/doctor/machine.ts";
 import { localServers } from "../../../src/cli/commands/doctor/model.ts";
 import { checkTarget } from "../../../src/cli/commands/doctor/target.ts";
 import { Here } from "../../support/in-process.ts";

@@ -135,9 +135,9 @@ async function greet(
     await say("Watch it at work in a second terminal:", "", `    ${style.bold(identity.attach)}`, "");
     return;
   }
-  const { howToInstall } = await import("../doctor/finding.ts");
+  const { howToInstall } = await import("../doctor/machine.ts");
   const remedy = run.globals.tmux === "never" ? "leave out --no-tmux" : howToInstall("tmux");
-  await say(wrapped(`tmux is not available, so there is no pane to watch; the rest works. To get one: ${remedy}`), "");
+  await say(wrapped(`There is no tmux pane to watch; everything else works. To get one: ${remedy}`), "");
 }
 
 /** Not a blocking read: a signal would wait for Enter, too. */

@@ -3,11 +3,11 @@ import { isatty } from "node:tty";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
 import { redactor } from "../../../lib/redact.ts";
-import { printable, plural } from "../../../lib/text.ts";
+import { plural, printable } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
 import { isLocal, placeOf } from "../../../targets/place.ts";
 import { defineCommand } from "../../command.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./machine.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 
 export const command = defineCommand({

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./machine.ts";
 
 export async function checkConfiguration(
   globals: GlobalOptions,

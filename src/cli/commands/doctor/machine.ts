@@ -1,14 +1,13 @@
 /** This machine: tmux and its control mode, ssh, container engines, the terminal, where sessions go. */
-import { currentDirectory } from "../../../lib/byte-names.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
-import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/start-child.ts";
+import { currentDirectory } from "../../../lib/byte-names.ts";
 import { temporaryDirectory } from "../../../lib/local-directories.ts";
+import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/start-child.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
-import { type Finding, howToInstall } from "./finding.ts";
-import { CleanChildren } from "../../../targets/unasked/clean-children.ts";
 import type { SecondLock, Transport } from "../../../targets/target.ts";
+import { CleanChildren } from "../../../targets/unasked/clean-children.ts";
 import { lockWords } from "../../../targets/unasked/lock-words.ts";
 
 export async function checkMachine(): Promise<Finding[]> {
@@ -165,4 +164,30 @@ export async function checkLocks(transport: Transport, lock: SecondLock = "auto"
     text: `${text}; second_lock = "required", so every command asks`,
     remedy: 'allow user namespaces or install util-linux there, or set second_lock = "auto"',
   };
+}
+
+export interface Finding {
+  /** A word for scripts: config, key, model, tmux, ... */
+  readonly check: string;
+  /** `broken`: buddy cannot do what was asked; `warning`: it can, with less; `info`: good to know. */
+  readonly status: "ok" | "info" | "warning" | "broken";
+  readonly text: string;
+  /** What to do; for every problem. */
+  readonly remedy?: string;
+}
+
+/** How to get a program on this system. */
+export function howToInstall(name: string): string {
+  const managers: readonly (readonly [program: string, command: string])[] = [
+    ["apt-get", `sudo apt-get install ${name}`],
+    ["dnf", `sudo dnf install ${name}`],
+    ["apk", `sudo apk add ${name}`],
+    ["pacman", `sudo pacman -S ${name}`],
+    ["zypper", `sudo zypper install ${name}`],
+    ["brew", `brew install ${name}`],
+  ];
+  return (
+    managers.find(([program]) => Bun.which(program) !== null)?.[1] ??
+    `install ${name} with the system's package manager`
+  );
 }

@@ -5,7 +5,7 @@ import type { ResolvedProfile } from "../../../config/profiles.ts";
 import { isLoopback } from "../../../lib/network.ts";
 import type { Candidate } from "../../../model/local-servers.ts";
 import { broken } from "./configuration.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./machine.ts";
 
 export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
   const { resolveProfile } = await import("../../../config/profiles.ts");

@@ -3,7 +3,7 @@ import { BuddyError } from "../../../lib/errors.ts";
 import type { MachineReport } from "../../../targets/machine-report.ts";
 import type { TargetOptions } from "../../../targets/target.ts";
 import { broken } from "./configuration.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./machine.ts";
 
 export async function checkTarget(options: TargetOptions): Promise<Finding[]> {
   const { openTransport } = await import("../../../targets/connection/open-transport.ts");
