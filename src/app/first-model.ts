@@ -68,7 +68,7 @@ export async function firstModels(
   const here = local.flatMap(({ name, baseUrl, models: [model] }) => {
     if (model === undefined) return [];
     const profile = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
-    const lines = section(`${profile}-here`, { api_base_url: baseUrl, api: "completions", model });
+    const lines = profileLines(`${profile}-here`, { api_base_url: baseUrl, api: "completions", model });
     return [{ profile: `${profile}-here`, text: `${name} on this machine with ${model}`, lines }];
   });
   return [...keys.flat(), ...here];
@@ -82,7 +82,7 @@ async function byKey(
 ): Promise<FirstModel[]> {
   const other = env[variable.replace("API_KEY", "BASE_URL")]?.trim().replace(/\/+$/, "");
   if (!other || other.startsWith(new URL(url).origin)) {
-    const lines = section(profile, { api_base_url: url, api: usual, model, api_key_env: variable });
+    const lines = profileLines(profile, { api_base_url: url, api: usual, model, api_key_env: variable });
     return [{ profile, text: `${name} with ${model} (${variable} is set)`, lines }];
   }
   const api = usual === "anthropic" ? usual : "completions";
@@ -99,14 +99,14 @@ async function byKey(
     .map((first) => ({
       profile: `${profile}-gateway`,
       text: `${URL.parse(baseUrl)?.host} with ${first} (${variable} is set)`,
-      lines: section(`${profile}-gateway`, { api_base_url: baseUrl, api, model: first, api_key_env: variable }),
+      lines: profileLines(`${profile}-gateway`, { api_base_url: baseUrl, api, model: first, api_key_env: variable }),
     }));
 }
 
 /** Whoever starts buddy is waiting. */
 const GATEWAY_MS = 3_000;
 
-function section(profile: string, keys: Readonly<Record<string, string>>): string[] {
+export function profileLines(profile: string, keys: Readonly<Record<string, string>>): string[] {
   return [`[models.${profile}]`, ...Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)];
 }
 

@@ -140,6 +140,52 @@ test("without an endpoint the file is written and says what is next", async () =
   expect(await Bun.file(join(box.home, ".config/buddy/buddy.toml")).text()).toContain("api_key_file");
 });
 
+test("an endpoint of one's own: address, protocol, key, model, one request", async () => {
+  const asked: string[] = [];
+  await using server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const { pathname } = new URL(request.url);
+      const key = request.headers.get("x-api-key");
+      asked.push(`${pathname} ${key}`);
+      if (key !== KEY) return Response.json({ error: { type: "authentication_error" } }, { status: 401 });
+      if (pathname.endsWith("/models")) return Response.json({ data: [{ id: "own-small" }, { id: "own-large" }] });
+      return Response.json({ role: "assistant", content: [{ type: "text", text: "ready" }], stop_reason: "end_turn" });
+    },
+  });
+  using box = sandbox();
+  await using pty = await start(box, { GROQ_API_KEY: "gsk-1" });
+  expect(pty.screen()).toContain("Groq with openai/gpt-oss-120b (GROQ_API_KEY is set)");
+  pty.key("up", "enter");
+  await pty.until("Its address?");
+  pty.type("nonsense\r");
+  await pty.until("an http or https address");
+  pty.key("ctrl-u");
+  pty.type(`${server.url.origin}\r`);
+  await pty.until("Which protocol does it speak?");
+  pty.key("up", "enter");
+  await pty.until("Paste its key");
+  pty.type("\r");
+  await pty.until("It refuses that");
+  pty.type(`${KEY}\r`);
+  await pty.until(/2 models[^]*Which model\? \(type/);
+  pty.key("down", "enter");
+  await pty.until(/it answers: ready[^]*Which commands may run/);
+  pty.key("enter");
+  await pty.until("A name for its tmux session?");
+  pty.key("enter");
+  expect(await pty.exited).toBe(0);
+  expect(asked.at(-1)).toBe(`/v1/messages ${KEY}`);
+  const { agent, models } = Bun.TOML.parse(readFileSync(join(box.home, ".config/buddy/buddy.toml"), "utf8")) as {
+    agent: object;
+    models: Record<string, Record<string, string>>;
+  };
+  expect(agent).toMatchObject({ model: "mine" });
+  expect(models["mine"]).toMatchObject({ api_base_url: server.url.origin, api: "anthropic", model: "own-large" });
+  expect(readFileSync(models["mine"]?.["api_key_file"] ?? "", "utf8")).toBe(`${KEY}\n`);
+});
+
 test("a first start without a terminal, with a key in the environment: the way out needs no question", async () => {
   using box = sandbox();
   const env = { OPENROUTER_API_KEY: "k-123" };

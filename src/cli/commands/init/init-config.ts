@@ -55,7 +55,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
       `wrote ${shown}`,
       ...(keyFile === undefined ? [] : [`the key is in ${shownPath(keyFile, { env, cwd })}`]),
       ...(found === undefined ? [] : [`the model is ${found.text}`]),
-      answers?.local === undefined && keyFile === undefined && found === undefined
+      answers?.local === undefined && answers?.lines === undefined && keyFile === undefined && found === undefined
         ? nextStep(answers?.profile ?? "gpt-codex", env)
         : "next: buddy",
     ],
@@ -95,7 +95,10 @@ export function fillTemplate(answers: InitAnswers, keyFile?: string): string {
   if (answers.autoApprove !== "read-only") {
     set(/^# shell_auto_approve = /, `shell_auto_approve = ${JSON.stringify(answers.autoApprove)}`);
   }
-  if (keyFile !== undefined) setIn(lines, answers.profile, "api_key_env", `api_key_file = ${JSON.stringify(keyFile)}`);
+  const key = keyFile === undefined ? [] : [`api_key_file = ${JSON.stringify(keyFile)}`];
+  if (answers.lines !== undefined)
+    return withProfile(lines.join("\n"), { profile: answers.profile, text: "", lines: [...answers.lines, ...key] });
+  if (key[0] !== undefined) setIn(lines, answers.profile, "api_key_env", key[0]);
   if (answers.model !== undefined) setIn(lines, answers.profile, "model", `model = ${JSON.stringify(answers.model)}`);
   if (answers.local !== undefined) setLocal(lines, answers.profile, answers.local);
   return lines.join("\n");

@@ -1,5 +1,6 @@
 /** The questions of `buddy init` on a terminal. */
 import * as clack from "@clack/prompts";
+import { firstModels, profileLines } from "../../../app/first-model.ts";
 import { CONFIG_TEMPLATE } from "../../../config/create.ts";
 import { BuddyError, messageOf } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/text.ts";
@@ -17,6 +18,8 @@ export interface InitAnswers {
   readonly key?: string;
   /** In place of the template's model. */
   readonly model?: string;
+  /** Of a profile that the template does not have. */
+  readonly lines?: readonly string[];
 }
 
 /** Profiles of the template that need a key. */
@@ -31,6 +34,10 @@ type Api = "completions" | "responses" | "anthropic";
 
 export async function askInitQuestions(): Promise<InitAnswers> {
   const servers = (await findLocalServers()).filter(({ models }) => models.length > 0);
+  // OpenRouter is there with two of its models.
+  const found = (await firstModels(process.env, [])).filter(
+    ({ profile: name }) => !(name in KEYED || name === "openrouter"),
+  );
   clack.intro("buddy: a few questions, then the file is yours to edit");
   const profile = await answer(
     clack.select({
@@ -50,12 +57,16 @@ export async function askInitQuestions(): Promise<InitAnswers> {
           ? []
           : [{ value: "ollama", label: "Ollama on this machine", hint: "no key" }]),
         { value: "demo", label: "The built-in demo", hint: "no key, no network" },
+        ...found.map(({ profile: value, text }) => ({ value, label: text })),
+        { value: OTHER, label: "Another endpoint, by its address" },
       ],
     }),
   );
   const server = servers.find((one) => profileFor(one) === profile);
   const local = server === undefined ? undefined : { baseUrl: server.baseUrl, model: await modelOf(server) };
-  const keyed = await keyAndModel(profile);
+  const lines = found.find((one) => one.profile === profile)?.lines;
+  const keyed =
+    profile === OTHER ? await otherEndpoint() : lines === undefined ? await keyAndModel(profile) : { lines };
   const autoApprove = await answer(
     clack.select<InitAnswers["autoApprove"]>({
       message: "Which commands may run without a question?",
@@ -83,6 +94,55 @@ export async function askInitQuestions(): Promise<InitAnswers> {
   return { profile, autoApprove, name, ...keyed, ...(local === undefined ? {} : { local }) };
 }
 
+/** Its profile, as in docs/connect.md. */
+const OTHER = "mine";
+
+/** An address, its protocol, a key if it wants one, a model, and whether a request works. */
+async function otherEndpoint(): Promise<Pick<InitAnswers, "key" | "lines">> {
+  const baseUrl = await answer(
+    clack.text({
+      message: "Its address?",
+      placeholder: "https://llm.example.org/v1",
+      validate: (text) =>
+        isAddress(text?.trim() ?? "") ? undefined : "an http or https address without user or password",
+    }),
+  );
+  const api = await answer(
+    clack.select<Api>({
+      message: "Which protocol does it speak?",
+      options: [
+        { value: "completions", label: "Chat completions", hint: "most servers and gateways" },
+        { value: "responses", label: "Responses", hint: "OpenAI" },
+        { value: "anthropic", label: "Anthropic Messages" },
+      ],
+    }),
+  );
+  const options = { name: OTHER, baseUrl: baseUrl.trim(), api, auth: "api-key", model: "" } as const;
+  for (let message = "Paste its key (empty: it needs none)"; ;) {
+    const key = (await answer(clack.password({ message, mask: "•" }))).trim();
+    const keyed = key === "" ? {} : { key };
+    message = "It refuses that. Paste another key (empty: it needs none)";
+    const offered = await offeredModels({ ...options, ...keyed });
+    if (isRefusal(offered)) continue;
+    const ids = offered instanceof Error ? [] : offered.map(({ id }) => id);
+    const model = ids.length === 0 ? await namedModel() : await chosenModel(ids, []);
+    if (isRefusal(await tryOut({ ...options, ...keyed, model }))) continue;
+    return { ...keyed, lines: profileLines(OTHER, { api_base_url: options.baseUrl, api, model }) };
+  }
+}
+
+function isAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+}
+
+async function namedModel(): Promise<string> {
+  const name = await answer(
+    clack.text({ message: "Which model?", validate: (text) => (text?.trim() ? undefined : "the name of a model") }),
+  );
+  return name.trim();
+}
+
 function keyHint(profile: string): string {
   const { variable = "" } = KEYED[profile] ?? {};
   return process.env[variable] ? `${variable} is set` : variable;
@@ -103,7 +163,10 @@ async function keyAndModel(profile: string): Promise<Pick<InitAnswers, "key" | "
     if (!known && isRefusal(offered)) continue;
     const kept = known ? {} : { key };
     if (offered instanceof Error || offered.length === 0) return kept;
-    const model = await chosenModel(offered.map(({ id }) => id));
+    const model = await chosenModel(
+      offered.map(({ id }) => id),
+      [{ value: "", label: "the template's choice" }],
+    );
     const failure = await tryOut({ ...options, key, model: model || templateModel(profile) });
     if (!known && isRefusal(failure)) continue;
     return { ...kept, ...(model !== "" && { model }) };
@@ -132,16 +195,15 @@ async function offeredModels(options: Omit<ModelOptions, "env">): Promise<readon
   return offered;
 }
 
-/** Empty: that of the template. */
-async function chosenModel(ids: readonly string[]): Promise<string> {
+async function chosenModel(
+  ids: readonly string[],
+  others: readonly { readonly value: string; readonly label: string }[],
+): Promise<string> {
   return String(
     await answer(
       clack.autocomplete({
         message: "Which model? (type to search)",
-        options: [
-          { value: "", label: "the template's choice" },
-          ...ids.map((id) => ({ value: id, label: printable(id) })),
-        ],
+        options: [...others, ...ids.map((id) => ({ value: id, label: printable(id) }))],
         maxItems: 10,
       }),
     ),
