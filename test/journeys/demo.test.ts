@@ -63,7 +63,7 @@ describe("buddy demo", () => {
       if (Bun.which(name) !== null) symlinkSync(Bun.which(name) ?? "", join(bin, name));
     const { code, stdout } = await box.run(["demo", "--yes"], { env: { ...surroundings(box), PATH: bin } });
     takeFile(stdout);
-    expect(stdout).toContain("tmux is not available");
+    expect(stdout).toContain("no tmux pane");
     expect(stdout).toContain("What next");
     expect(code).toBe(0);
   });
