@@ -280,7 +280,7 @@ test("through a proxy: the name is judged the same way, and the operator is info
   const resolve = () => Promise.resolve(["93.184.216.34"]);
   expect(text(await get("http://public.example/x", { ...options, resolve }))).toBe("via proxy");
   expect(proxied.at(-1)).toBe("GET http://public.example/x HTTP/1.1");
-  expect(notices.join()).toContain("resolves public.example for itself");
+  expect(notices.join()).toContain("resolves public.example");
   const before = proxied.length;
   expect((await get("http://public.example/", { ...options, resolve: () => Promise.resolve(["10.0.0.1"]) })).kind).toBe(
     "refused",

@@ -21,9 +21,9 @@ export const command = defineCommand({
     ["buddy update --rollback", "go back to the old one"],
   ],
   notes:
-    "The checksum and the version are verified, then the binary is replaced in one step.\n" +
-    "If a package manager installed buddy, use that instead. buddy never checks for\n" +
-    "updates on its own. BUDDY_INSTALL_BASE_URL names a mirror.",
+    "The checksum and the version are verified, then the binary is replaced in one\n" +
+    "step. If a package manager installed buddy, use that instead. buddy never checks\n" +
+    "for updates on its own. BUDDY_INSTALL_BASE_URL names a mirror.",
   async run({ args: { version, check, rollback, json }, globals }) {
     if (check && rollback) throw new BuddyError("usage", "--check and --rollback cannot be combined");
     if (json && !check) throw new BuddyError("usage", "--json needs --check");
