@@ -29,12 +29,14 @@ export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: Effect
 
 /** Nothing can approve a change there: the model is informed, the operator gets the command. */
 export function withheld(
+  { called }: Pick<PermitParts, "called">,
   target: Target,
   { label, because }: EffectiveRules,
   change: Pick<ProposedChange, "command" | "directory" | "why">,
 ): Permission & { readonly kind: "result" } {
   const { user, host } = target.identity;
-  const machine = because ?? (label === undefined ? host : `${host} (${label})`);
+  const name = called?.(target)[0] ?? host;
+  const machine = because ?? (label === undefined ? name : `${name} (${label})`);
   return {
     kind: "result",
     proposed: { where: `${user}@${host}`, ...(label === undefined ? {} : { label }), ...change },

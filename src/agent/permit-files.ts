@@ -86,7 +86,7 @@ export async function permitWrite(
   const removes = prepared?.removes === true;
   const asRoot = sudo && target.transport.facts.uid !== 0;
   if (rules.mode === "read-only")
-    return withheld(target, rules, {
+    return withheld(parts, target, rules, {
       command: removes ? removeCommand(resolved.path, asRoot) : patchCommand(resolved.path, diff, asRoot),
       ...(intent.why === undefined ? {} : { why: intent.why }),
     });

@@ -129,7 +129,7 @@ export async function permitKeys(
   const verdict = underGuard(secret, known ? stricter(intent.declared, derived).risk : "high", rules);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   if (rules.mode === "read-only" && (verdict.kind !== "allow" || unasked === undefined))
-    return withheld(target, rules, { command: `# press keys: ${intent.title}`, why: intent.declared.why });
+    return withheld(parts, target, rules, { command: `# press keys: ${intent.title}`, why: intent.declared.why });
   if (parts.planRevert !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
     return refusedWith("This can lock the operator out: run it with run_shell, which prepares a revert first.");
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);

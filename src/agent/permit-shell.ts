@@ -126,7 +126,8 @@ async function prepare(it: ShellCall, command: string, edited: boolean): Promise
   const first = withSecrets(await shellVerdict(it, judged), secrets, parts.privacy);
   if (first.kind === "deny") return refusedByPolicy(first);
   const way = await wayToRun(it, real, judged, first, edited);
-  if (way === undefined) return withheld(target, rules, { command, directory: shell.cwd, why: intent.declared.why });
+  if (way === undefined)
+    return withheld(parts, target, rules, { command, directory: shell.cwd, why: intent.declared.why });
   const verdict = underGuard(way.verdict, stricter(intent.declared, statedOf(judged)).risk, rules);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   const readOnly = judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;

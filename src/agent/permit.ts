@@ -51,7 +51,7 @@ async function permitEnding(
 ): Promise<Permission> {
   const target = await parts.target();
   const rules = await parts.rules(target);
-  if (rules.mode === "read-only") return withheld(target, rules, { command: `# ${title}` });
+  if (rules.mode === "read-only") return withheld(parts, target, rules, { command: `# ${title}` });
   if (parts.dryRun) return dryRun(`would do: ${title}`, undefined);
   const run: Permission = { kind: "run", input: call.input };
   const shell = (await target.background.list()).find((one) => one.id === id);
@@ -80,7 +80,7 @@ async function permitControl(
   const target = await parts.target();
   const rules = await parts.rules(target);
   const { risk, mutation, privesc, why } = intent.declared;
-  if (rules.mode === "read-only") return withheld(target, rules, { command: `# ${intent.title}`, why });
+  if (rules.mode === "read-only") return withheld(parts, target, rules, { command: `# ${intent.title}`, why });
   const keys: Verdict = { kind: "ask", why: "what happens in the panes cannot be analysed in advance" };
   const verdict = underGuard(withSecrets(keys, call.secrets, parts.privacy), risk, rules);
   const answer = verdict.kind === "ask" ? verdict.answer : undefined;

@@ -117,7 +117,7 @@ export function operatorCommand(
     const opened = await unlessAborted(inner, run.target.get());
     // An adopted shell that ends meanwhile does not become another one.
     const target = opened.now?.() ?? opened;
-    const [{ judgeShell }, { shellRules }, { outputKind }] = await Promise.all([
+    const [{ judgeShell }, { calledAt, shellRules }, { outputKind }] = await Promise.all([
       import("../policy/shell/judge.ts"),
       import("./run-tools.ts"),
       import("../policy/output-kind.ts"),
@@ -149,9 +149,13 @@ export function operatorCommand(
         hint: "[safety], shell_denylist and shell_roots in buddy.toml decide this; use your own shell",
       });
     if (rules.mode === "read-only" && !readOnly)
-      throw new BuddyError("usage", `not allowed: ${target.identity.host} is read-only ([rules] in buddy.toml)`, {
-        hint: "buddy makes no changes there, not even for you; use your own shell",
-      });
+      throw new BuddyError(
+        "usage",
+        `not allowed: ${calledAt(target, run.place)[0]} is read-only ([rules] in buddy.toml)`,
+        {
+          hint: "buddy makes no changes there, not even for you; use your own shell",
+        },
+      );
     if (rules.mode === "guarded" && risk === "high")
       await typedName(run, target, { call, action: command, risk, mutation, privesc }, inner);
     publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
