@@ -4,7 +4,10 @@ import { BuddyError } from "../lib/errors.ts";
 import { completedNames, joinPlaces, type PlaceSources, resolvePlaces } from "../targets/names/resolve-places.ts";
 import { pathKey, type Place, samePaths, labelOfPath, namesOfPath } from "../targets/place.ts";
 import type { TargetRow } from "../ui/repl/host.ts";
-import { uncertainRules } from "./machine-rules.ts";
+import { formatDuration } from "../lib/durations.ts";
+import { atMost } from "../lib/waiting.ts";
+import { type EffectiveRules, NO_RULES } from "../policy/machine-rules.ts";
+import { rulesByName, uncertainRules } from "./machine-rules.ts";
 import { chosenPlaces, placeSources } from "./places.ts";
 import type { Run } from "./run.ts";
 import { foldNames } from "../lib/names.ts";
@@ -22,10 +25,12 @@ export async function targetRows(run: Run, loaded: LoadedConfig, what?: string):
       return { name: place.name, meaning: `${whereabouts(place)}${also}`, current: isCurrent([place]) };
     });
   }
-  const rows = (await namedPlaces(placeSources(loaded))).map(({ name, places, problem }) => ({
-    name,
-    meaning: problem?.message ?? meaning(places),
-    current: isCurrent(places),
+  const known = await namedPlaces(placeSources(loaded));
+  const rules = await rulesOfNames(known, loaded);
+  const rows = known.map((row) => ({
+    name: row.name,
+    meaning: nameInWords(row, rules.get(row)),
+    current: isCurrent(row.places),
   }));
   const named = new Set(rows.filter(({ current }) => current).map(({ name }) => name));
   const rest = run.places.filter(({ name, names }) => !named.has(name) && !names.some((other) => named.has(other)));
@@ -88,6 +93,51 @@ export function namedPlaces(sources: PlaceSources): Promise<NamedPlaces[]> {
     }),
   );
 }
+
+/** "PROD, read-only, deny reboot"; "" where there is nothing to say. */
+export function ruleWords({ label, mode, autoApprove, allow, deny, approveMaxMs }: EffectiveRules): string {
+  return [
+    ...(label === undefined ? [] : [label]),
+    ...(mode === "normal" ? [] : [mode]),
+    ...(autoApprove === undefined ? [] : [`shell_auto_approve ${autoApprove}`]),
+    ...(allow === undefined ? [] : [`allow ${allow.join(" | ") || "nothing"}`]),
+    ...(deny.length === 0 ? [] : [`deny ${deny.join(" | ")}`]),
+    ...(approveMaxMs === undefined ? [] : [`approve_max ${formatDuration(approveMaxMs)}`]),
+  ].join(", ");
+}
+
+/** Where a name leads and what holds there, or why it cannot be used. */
+export function nameInWords({ places, problem }: NamedPlaces, rules = ""): string {
+  return problem?.message ?? `${meaning(places)}${rules === "" ? "" : `; rules: ${rules}`}`;
+}
+
+/** Of the machines of each name; machines with other rules than the rest are named. */
+export async function rulesOfNames(
+  rows: readonly NamedPlaces[],
+  loaded: LoadedConfig,
+): Promise<ReadonlyMap<NamedPlaces, string>> {
+  if (loaded.config.rules.length === 0) return new Map();
+  const sources = placeSources(loaded);
+  const paths = new Map(rows.flatMap(({ places }) => places.map((place) => [pathKey(place.path), place] as const)));
+  const found = await atMost(MOST_AT_ONCE, [...paths], async ([key, place]) => {
+    // A problem with ssh is shown with the machine itself.
+    const rules = await rulesByName(loaded.config, place, sources).catch(() => NO_RULES);
+    return [key, ruleWords(rules)] as const;
+  });
+  const words = new Map(found);
+  return new Map(
+    rows.map((row) => {
+      const groups = Map.groupBy(row.places, ({ path }) => words.get(pathKey(path)) ?? "");
+      const said = [...groups].flatMap(([text, members]) => {
+        if (text === "") return [];
+        return groups.size === 1 ? [text] : [`${text} (${spaced(foldNames(members.map(({ name }) => name)))})`];
+      });
+      return [row, said.join("; ")];
+    }),
+  );
+}
+
+const MOST_AT_ONCE = 8;
 
 /** What one name leads to: "ssh db1, in /srv", "12 machines: web[01-12]". */
 export function meaning(places: readonly Place[]): string {

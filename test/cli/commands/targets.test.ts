@@ -105,6 +105,22 @@ test("lists the names and what they lead to", async () => {
   ]);
 });
 
+test("the list says which rules hold, and where", async () => {
+  const rules = '[rules."web0[1-2],box"]\nmode = "guarded"\n[rules.web]\nlabel = "WWW"\n';
+  const { stdout } = await run(`${TARGETS}${rules}`, ["targets"]);
+  expect(stdout.split("\n").map((line) => line.replace(/ +/, " "))).toEqual(
+    expect.arrayContaining([
+      "web 12 machines: web[01-12]; rules: WWW, guarded (web[01-02]); WWW (web[03-12])",
+      "box env X=1, in /; rules: guarded",
+      "gone false",
+    ]),
+  );
+  const { targets } = JSON.parse((await run(`${TARGETS}${rules}`, ["targets", "--json"])).stdout) as {
+    targets: Record<string, unknown>[];
+  };
+  expect(targets[1]).toMatchObject({ name: "box", rule_words: "guarded" });
+});
+
 test("lists the machines of a group with where ssh leads; names from standard input, too", async () => {
   const [first] = JSON.parse((await run(TARGETS, ["targets", "prod", "--json"])).stdout) as [Record<string, unknown>];
   expect(first).toMatchObject({

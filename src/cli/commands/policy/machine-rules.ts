@@ -1,20 +1,7 @@
-/** The rules that hold on a machine: in words, as JSON has them, and what they make of a verdict. */
+/** The rules that hold on a machine: as JSON has them, and what they make of a verdict. */
 import { underGuard } from "../../../agent/machine-mode.ts";
-import { formatDuration } from "../../../lib/durations.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Verdict } from "../../../policy/verdict.ts";
-
-/** "PROD, read-only, deny reboot"; "" where there is nothing to say. */
-export function ruleWords({ label, mode, autoApprove, allow, deny, approveMaxMs }: EffectiveRules): string {
-  return [
-    ...(label === undefined ? [] : [label]),
-    ...(mode === "normal" ? [] : [mode]),
-    ...(autoApprove === undefined ? [] : [`shell_auto_approve ${autoApprove}`]),
-    ...(allow === undefined ? [] : [`allow ${allow.join(" | ") || "nothing"}`]),
-    ...(deny.length === 0 ? [] : [`deny ${deny.join(" | ")}`]),
-    ...(approveMaxMs === undefined ? [] : [`approve_max ${formatDuration(approveMaxMs)}`]),
-  ].join(", ");
-}
 
 /** As JSON has it. */
 export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {

@@ -1,5 +1,13 @@
 /** The names that can be used with --on, and the machines behind them. */
-import { meaning, namedPlaces, otherNames, spaced, whereabouts } from "../../../app/change-machines.ts";
+import {
+  nameInWords,
+  namedPlaces,
+  otherNames,
+  ruleWords,
+  rulesOfNames,
+  spaced,
+  whereabouts,
+} from "../../../app/change-machines.ts";
 import { placeSources } from "../../../app/places.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { shownPath } from "../../../config/paths.ts";
@@ -10,7 +18,7 @@ import { printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
 import { NO_RULES } from "../../../policy/machine-rules.ts";
 import { rulesByName } from "../../../app/machine-rules.ts";
-import { ruleFacts, ruleWords } from "../policy/machine-rules.ts";
+import { ruleFacts } from "../policy/machine-rules.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";
@@ -24,17 +32,19 @@ export async function listNames(sources: PlaceSources, loaded: LoadedConfig, arg
   const rows = await namedPlaces(sources);
   const hosts = sshHosts(sources.home).names.filter((host) => !Object.hasOwn(sources.targets, host));
   const code = rows.some(({ problem }) => problem !== undefined) ? EXIT.failure : EXIT.ok;
+  const rules = await rulesOfNames(rows, loaded);
   if (args.json === true) {
-    const listed = rows.map(({ name, kind, places, problem }) => ({
-      name,
-      kind,
-      machines: places.map((place) => ({ name: place.name, place: labelOfPath(place.path) })),
-      ...(problem === undefined ? {} : { problem: problem.message }),
+    const listed = rows.map((row) => ({
+      name: row.name,
+      kind: row.kind,
+      machines: row.places.map((place) => ({ name: place.name, place: labelOfPath(place.path) })),
+      ...(rules.get(row) ? { rule_words: rules.get(row) } : {}),
+      ...(row.problem === undefined ? {} : { problem: row.problem.message }),
     }));
     await print([`${JSON.stringify({ targets: listed, ssh_hosts: hosts }, null, 2)}\n`]);
     return code;
   }
-  const lines = columns(rows.map(({ name, places, problem }) => [name, problem?.message ?? meaning(places)]));
+  const lines = columns(rows.map((row) => [row.name, nameInWords(row, rules.get(row))]));
   const own = shownPath(loaded.files[0] ?? "~/.config/buddy/buddy.toml", loaded);
   if (rows.length === 0) lines.push(`no [targets.NAME] in ${own}: name your machines there (buddy targets --help)`);
   if (hosts.length > 0) lines.push("", `hosts of ~/.ssh/config: ${spaced(foldNames(hosts))}`);
