@@ -134,6 +134,8 @@ function hintFor(
     case "not-found":
       if (at.baseUrl.startsWith("http:") && /https/i.test(error.message))
         return `Write https:// in api_base_url (${at.baseUrl}) of ${profile}.`;
+      if (URL.parse(at.baseUrl)?.pathname === "/")
+        return `Most endpoints have a path: try ${at.baseUrl}/v1 as api_base_url of ${profile}.`;
       return `The endpoint may speak another protocol: set api = "${otherProtocol(at)}" in ${profile}, or correct api_base_url (${at.baseUrl}).`;
     case "tools-unsupported":
       return `buddy works through tools: ${another}, or start the server with tool calling (vLLM: --enable-auto-tool-choice --tool-call-parser; llama.cpp: --jinja).`;

@@ -41,6 +41,15 @@ test.each([
   expect(urls).toEqual([asked]);
 });
 
+test("an address without a path that is not known there: the usual path is named", async () => {
+  await using model = startModel([{ fault: { status: 404 } }]);
+  const client = createModelClient(modelOptions(new URL(model.url).origin, { retries: 0 }));
+  await expect(collect(client)).rejects.toMatchObject({
+    reason: "not-found",
+    hint: expect.stringContaining(`${new URL(model.url).origin}/v1`),
+  });
+});
+
 test("extra_body is added and replaces, and the conversation stays last", async () => {
   await using model = startModel([{ text: "a" }], { extraBody: { store: true, stream_options: null } });
   await done(model.client);
