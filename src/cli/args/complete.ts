@@ -1,4 +1,6 @@
 /** `buddy __complete WORD...`: what the last word could be; called by the scripts of `buddy completion`. */
+import { readdirSync } from "node:fs";
+import { resolve } from "node:path";
 import { currentDirectory } from "../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
@@ -6,7 +8,7 @@ import type { Arg, Args } from "../command.ts";
 import { COMMANDS, loadRepl } from "../commands.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 import { askProgram } from "../../lib/start-child.ts";
-import { stateDirectory } from "../../lib/user-directories.ts";
+import { expandTilde, stateDirectory } from "../../lib/user-directories.ts";
 
 /** One candidate a line, `word<TAB>what it is`; a first line `:files` or `:directories` leaves it to the shell. */
 export async function complete(words: readonly string[]): Promise<ExitCode> {
@@ -24,14 +26,14 @@ async function candidates(words: readonly string[]): Promise<string[]> {
   const line = await readLine(words.slice(0, -1));
   const inline = /^(--[a-z-]+)=(.*)$/s.exec(last);
   if (line.pending !== undefined) return fitting(await ofFlag(line.pending, line, last), last);
-  if (line.literal) return fitting(await ofPositional(line), last);
+  if (line.literal) return fitting(await ofPositional(line, last), last);
   if (inline !== null) {
     const [, flag = "", value = ""] = inline;
     const found = await ofFlag(flag.slice(2), line, value);
     return found[0]?.startsWith(":") ? found : fitting(found, value).map((candidate) => `${flag}=${candidate}`);
   }
   if (last.startsWith("-")) return fitting(flagNames(line.args), last);
-  return fitting(await ofPositional(line), last);
+  return fitting(await ofPositional(line, last), last);
 }
 
 interface Line {
@@ -108,13 +110,36 @@ async function ofFlag(name: string, line: Line, typed: string): Promise<string[]
   const source = FLAG_SOURCES[name];
   // Containers of another host cannot be listed without connecting to it.
   if (source === undefined || (source === "containers" && line.elsewhere)) return [];
+  if (source === "places") return placesFor(typed);
   const found = await candidatesFor(source);
-  // A user before the host, or the names before the last of a list.
-  const begun = source === "hosts" ? /^.*@/.exec(typed) : source === "places" ? /^.*,/.exec(typed) : null;
+  // A user before the host.
+  const begun = source === "hosts" ? /^.*@/.exec(typed) : null;
   return begun === null ? found : found.map((one) => `${begun[0]}${one}`);
 }
 
-async function ofPositional({ command, positionals, runbook }: Line): Promise<string[]> {
+/** The last of a list: a name, a host behind its user, or a file of names. */
+async function placesFor(typed: string): Promise<string[]> {
+  const [, before = "", last = ""] = /^(.*,)?(.*)$/s.exec(typed) ?? [];
+  const file = /^@(.*\/)?/.exec(last);
+  const user = /^[^@]+@/.exec(last)?.[0] ?? "";
+  const found =
+    file === null
+      ? (await candidatesFor(user === "" ? "places" : "hosts")).map((name) => `${user}${name}`)
+      : filesIn(file[1] ?? "").map((name) => `@${name}`);
+  return found.map((one) => `${before}${one}`);
+}
+
+function filesIn(directory: string): string[] {
+  try {
+    const from = resolve(currentDirectory(), expandTilde(directory, process.env["HOME"]));
+    const entries = readdirSync(from, { withFileTypes: true });
+    return entries.map((entry) => `${directory}${entry.name}${entry.isDirectory() ? "/" : ""}`);
+  } catch {
+    return []; // no such directory: nothing to offer
+  }
+}
+
+async function ofPositional({ command, positionals, runbook }: Line, typed: string): Promise<string[]> {
   const at = positionals.length;
   if (command === "exec" && runbook !== undefined) return runbookParameters(runbook, positionals);
   if (command === undefined || command === "help") {
@@ -133,7 +158,7 @@ async function ofPositional({ command, positionals, runbook }: Line): Promise<st
     return candidatesFor("sessions");
   if (["login", "logout", "models"].includes(command) && at === 0) return candidatesFor("profiles");
   if (command === "trace" && at === 1) return [":files"];
-  if (command === "targets" && at === 0) return candidatesFor("places");
+  if (command === "targets" && at === 0) return placesFor(typed);
   if (command === "policy" && positionals[0] === "path") return [":files"];
   if (command === "skills" && positionals[0] === "check") return [":directories"];
   if (command === "mcp" && at === 1 && positionals[0] !== "add") return candidatesFor("servers");

@@ -67,6 +67,11 @@ describe("with machines, profiles, containers and a session", () => {
       ["--on=quartz,quokka-1", "--on=quartz,quokka-2"],
     ],
     [["targets", "qua"], ["quartz"]],
+    [["targets", "local,qua"], ["local,quartz"]],
+    [["--on", "quartz,deploy@quokka-2"], ["quartz,deploy@quokka-2"]],
+    [["run", "--on", "@~/.ssh/mo"], ["@~/.ssh/more/"]],
+    [["run", "--on", "quartz,@~/.ssh/more/"], ["quartz,@~/.ssh/more/a"]],
+    [["run", "--on", "@no/such/"], []],
     [
       ["--approve", "a"],
       ["ask", "all"],
