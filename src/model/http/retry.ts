@@ -20,15 +20,26 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   // The structured form: `"default";r=0;t=25`.
   const left = /;\s*r=0\b.*;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1];
   let longest = left === undefined ? undefined : Number(left) * 1000;
-  for (const [name, remaining] of headers) {
-    if (!/ratelimit.*-remaining/.test(name) || remaining.trim() !== "0") continue;
-    const reset = name.replace("-remaining", "-reset");
-    const wait = waitOf(headers.get(reset) ?? headers.get(`${reset}-after`), now);
+  for (const [name, value] of headers) {
+    const reset = usedUp(name, value.trim());
+    if (reset === undefined) continue;
+    const wait = RESETS.map((end) => waitOf(headers.get(`${reset}${end}`), now)).find((one) => one !== undefined);
     // All that are used up must be back.
     if (wait !== undefined) longest = Math.max(longest ?? 0, wait);
   }
   return longest;
 }
+
+/** How the header that says when begins, if this one says that nothing is left. */
+function usedUp(name: string, value: string): string | undefined {
+  if (/ratelimit.*-remaining/.test(name) && value === "0") return name.replace("-remaining", "-reset");
+  // OpenAI's sign-in counts what is used of a plan.
+  return /^x-codex-.*-used-percent$/.test(name) && Number(value) >= 100
+    ? name.replace("-used-percent", "-reset")
+    : undefined;
+}
+
+const RESETS = ["", "-after", "-at", "-after-seconds"];
 
 /** Seconds, a moment in Unix time, a duration ("6m0s"), a date. */
 function waitOf(given: string | null, now: number): number | undefined {
