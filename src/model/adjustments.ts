@@ -99,6 +99,7 @@ const NAMES: Readonly<Record<string, Parameter>> = {
   "reasoning.summary": "reasoning_summary",
   include: "include",
   response_format: "response_format",
+  text: "response_format",
   "text.format": "response_format",
   max_tokens: "max_tokens",
   max_completion_tokens: "max_tokens",
@@ -200,6 +201,11 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["max_tokens", /max_tokens: \d+ > \d+|maximum tokens you requested exceeds/i],
   ["max_tokens", refusing("(max_tokens|max_completion_tokens|max_output_tokens|maximum tokens)")],
   ["response_format", refusing("(response[_ ]format|text\\.format|json_schema|structured output)")],
+  // A word like any other: only where it is a name.
+  [
+    "response_format",
+    /['"`]text['"`]|(supplied|model|parameters?|arguments?|field):? text\b|(^|\s)text: |\btext is not /i,
+  ],
   ["reasoning_summary", refusing("reasoning(\\.summary| summar(y|ies))")],
   ["top_p", refusing("top_p")],
   ["temperature", refusing("temperature")],

@@ -276,6 +276,9 @@ describe("what a server refuses is left out, once and for all", () => {
     ["anthropic", "thinking", "adaptive thinking is not supported on this model"],
     ["responses", "reasoning", "Unsupported parameter: 'reasoning.effort' is not supported with this model."],
     ["responses", "text", "Invalid parameter: text.format json_schema is not supported"],
+    ["responses", "text", "Unsupported parameter: 'text' is not supported with this model."],
+    ["responses", "text", "Unrecognized request argument supplied: text"],
+    ["responses", "text", "text: Extra inputs are not permitted"],
   ] as const)("%s: %s", async (api, parameter, message) => {
     await using model = startModel(
       [{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }, { text: "fine" }],
