@@ -41,7 +41,7 @@ export async function browserFlow(options: FlowOptions): Promise<BrowserFlow> {
     async code(signal) {
       const arrived = await within(callback.arrived, options.waitMs ?? WAIT_MS, signal);
       if (arrived !== undefined) return arrived.get("code") ?? "";
-      throw new BuddyError("auth", "the browser did not come back in time", { hint: options.otherWay });
+      throw new BuddyError("auth", "the browser did not return in time", { hint: options.otherWay });
     },
     close: () => callback[Symbol.dispose](),
   };

@@ -67,7 +67,7 @@ export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): 
         "config",
         `profile ${profile.name}: header ${header} has a line break or another character that cannot be sent`,
         {
-          hint: "correct the profile's headers, or the variable that is named there",
+          hint: "correct the profile's headers, or the variable they name",
         },
       );
     return [header.toLowerCase(), value] as const;

@@ -167,7 +167,7 @@ test("an endpoint of one's own: address, protocol, key, model, one request", asy
   pty.key("up", "enter");
   await pty.until("Paste its key");
   pty.type("\r");
-  await pty.until("It refuses that");
+  await pty.until("refused this key");
   pty.type(`${KEY}\r`);
   await pty.until(/2 models[^]*Which model\? \(type/);
   pty.key("down", "enter");

@@ -184,7 +184,7 @@ describe("certificates", () => {
       "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -addext subjectAltName=DNS:other.example -keyout other.key -out other.pem",
     );
     const other = await read("other.pem").text();
-    expect(await words(https.port, other)).toContain("no certificate of ca_file has signed");
+    expect(await words(https.port, other)).toContain("no certificate in ca_file signed");
     expect(await shown("other.key", "other.pem", other)).toContain("another name");
     sh(`: >index.txt; echo 01 >serial
       printf '[ca]\\ndefault_ca=x\\n[x]\\ndatabase=index.txt\\nnew_certs_dir=.\\nserial=serial\\ndefault_md=sha256\\npolicy=p\\n[p]\\ncommonName=supplied\\n' >ca.cnf

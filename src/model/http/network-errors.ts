@@ -95,14 +95,14 @@ function certificateWords(code: string, at: Situation): { brief: string; says: s
   if (/ALTNAME|HOSTNAME_MISMATCH/.test(code))
     return {
       brief: "certificate of another host",
-      says: "that belongs to another name",
+      says: "for another name",
       hint: `Write the name in api_base_url (${at.baseUrl}) of profile "${at.profile}" for which the certificate was made.`,
     };
   const brief = "untrusted certificate";
   if (at.ownCa)
     return {
       brief,
-      says: "that no certificate of ca_file has signed",
+      says: "that no certificate in ca_file signed",
       hint: `Name the certificate of the CA that signed it in ca_file of profile "${at.profile}".`,
     };
   return {

@@ -148,7 +148,7 @@ export async function findContainer(
   const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
   if (answers.length === 0) {
     const [engine] = engines;
-    if (engines.length === 1) throw new PermanentRefusal("target", `${engine} is not there any more ${place}`);
+    if (engines.length === 1) throw new PermanentRefusal("target", `${engine} is no longer installed ${place}`);
     throw new PermanentRefusal("target", `neither docker nor podman is installed ${place}`, {
       hint: "Install one of them there (e.g. apt install podman), or name the right host with --ssh.",
     });

@@ -234,7 +234,7 @@ function notStarted(argv: readonly string[], said: string): BuddyError {
   if (SESSION_REFUSED.test(said)) {
     return new TooFewSessions(
       "target",
-      "the sshd allows too few sessions on one connection (MaxSessions), and does not let buddy log in once more by itself",
+      "the sshd allows too few sessions on one connection (MaxSessions), and buddy cannot log in a second time without a question",
       {
         hint: "Raise MaxSessions in its sshd_config; 10 is the default.",
       },

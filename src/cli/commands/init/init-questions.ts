@@ -118,10 +118,10 @@ async function otherEndpoint(): Promise<Pick<InitAnswers, "key" | "lines">> {
     }),
   );
   const options = { name: OTHER, baseUrl: baseUrl.trim(), api, auth: "api-key", model: "" } as const;
-  for (let message = "Paste its key (empty: it needs none)"; ;) {
+  for (let message = "Paste its key (empty: no key needed)"; ;) {
     const key = (await answer(clack.password({ message, mask: "•" }))).trim();
     const keyed = key === "" ? {} : { key };
-    message = "It refuses that. Paste another key (empty: it needs none)";
+    message = "The endpoint refused this key. Paste another one (empty: no key needed)";
     const offered = await offeredModels({ ...options, ...keyed });
     if (isRefusal(offered)) continue;
     const ids = offered instanceof Error ? [] : offered.map(({ id }) => id);
