@@ -145,11 +145,11 @@ export const PARAMETERS =
 
 /** The stream is wanted: "This model only support stream mode". */
 export const STREAM_ONLY =
-  "only supports? (the )?stream|\\bstream(ing)?['`\"]? (mode )?(must be (set to )?true|is (required|mandatory))|(enable|requires?|must use|set) (the )?['`\"]?stream(ing)?\\b(?!.{0,20}(false|to generate))";
+  "only supports? (the )?stream|\\bstream(ing)?['`\"]? (mode )?(must be (set to )?true|is (required|mandatory))|must have stream ?= ?true|(enable|requires?|must use|set) (the )?['`\"]?stream(ing)?\\b(?!.{0,20}(false|to generate))";
 
 /** A picture that this server cannot read: without it the conversation can go on. */
 const BAD_IMAGE =
-  "(invalid|unsupported|corrupt\\w*|cannot|could not|unable to|fail\\w* to|broken)\\b.{0,30}\\bimages?\\b|\\bimages?\\b[^.]{0,60}(exceeds?|too (large|big|small|many)|(is|are|was) (invalid|corrupt\\w*|malformed)|not valid)|only (one|\\d+) images?\\b|image_parse_error|invalid_image|image_too_large";
+  "(invalid|unsupported|corrupt\\w*|cannot|could not|unable to|fail\\w* to|broken)\\b.{0,30}\\bimages?\\b|\\bimages?\\b[^.]{0,60}(exceeds?|too (large|big|small|many)|(is|are|was) (invalid|corrupt\\w*|malformed)|not valid)|only (supports? )?(one|\\d+) images?\\b|image_parse_error|invalid_image|image_too_large";
 
 /** Both orders of "Unsupported parameter: 'x'" and "x is not supported", in one sentence: the next may list others. */
 export function refusing(name: string): RegExp {
@@ -162,7 +162,7 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
     "echo_reasoning",
     /reasoning_content.{0,80}(must be|missing|required|passed back)|(missing|must(?! be satisfied)).{0,40}reasoning_content/is,
   ],
-  ["short_ids", /(\b|_)id'?: string too long|tool call id.{0,80}(length of 9|a-z)|length of 9/i],
+  ["short_ids", /(\b|_)id'?: string too long|tool call id.{0,80}(length of 9|a-z)|length (of )?9\b/i],
   ["assistant_after_tool", /(unexpected role|role) '?user'? after (role )?'?tool/i],
   ["alternate_roles", /roles must alternate|alternat\w+ (between )?(user|roles)|after the .{0,30}system message/i],
   [
@@ -212,7 +212,9 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["thinking", refusing("thinking(\\.type)?")],
   [
     "reasoning_effort",
-    refusing("(output_config|effort( parameter)?|reasoning(\\.|_)?(effort)?|thinking( (budget|level))?|budget 0)"),
+    refusing(
+      "(output_config|effort( parameter)?|reasoning(\\.|_)?(effort)?|think(ing)?( (budget|level|value))?|budget 0)",
+    ),
   ],
   ["images", refusing("(image|image_url|vision|multimodal)( input|s)?")],
   [

@@ -213,7 +213,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       `(not|n't) support.{0,24}\\b${TOOLS}`,
       `${TOOLS}.? ?(with function calling )?(is |are )?(not (supported|enabled|available|allowed|implemented)|unsupported|unavailable|disabled)`,
       `no ${TOOLS} support|cannot (call|use) ${TOOLS}|requires a model with tools`,
-      "endpoints found that support tool use",
+      "endpoints found that support tool use|support (the )?toolconfig",
       "enable-auto-tool-choice|tool[- ]call[- ]parser|tools param requires",
       "not supported for .{0,20}function calling",
       "(unknown|unrecogni[sz]ed|unsupported|unexpected|extra|not permitted)[^.]{0,60}\\btools\\b(?![.[\\]])",
@@ -242,7 +242,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
   {
     reason: "parameter",
     words: any(
-      "support images?( input)?\\b|image(_url| inputs?)? (is|are) (not|only) supported|not a multimodal|image\\(s\\) may be",
+      "support images?( input)?\\b|image(_url| inputs?)? (is|are) (not|only) supported|not a multimodal|image\\(s\\) may be|supports? (only )?(one|\\d+) images?|more than (one|\\d+) images?",
       "not support (the )?(system|developer) (messages?|role)",
     ),
   },
@@ -319,7 +319,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
     words: any(
       "overload|over capacity|at (maximum )?capacity|capacity (temporarily )?exceeded",
       "too busy|(server|model|system) (is )?busy|(high|heavy) (demand|traffic|load)|queue is full",
-      "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (was |has been |has )?(unloaded|crashed)",
+      "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (is |was |has been |has )?(unloaded|crashed)",
       "insufficient_system_resource|server_error|internal[ _](server[ _])?error",
       "degraded function|channel error|服务端错误|繁忙",
     ),

@@ -32,7 +32,7 @@ const SENT = {
   prompt_cache_key: "k",
   max_tokens: 1,
   response_format: {},
-  messages: [{ role: "user", content: [{ type: "image_url" }] }],
+  messages: [{ role: "user", content: [{ type: "image_url", cache_control: {} }] }],
   tools: [{ parameters: { properties: { lines: { type: "integer", minimum: 1 } } } }],
 };
 
