@@ -113,7 +113,12 @@ class Scan {
   #shownLink(label: string, url: string, same: boolean): string {
     const { style, links } = this.#options;
     const safe = /^(https?|mailto|ftp|file):/i.test(url) ? url : "";
-    if (links && safe !== "") return hyperlink(style.link(label), safe, true);
+    if (links && safe !== "") {
+      const shown = hyperlink(style.link(label), safe, true);
+      // A label that is an address itself must not hide another one.
+      const misleads = !same && /[\w-]\.[a-z]{2,}|:\/\//i.test(label) && !url.includes(label);
+      return misleads ? `${shown} (${url})` : shown;
+    }
     return same || url === "" ? style.link(label) : `${style.link(label)} (${url})`;
   }
 

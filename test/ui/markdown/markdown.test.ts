@@ -227,6 +227,11 @@ describe("inline", () => {
     expect(inline("[text](https://e.com)", { style: plain, links: false, growing: false })).toBe(
       "text (https://e.com)",
     );
+    const links = (text: string) => inline(text, { style: plain, links: true, growing: false });
+    expect(links("[https://e.com](https://evil.example/x)")).toEndWith(" (https://evil.example/x)");
+    expect(links("[see e.com](https://evil.example/)")).toEndWith(" (https://evil.example/)");
+    expect(links("[e.com/a](https://e.com/a)")).not.toContain("(");
+    expect(links("[the page](https://e.com/a)")).not.toContain("(");
     expect(inline("[x](javascript:alert)", { style: plain, links: true, growing: false })).toBe("x (javascript:alert)");
     expect(supportsLinks({ TERM_PROGRAM: "WezTerm" }, true)).toBe(true);
     expect(supportsLinks({ VTE_VERSION: "7200" }, true)).toBe(true);
