@@ -94,8 +94,6 @@ export const responses: Protocol<ResponsesState> = {
     if (problem) throw problem;
     if (!Array.isArray(answer["output"]))
       throw new Malformed("the answer has no `output`: it does not look like the Responses protocol");
-    if (answer["status"] === "queued" || answer["status"] === "in_progress")
-      throw new Malformed("the answer is not finished", true);
     takeEnd(state, answer, `response.${typeof answer["status"] === "string" ? answer["status"] : "completed"}`);
     for (const item of itemsOf(state)) {
       const reasoning = reasoningText(item);
