@@ -2,7 +2,7 @@
 import { openTerminal } from "../../lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import type { TerminalInput } from "../terminal/keys.ts";
-import { type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
+import { ASK_CURSOR, type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
 import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
 import { SCROLL_OFF, SCROLL_ON, ScrollView } from "../terminal/scroll-view.ts";
 import { TerminalKeys } from "../terminal/terminal-keys.ts";
@@ -76,10 +76,10 @@ class TerminalQuestion {
       if (inputs === undefined) return this.#end({ kind: "cancelled" });
       // Without keys: the terminal changed its size, and is asked where the cursor went.
       if (inputs.length === 0 && this.#scroll === undefined && this.#resized) {
-        this.#keys.ask("\x1b[6n");
-        const answer = await this.#keys.next();
-        if (answer === undefined) return this.#end({ kind: "cancelled" });
-        inputs = answer;
+        this.#keys.ask(ASK_CURSOR);
+        const answers = await this.#answers();
+        if (answers === undefined) return this.#end({ kind: "cancelled" });
+        inputs = answers;
       }
       for (const input of inputs) {
         if (input.kind === "cursor") this.#settle({ row: input.row - 1, col: input.col - 1 });
@@ -122,6 +122,16 @@ class TerminalQuestion {
     const cut = Math.max(0, view.rows.length - (rows - 1));
     const cursor = { ...view.cursor, row: Math.max(0, view.cursor.row - cut) };
     this.#keys.write(this.#area.frame([], view.rows.slice(cut), cursor));
+  }
+
+  /** Up to where the cursor is, or a key; which terminal it is comes first, and perhaps alone. */
+  async #answers(): Promise<readonly TerminalInput[] | undefined> {
+    for (;;) {
+      const inputs = await this.#keys.next();
+      for (const input of inputs ?? []) if (input.kind === "terminal") this.#area.answered(input.version);
+      const others = inputs?.filter(({ kind }) => kind !== "terminal");
+      if (inputs === undefined || inputs.length === 0 || others!.length > 0) return others;
+    }
   }
 
   get #resized(): boolean {

@@ -1,5 +1,5 @@
 /** When and what to paint: at once for keys, a little later for streams, never faster than the terminal takes it. */
-import { type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
+import { ASK_CURSOR, type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
 import { SCROLL_OFF, SCROLL_ON } from "../terminal/scroll-view.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -76,6 +76,10 @@ export class Painter {
     // tmux changes its rows before it says so: then this answer belongs to a size that is still to come.
     if (cursor.row >= rows || cursor.col > columns) return;
     this.#settle(cursor);
+  }
+
+  terminalAnswered(version: string): void {
+    this.#area.answered(version);
   }
 
   /** Ctrl-Z: gives the terminal to the shell until `fg`. */
@@ -164,7 +168,7 @@ export class Painter {
   }
 
   #rested(size: Size): void {
-    this.#terminal.ask("\x1b[6n");
+    this.#terminal.ask(ASK_CURSOR);
     const timer = setTimeout(() => {
       this.#answerMs = SILENT_MS;
       this.#settle(undefined);

@@ -240,6 +240,7 @@ export class TerminalScreen implements ReplScreen {
     for (const input of this.#password === undefined ? queue.take(inputs) : inputs) {
       if (input.kind === "focus") notifier.focus(input.focused);
       else if (input.kind === "background") this.#background(input.light);
+      else if (input.kind === "terminal") this.#painter.terminalAnswered(input.version);
       else if (input.kind === "cursor") this.#painter.cursorAnswered({ row: input.row - 1, col: input.col - 1 });
       else if (this.#password !== undefined) this.#password.handle(input);
       else if (this.#picker !== undefined) this.#picker.handle(input);

@@ -92,7 +92,9 @@ export type TerminalInput =
   /** Answer to "what is the background" (OSC 11). */
   | { readonly kind: "background"; readonly light: boolean }
   /** Answer to "where is the cursor" (CSI 6n), counted from 1. */
-  | { readonly kind: "cursor"; readonly row: number; readonly col: number };
+  | { readonly kind: "cursor"; readonly row: number; readonly col: number }
+  /** Answer to "which terminal is this" (CSI > c). */
+  | { readonly kind: "terminal"; readonly version: string };
 
 export interface KeyInput {
   readonly kind: "key";
@@ -211,6 +213,7 @@ function meaning(parameters: string, final: string): TerminalInput | undefined {
   if (parameters === "" && final === "Z") return key("tab", { shift: true });
   const [first = "", second = "", third = ""] = parameters.split(";");
   const number = Number.parseInt(first, 10);
+  if (final === "c" && parameters.startsWith(">")) return { kind: "terminal", version: parameters.slice(1) };
   if (/^[<=>?]/.test(parameters)) return undefined;
   if (final === "R" && second !== "") {
     return { kind: "cursor", row: number, col: Number.parseInt(second, 10) };

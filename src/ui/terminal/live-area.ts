@@ -50,6 +50,11 @@ export class LiveArea {
     return out;
   }
 
+  /** Which terminal it says it is: the version that xterm.js gives is its own. */
+  answered(version: string): void {
+    this.#leavesCursorRow = version === "0;276;0";
+  }
+
   get empty(): boolean {
     return this.#painted.length === 0;
   }
@@ -67,7 +72,7 @@ export class LiveArea {
     const below = sum(heights.slice(this.#cursorRow + 1)) - (heights.length - this.#cursorRow - 1);
     let up = above;
     if (reflows && cursor !== undefined && this.#cursorCol >= columns) {
-      this.#leavesCursorRow = cursor.col === columns - 1;
+      this.#leavesCursorRow ||= cursor.col === columns - 1;
       // A cursor behind the last column is still in the row before.
       if (!this.#leavesCursorRow) up += Math.floor((this.#cursorCol - (cursor.col === columns ? 1 : 0)) / columns);
     }
@@ -169,6 +174,9 @@ interface Above {
   readonly width: number;
   readonly line?: string;
 }
+
+/** Which terminal it is, and where its cursor is. */
+export const ASK_CURSOR = "\x1b[>c\x1b[6n";
 
 /** Terminals that cut rows at a narrower width instead of wrapping them. */
 export function terminalReflows(env: Readonly<Record<string, string | undefined>>): boolean {

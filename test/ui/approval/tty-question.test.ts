@@ -268,8 +268,11 @@ describe("the question", () => {
   });
 });
 
-test("a question in a window that is made smaller and large again is shown once", async () => {
-  const question = await ask();
+test.each([
+  ["a long command", "systemctl restart nginx"],
+  ["a short one, with wider rows below the cursor", "ls"],
+])("a question in a window that is made smaller and large again is shown once: %s", async (_, action) => {
+  const question = await ask({ action });
   const before = pty.screen();
   for (const [columns, rows] of [
     [40, 12],

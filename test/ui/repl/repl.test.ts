@@ -1011,6 +1011,18 @@ describe("the terminal", () => {
     expect(screen.match(/a line that/g)).toHaveLength(1);
   });
 
+  test("an open question in a window that is made smaller and large again is shown once", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("x\r");
+    rig.open("ask");
+    await rig.until("approve?");
+    const before = rig.emulator.history();
+    rig.resize(40, 14);
+    await rig.until((screen) => screen.includes("approve?") && screen.split("\n").every((row) => row.length < 40));
+    rig.resize(80, 24);
+    await rig.until(() => rig.emulator.history() === before);
+  });
+
   test("a storm of sizes while output streams", async () => {
     await using rig = new ReplRig({
       turn: async function* ({ gate }) {

@@ -48,7 +48,8 @@ describe("keys", () => {
     ],
     "\x1b[12;40R": [{ kind: "cursor", row: 12, col: 40 }],
     // Answers and keys that mean nothing here leave no trace.
-    "\x1b[?62;c\x1b[>1;2c\x1b]11;rgb:0/0/0\x07\x1bP1+r\x1b\\x": [{ kind: "background", light: false }, key("x")],
+    "\x1b[?62;c\x1b[=1;2c\x1b]11;rgb:0/0/0\x07\x1bP1+r\x1b\\x": [{ kind: "background", light: false }, key("x")],
+    "\x1b[>84;0;0c": [{ kind: "terminal", version: "84;0;0" }],
     "\x1b]11;rgb:ffff/ffff/eeee\x1b\\": [{ kind: "background", light: true }],
     "\x1b[[A\x1b[15~\x1b[57441uy": [key("y")],
     "\x1b[200~one\r\ntwo\x1b[201~z": [{ kind: "paste", text: "one\r\ntwo", cut: false }, key("z")],
