@@ -1,5 +1,4 @@
 /** Commands that print nothing but numbers or plain names on every machine: their words show it, nothing is guessed. */
-import { words as list } from "../../../lib/text.ts";
 import { isFixed, isGlob, LISTED, maybeOption, NUMBER, NUMBERS, SPLIT, WORD, WORDS } from "./field.ts";
 
 const ONE_NUMBER = `${NUMBER}\n`;
@@ -21,17 +20,18 @@ export function namesOfAll(outs: readonly (string | undefined)[]): string | unde
 /** `text`: the input, where it is known. */
 export function namesPrinted(name: string, words: readonly string[], text: string | undefined): string | undefined {
   if (words.some((word) => isGlob(word) || word.includes(SPLIT))) return undefined;
-  if (
-    FILTERS.has(name) &&
-    isNames(text) &&
-    words.every((word) => /^-(?:[rnu1]+|n ?1|d)$|^[1 ]$|^\[:space:\]$/.test(word))
-  )
-    return text;
+  if (isNames(text) && Object.hasOwn(FILTERS, name) && FILTERS[name]?.test(words.join(" ")) === true) return text;
   return Object.hasOwn(PRINTERS, name) ? PRINTERS[name]?.(words) : undefined;
 }
 
-/** Programs that leave out or order lines; xargs prints its input in one. */
-const FILTERS = new Set(list("head tail sort uniq cat tr xargs"));
+/** Programs that leave out or order lines, or leave out blanks. */
+const FILTERS: Readonly<Record<string, RegExp>> = {
+  head: /^-(?:n ?)?1$/,
+  tail: /^-(?:n ?)?1$/,
+  sort: /^(?:-[rnu]+)?$/,
+  uniq: /^$/,
+  tr: /^-d (?: |\\n|\[:space:\]|\[:blank:\])$/,
+};
 
 type Printer = (words: readonly string[]) => string | undefined;
 

@@ -46,7 +46,9 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
   // What lists a whole tree names everything in it.
   const tree = items.some((item) => items.includes(`${item === "/" ? "" : item}/${UNKNOWN}`));
   // One item may be several words, unless it is said that each comes alone.
-  const alone = seen.get("n")?.value === "1" || seen.get("max-args")?.value === "1";
+  const most = ["n", "max-args"].flatMap((name) => seen.get(name)?.value ?? []);
+  const byLine = ["L", "l", "max-lines"].some((name) => seen.has(name));
+  const alone = most.length > 0 && most.every((value) => value === "1") && !byLine;
   const severally = (item: string) => field(alone ? item : item.replace(/[\uFDD2\uFDD8\uFDDB]/g, `$&${SPLIT}`));
   const given = items.map(severally);
   const commands =
