@@ -56,6 +56,10 @@ describe("what a command prints", () => {
     "find . $(uname -a)",
     "sort f-$(date +%F%n-oP)",
     "[[ $(cat f) -gt 1 ]]",
+    'echo $(( $(date -d "$(cat f)" +%s) + $(cat f) ))',
+    "for p in $(pgrep x); do cat < /proc/$p/environ; done",
+    "for p in $(pgrep x); do cat < /dev/$p; done",
+    "for p in $(pgrep x); do cat < /proc/$p/fd/3; done",
     "a=$(uname -r); echo $((a))",
   ])("%s asks", asks);
   test.each([
@@ -77,6 +81,8 @@ describe("what a command prints", () => {
     "find /lib/modules/$(uname -r) -name '*.ko' | wc -l",
     "sort access-$(date +%F).log",
     "[[ $(wc -l < f) -gt 1 ]] && echo y",
+    'echo $(( ($(date -d "$(cat f | cut -d= -f2)" +%s) - $(date +%s)) / 86400 ))',
+    "for p in $(pgrep x); do tr '\\0' ' ' < /proc/$p/cmdline; done",
     'n=2; awk "NR==$((n + 1))" f',
     'n=$(grep -c x f); sed -n "${n}p" f',
     "echo f | xargs sort",

@@ -17,7 +17,12 @@ const ALWAYS_NUMBERS = new Set(words("RANDOM SRANDOM SECONDS LINENO PPID BASHPID
 
 /** Numbers, values of variables, commands without parentheses in them, and operators between them. */
 function isPlain(text: string): boolean {
-  const left = text.slice(3, -2).replace(/\$\((?:[^()`\\'"#]|'[^'()`\\]*'|"[^"()`\\]*")+\)/g, "1");
+  let left = text.slice(3, -2);
+  // From the innermost on.
+  for (let before = ""; before !== left;) {
+    before = left;
+    left = left.replace(/\$\((?:[^()`\\'"#]|'[^'()`\\]*'|"[^"()`\\]*")+\)/g, "1");
+  }
   return /^[-+*/%<>=!&|,\d\s()$\w]+$/.test(left) && !/(?<!\$\w*)[A-Za-z_]/.test(left) && isBalanced(left);
 }
 

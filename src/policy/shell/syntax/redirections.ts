@@ -66,7 +66,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       if (operator === "<") {
         if (isInput) now = item.value === "/dev/null" ? { kind: "known", text: "" } : { kind: "unknown" };
         by.reads(item.value);
-        if (isUnknown(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
+        if (mayBeAnything(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
       } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {
         if (!isDescriptor) by.uncertain(`input from ${item.source}`);
         if (operator === "<&" && isInput) now = { kind: "unknown" };
@@ -86,6 +86,11 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
     if (items.length !== 1) by.uncertain("a redirection to several or no files");
   }
   return { input: now, writes, moved, mayFail };
+}
+
+/** A name that is not known may be a connection, or a device; not a number in a path of the kernel's. */
+function mayBeAnything(value: string): boolean {
+  return isUnknown(value.startsWith("/proc/") ? value.replaceAll(NUMBER, "1") : value);
 }
 
 /** `1< file`, `1>&3`: then `/dev/stdout` names a file, which a later `> /dev/stdout` would open for writing. */
