@@ -199,7 +199,7 @@ class Match {
       if (value.includes(SPLIT) || isGlob(value)) {
         if (this.form.open) continue;
         if (areNumbers(value) && onlyNumbers(option.shape)) {
-          // All but the first are operands; where there is none, the next word is no number and is refused.
+          // All but the first are operands; where there is none, the next word is not a number and is refused.
           this.#operands.push(value);
           continue;
         }
