@@ -105,9 +105,9 @@ function spellings(name: string): string[] {
 }
 
 export function matchesName(pattern: string, name: string): boolean {
-  const parts = splitList(pattern);
-  if (parts.length > 1) return parts.some((part) => matchesName(part, name));
-  const wanted = pattern.trim().toLowerCase().replace(/\.$/, "");
+  const [first = "", ...more] = splitList(pattern);
+  if (more.length > 0) return [first, ...more].some((part) => matchesName(part, name));
+  const wanted = first.toLowerCase().replace(/\.$/, "");
   // The user of an address counts only where the pattern has one: ro* does not mean root@web1.
   const known = name.toLowerCase().replace(wanted.includes("@") ? "" : /^[^@\s]*@/, "");
   if (matchesGlob(wanted, known) || (wanted.includes("[") && matchNames([wanted], [known]).length > 0)) return true;

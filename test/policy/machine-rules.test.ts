@@ -78,6 +78,8 @@ describe("which rules match", () => {
     ["[fe80::1]", "fe80::1", true],
     ["web1, db[1,3]", "db3", true],
     ["web1, db[1,3]", "db2", false],
+    ["web1,", "web1", true],
+    [" , ", "web1", false],
     ["web1,10.0.0.7", "10.7", true],
   ])("ranges and lists, as everywhere: %s and %s", (pattern, name, match) => {
     expect(matchesName(pattern, name)).toBe(match);
