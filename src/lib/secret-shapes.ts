@@ -158,6 +158,8 @@ const FLAG_NAME = "(?:api-?key|token|password|passwd|pass|secret|access-key)";
 const WORDS = String.raw`\s(?:[^\n;|&]{0,100}\s)?`;
 /** DB_PASSWORD, dbPassword, spring.datasource.password */
 const PREFIX = "[A-Za-z0-9_.-]{0,60}?";
+/** Looks ahead at what follows the whole name: to try each prefix takes far longer. */
+const named = (sign: string) => String.raw`(?=[\w.-]+${sign})`;
 /** What code and templates have instead of a value: `$VAR`, `${…}`, `<…>`, `%s`, `call(…)`, `list[0]`. */
 const CODE = String.raw`\$[A-Za-z_{(]|[<{(\[]|%[A-Za-z({]|[A-Za-z_][\w.]{0,200}[(\[{<]|(?:var|local|data|module|self|this|config|settings|process|os|env|secrets|args|opts|options|props|req|request|ctx|params)\.`;
 /** Looks ahead at a value that is neither code nor a plain word, and ends properly. */
@@ -187,27 +189,27 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
   { lead: String.raw`cookie${HEADER_SIGN}`, secret: String.raw`${COOKIE}(?:;[ \t]{0,4}[^\s"',;<>\\]+){0,200}` },
   {
     // "password": "any text up to the closing quote"
-    lead: String.raw`${PREFIX}${FIELD_NAME}"\s{0,4}:\s{0,4}"`,
+    lead: String.raw`${named('"')}${PREFIX}${FIELD_NAME}"\s{0,4}:\s{0,4}"`,
     secret: String.raw`(?!${MASKED}|[$<{])(?:[^"\\\n]|\\[^\n]){4,4000}?(?=")`,
   },
   {
     // the same in JSON inside JSON   "auth": "dXNlcjpwYXNz" of a docker configuration
-    lead: String.raw`(?:${PREFIX}${FIELD_NAME}|auth(?=${QUOTE}\s{0,4}:\s{0,4}${QUOTE}[A-Za-z0-9+/]{8,}={0,2}${QUOTE}))${QUOTE}\s{0,4}:\s{0,4}${QUOTE}`,
+    lead: String.raw`${named(QUOTE)}(?:${PREFIX}${FIELD_NAME}|auth(?=${QUOTE}\s{0,4}:\s{0,4}${QUOTE}[A-Za-z0-9+/]{8,}={0,2}${QUOTE}))${QUOTE}\s{0,4}:\s{0,4}${QUOTE}`,
     secret: String.raw`(?!${MASKED}|[$<{])[^"'\s\\]{6,}`,
   },
   {
     // API_KEY=…   ?access_token=…   password = "…"   password := "…"   ['password'] = '…'
-    lead: String.raw`${PREFIX}${SETTING_NAME}(?:${QUOTE}\])?\s{0,2}:?=\s{0,2}(?:${QUOTE})?${TELLING}`,
+    lead: String.raw`${named(String.raw`(?:${QUOTE}\])?\s{0,2}:?=`)}${PREFIX}${SETTING_NAME}(?:${QUOTE}\])?\s{0,2}:?=\s{0,2}(?:${QUOTE})?${TELLING}`,
     secret: VALUE,
   },
   {
     // password: …   token: '…'   db-password: …
-    lead: String.raw`${PREFIX}(?:${FIELD_NAME}|token|secret|(?<=[A-Za-z0-9][_-])(?:pass|pwd)):\s{1,4}(?:${QUOTE})?${TELLING}`,
+    lead: String.raw`${named(":")}${PREFIX}(?:${FIELD_NAME}|token|secret|(?<=[A-Za-z0-9][_-])(?:pass|pwd)):\s{1,4}(?:${QUOTE})?${TELLING}`,
     secret: VALUE,
   },
   {
     // "token": "…"   'db_pass' => '…'
-    lead: String.raw`${PREFIX}(?:token|secret|credentials?|psk|(?<=[A-Za-z0-9][_-])(?:pass|pwd|pw))${QUOTE}\s{0,4}(?::|=>?)\s{0,4}${QUOTE}${TELLING}`,
+    lead: String.raw`${named(QUOTE)}${PREFIX}(?:token|secret|credentials?|psk|(?<=[A-Za-z0-9][_-])(?:pass|pwd|pw))${QUOTE}\s{0,4}(?::|=>?)\s{0,4}${QUOTE}${TELLING}`,
     secret: VALUE,
   },
   {
@@ -237,12 +239,12 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
   },
   {
     // <password>…</password>
-    lead: String.raw`${PREFIX}(?:password|passwd|passphrase|secret|token)>(?=[^<>\s]{4,400}<\/)`,
+    lead: String.raw`${named(">")}${PREFIX}(?:password|passwd|passphrase|secret|token)>(?=[^<>\s]{4,400}<\/)`,
     secret: String.raw`(?!${MASKED}|\$\{)[^<>\s]+`,
   },
   {
     // define('DB_PASSWORD', '…')
-    lead: String.raw`${PREFIX}(?:password|secret|token|api_key|secret_key)${QUOTE}\s{0,4},\s{0,4}${QUOTE}${TELLING}`,
+    lead: String.raw`${named(QUOTE)}${PREFIX}(?:password|secret|token|api_key|secret_key)${QUOTE}\s{0,4},\s{0,4}${QUOTE}${TELLING}`,
     secret: VALUE,
   },
   {
@@ -262,7 +264,7 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
   },
   {
     // DB_PASSWORD=word, in capitals (see isPlain): what code assigns is written otherwise
-    lead: String.raw`${PREFIX}(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_KEY|SECRET_KEY|ACCESS_KEY|PRIVATE_KEY)=(?:${QUOTE})?`,
+    lead: String.raw`${named("=")}${PREFIX}(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_KEY|SECRET_KEY|ACCESS_KEY|PRIVATE_KEY)=(?:${QUOTE})?`,
     secret: String.raw`(?!${MASKED}|(?:your|my|the|some|change|example|password|passwd|secret|token|none|null|true|false|redacted|x{3,})[\w-]{0,20}(?:["'&;,\s\\]|$))[A-Za-z][A-Za-z_-]{3,}(?=["'&;,\s\\]|$)`,
   },
   {
