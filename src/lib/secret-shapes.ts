@@ -159,7 +159,7 @@ const WORDS = String.raw`\s(?:[^\n;|&]{0,100}\s)?`;
 /** DB_PASSWORD, dbPassword, spring.datasource.password */
 const PREFIX = "[A-Za-z0-9_.-]{0,60}?";
 /** Looks ahead at what follows the whole name: to try each prefix takes far longer. */
-const named = (sign: string) => String.raw`(?=[\w.-]+${sign})`;
+const named = (sign: string) => String.raw`(?=[\w.-]{1,120}${sign})`;
 /** What code and templates have instead of a value: `$VAR`, `${…}`, `<…>`, `%s`, `call(…)`, `list[0]`. */
 const CODE = String.raw`\$[A-Za-z_{(]|[<{(\[]|%[A-Za-z({]|[A-Za-z_][\w.]{0,200}[(\[{<]|(?:var|local|data|module|self|this|config|settings|process|os|env|secrets|args|opts|options|props|req|request|ctx|params)\.`;
 /** Looks ahead at a value that is neither code nor a plain word, and ends properly. */
