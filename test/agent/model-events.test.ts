@@ -32,7 +32,8 @@ test("a server that stumbles is asked again: who, why, how long, which attempt",
 
 test("text of a stream that died is withdrawn and does not count", async () => {
   const { events, done, agent } = await turnOf([
-    { text: "a beginning that is cut off ".repeat(50), pieceChars: 8, fault: "reset-midway" },
+    // Not a reset: on a busy machine that overtakes what was sent before it.
+    { text: "a beginning that is cut off ".repeat(50), pieceChars: 8, fault: "truncated" },
     { text: "whole" },
   ]);
   expect(done).toMatchObject({ status: "answered", text: "whole" });
