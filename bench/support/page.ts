@@ -38,8 +38,7 @@ const SECTIONS: Readonly<Record<string, { readonly title: string; readonly about
     },
     agent: {
       title: "A one-shot run and its calls",
-      after: `An unasked call runs behind both locks: several programs start for it (\`nsenter\`, \`setpriv\`, \`bash\`), and the shell reads what surrounds
-the text. The goals of calls are of the time before the locks, the record and masking.`,
+      after: `An unasked call runs behind both locks, in a fork of a clean bash that stays there. The goals of calls are of the time before the locks, the record and masking.`,
     },
     exec: { title: "A command" },
     files: { title: "Files and background shells" },

@@ -142,7 +142,7 @@ function managedPanes({ transport, options, notices, outputStore, clean }: Parts
     maxSessions: options.maxSessions,
     maxPanes: options.maxPanes,
     outputStore,
-    clean: clean.script,
+    clean,
   });
 }
 

@@ -82,7 +82,8 @@ __buddy_before() {
     HISTCONTROL=$__buddy_history
     unset __buddy_history
   fi
-  return $__buddy_code
+  # With set -e it would end the shell, for a child that only read.
+  [[ $- == *e* ]] || return $__buddy_code
 }
 
 # For background shells. Before the prompt is reported where the command may have changed something, behind it otherwise.
@@ -133,11 +134,12 @@ __buddy_take() {
     kill -INT $$
     return
   fi
-  { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next"
+  # With set -e, the end of a file is not to end the shell.
+  { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next" || :
   : >|"$__buddy_run/$__buddy_pane.next"
   __buddy_aside=$READLINE_LINE
   printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
-  { IFS= read -r for; IFS= read -r -d '' shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown"
+  { IFS= read -r for; IFS= read -r -d '' shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown" || :
   if [ -n "$tag" ] && [ "$for" = "$tag" ]; then
     # The operator sees the text that runs, not how it is started: readline draws that line unseen.
     : >|"$__buddy_run/$__buddy_pane.shown"
@@ -169,6 +171,135 @@ __buddy_show() {
   prompt=${prompt@P}
   prompt=${prompt##*$'\n'}
   printf '%s\n' "${prompt//[$'\1\2']/}$1" >&2
+}
+
+# What runs unasked is asked of a clean shell that stays in the read-only room, on this terminal, and forks for each text. It is
+# no job of this shell, nor is it $!, and its pipes are opened by name: nothing that you start inherits them.
+__buddy_asks=1 __buddy_server= __buddy_piped= __buddy_ended=() __buddy_refused= __buddy_state= __buddy_now=
+# $1 tag, $2 file of the room, $3 terminal, $4 text. True when it was taken: __buddy_code is its exit code.
+__buddy_ask() {
+  [ -n "$__buddy_server" ] && __buddy_inherits "$2" "$3" && [ "$__buddy_now" = "$__buddy_state" ] && __buddy_serves || return
+  local line= part= at= taken= code= dead= round=0 int=
+  trap 'int=1' INT
+  {
+    printf '%s;%s\0' "$1" "$4" >&7
+    while [ -z "$code" ]; do
+      # Half a line may come before the time is over.
+      if IFS= read -r -t 0.5 part <&8; then
+        line=$line$part
+        case $line in
+        "$1 taken") taken=1 ;;
+        # Its process group, which has the terminal from here on.
+        "$1 at "*) at=${line##* } ;;
+        "$1 end "*) code=${line##* } ;;
+        "$1 left") break ;;
+        esac
+        line= part=
+      elif [ -n "$dead" ]; then break
+      elif ! __buddy_serves; then dead=1
+      elif [ -z "$taken" ] && [ $((round += 1)) -gt 20 ]; then kill -KILL "${__buddy_server% *}"
+      fi
+      line=$line$part part=
+      # Pressed before it had the terminal.
+      if [ -n "$int" ] && [ -n "$at" ]; then int=; __buddy_signal INT "$at"; fi
+    done
+  } 7<>"$__buddy_run/$__buddy_pane.ask" 8<>"$__buddy_run/$__buddy_pane.told"
+  trap - INT
+  if [ -z "$taken" ]; then
+    [ -z "$int" ] || kill -INT $$
+    return 1
+  fi
+  # What was taken is not run again, whatever became of it.
+  case $code in '' | *[!0-9]*)
+    code=137
+    __buddy_signal KILL "$at"
+    ;;
+  esac
+  # A job that is killed makes bash put the terminal back as it was, and take it.
+  [ "$code" -le 128 ] || ( kill -KILL "$BASHPID" ) || :
+  __buddy_code=$code
+}
+# $1 file of the room, which was just looked at, $2 terminal.
+__buddy_serve() {
+  local ask=$__buddy_run/$__buddy_pane.ask told=$__buddy_run/$__buddy_pane.told line= part= pid= ready= round=0 int= ended=()
+  [ "$__buddy_refused" != "$1 $__buddy_pid $__buddy_since" ] && __buddy_inherits "$@" || return
+  # It is an orphan. In containers where nobody takes note of the end of one, there are no more than a few.
+  for pid in "${__buddy_ended[@]}"; do
+    if [ -e "/proc/$pid" ]; then ended+=("$pid"); fi
+  done
+  __buddy_ended=("${ended[@]}") pid=
+  [ ${#ended[@]} -lt 8 ] || return
+  trap 'int=1' INT
+  __buddy_leave
+  # Only this shell asks through them.
+  if [ -n "$__buddy_piped" ] && [ -p "$ask" ] && [ -p "$told" ] ||
+    { command rm -f -- "$ask" "$told" && command mkfifo -m 600 -- "$ask" "$told"; }; then
+    __buddy_piped=1
+    {
+      set +m
+      ( __buddy_room <&0 2</dev/tty 5<&7 6>&8 7>&- 8>&- & printf 'started %s\n' "$!" >&8 )
+      set -m
+      until [ -n "$pid" ] && [ -n "$ready" ] || [ $round -gt 100 ]; do
+        if IFS= read -r -t 0.1 part <&8; then
+          case $line$part in 'started '*) pid=$line$part pid=${pid#* } ;; ready) ready=1 ;; esac
+          line= part=
+        elif [ -n "$pid" ] && ! __buddy_stat "$pid"; then break
+        else round=$((round + 1))
+        fi
+        line=$line$part part=
+      done
+    } 7<>"$ask" 8<>"$told"
+  fi
+  trap - INT
+  if [ -n "$ready" ] && __buddy_stat "$pid"; then
+    __buddy_server="$pid ${__buddy_stat[21]}" __buddy_state=$__buddy_now
+    [ -z "$int" ] || kill -INT $$
+  else
+    __buddy_refused="$1 $__buddy_pid $__buddy_since"
+    [ -z "$pid" ] || kill -KILL "$pid"
+    return 1
+  fi
+}
+# Ends the one before: only one may read the pipe.
+__buddy_leave() {
+  local line= part= round=0
+  [ -n "$__buddy_server" ] || return
+  if __buddy_serves; then
+    {
+      printf 'leave;\0' >&7
+      until [[ $line == *'leave left' ]] || ! __buddy_serves; do
+        IFS= read -r -t 0.1 part <&8 || [ $((round += 1)) -lt 20 ] || kill -KILL "${__buddy_server% *}"
+        line=$line$part
+      done
+    } 7<>"$__buddy_run/$__buddy_pane.ask" 8<>"$__buddy_run/$__buddy_pane.told"
+  fi
+  __buddy_ended+=("${__buddy_server% *}") __buddy_server=
+}
+# Sets __buddy_now to all that a child takes over from this shell: with anything else, another clean shell is started. There is
+# none where there is no job control, away from the terminal, or with an INT trap of yours.
+__buddy_inherits() {
+  case $- in *m*) ;; *) return 1 ;; esac
+  [ /dev/fd/0 -ef "$2" ] || [ /dev/fd/0 -ef /dev/tty ] || return
+  [ /dev/fd/1 -ef "$2" ] || [ /dev/fd/1 -ef /dev/tty ] || return
+  { export -p; declare -fx; umask; trap -p; } >|"$__buddy_run/$__buddy_pane.state" || return
+  local -a state=() limits=()
+  mapfile -d '' state <"$__buddy_run/$__buddy_pane.state"
+  mapfile -d '' limits <"/proc/$$/limits"
+  case ${state-} in *SIGINT*) return 1 ;; esac
+  __buddy_stat $$ && __buddy_now="$1 ${__buddy_stat[18]} ${limits-}${state-}"
+}
+__buddy_serves() { __buddy_stat "${__buddy_server% *}" && [ "${__buddy_stat[21]}" = "${__buddy_server#* }" ]; }
+# Reads about process $1: state 2, group 4, session 5, niceness 18, start 21.
+__buddy_stat() {
+  __buddy_stat=()
+  IFS=' ' read -r -a __buddy_stat <"/proc/$1/stat"
+  case ${__buddy_stat[2]-} in '' | [ZX]) return 1 ;; esac
+}
+# Signal $1 to process group $2, if that is one on this terminal.
+__buddy_signal() {
+  __buddy_stat $$ || return
+  local session=${__buddy_stat[5]}
+  if __buddy_stat "${2:-none}" && [ "${__buddy_stat[4]}.${__buddy_stat[5]}" = "$2.$session" ]; then kill "-$1" -- "-$2"; fi
 }
 
 # For lines that are typed, where the editor is switched off.

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { withBytes } from "../../lib/byte-names.ts";
 import { quote } from "../../lib/quote.ts";
 import { followClean, mayMove } from "../unasked/clean-script.ts";
+import type { AskingPane } from "../unasked/standing-shell.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { tmuxQuote } from "./control.ts";
 
@@ -17,6 +18,7 @@ export interface Delivery {
 
 export interface DeliveryTarget {
   readonly pane: string;
+  readonly tty: string;
   readonly directory: string;
   readonly shell: PaneShell["kind"];
   /** The shell answers buddy's key; otherwise lines are typed. */
@@ -37,7 +39,11 @@ const MAX_SHOWN_LINES = 40;
  * The lines of sh that run the command as a child which knows nothing of the pane's shell; it leaves its directory in
  * `to`.
  */
-export type CleanRun = (to: string) => string;
+export interface CleanRun {
+  readonly script: (to: string) => string;
+  /** For bash: lines that come before those, and return where they have run it. */
+  readonly asked: (pane: AskingPane) => string;
+}
 
 /**
  * `shown`: the command without its secrets. Then it is the only text in pane and history, and the script goes when it
@@ -90,7 +96,7 @@ function deliverClean(
   const to = file("dir");
   const leaveMode = `copy-mode -q -t ${place.pane}`;
   const source = ` . ${quote(file("sh"))}`;
-  const lines = clean(quote(to));
+  const lines = clean.script(quote(to));
   const gone = (name: string) => (isSecret ? `${removed(file(name))}\n` : "");
   if (!place.editor) {
     const child = `{ ${lines}\n${followClean(command, quote(to), "command cd")}; } 9>&2 2>/dev/null`;
@@ -106,7 +112,9 @@ function deliverClean(
       ...(place.shell === "fish"
         ? { [file("run")]: `${gone("run")}{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n` }
         : { [file("shown")]: `${tag}\n${excerpt(seen)}` }),
-      [file("sh")]: gone("sh") + cleanSource(command, seen, tag, place.shell, lines, file),
+      [file("sh")]:
+        gone("sh") +
+        cleanSource(command, seen, tag, place.shell, lines, file, isSecret ? "" : clean.asked({ tag, tty: place.tty })),
       [file("next")]: `${tag}\n${source}`,
     },
     lines: [leaveMode, `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`],
@@ -122,6 +130,7 @@ function cleanSource(
   shell: PaneShell["kind"],
   lines: string,
   file: (name: string) => string,
+  asked: string,
 ): string {
   const to = file("dir");
   const shown = `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
@@ -145,8 +154,8 @@ return $__buddy_code; }; } 9>&2 2>/dev/null
     case "sh":
       // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
       return `{ history -s -- ${quote(seen)}
-printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
-${lines}
+printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}; } 2>/dev/null
+${asked}{ ${lines}
 ${followClean(command, quote(to), "builtin cd")}
 case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
 `;

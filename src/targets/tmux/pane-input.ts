@@ -41,6 +41,7 @@ export class PaneInput {
   get place(): DeliveryTarget {
     return {
       pane: this.#state.id,
+      tty: this.#state.row.tty,
       directory: this.#session.runDirectory,
       shell: this.#state.shell.kind,
       editor: this.#state.editor,

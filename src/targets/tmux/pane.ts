@@ -3,7 +3,8 @@
  */
 import { randomInt } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
-import type { CleanScript } from "../unasked/clean-script.ts";
+import type { CleanChildren } from "../unasked/clean-children.ts";
+import type { AskingPane } from "../unasked/standing-shell.ts";
 import { TmuxUnusable } from "../errors.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type {
@@ -41,7 +42,7 @@ export interface PaneOptions {
   readonly outputStore: OutputStore;
   readonly notice: (notice: TargetNotice) => void;
   /** The script for a command that runs without a question. */
-  readonly clean: CleanScript;
+  readonly clean: Pick<CleanChildren, "script" | "inPane">;
   /** Recreates the pane after it was lost; gives the row of the new one. */
   readonly revive: () => Promise<PaneRow>;
 }
@@ -305,7 +306,10 @@ export class TmuxPane implements Pane, PaneSink {
   #dispatch(command: string, options: RunOptions): RunningCommand {
     const tag = randomInt(1, 2 ** 31 - 1);
     const { unasked } = options;
-    const clean = unasked && ((to: string) => this.#options.clean(command, unasked, to));
+    const clean = unasked && {
+      script: (to: string) => this.#options.clean.script(command, unasked, to),
+      asked: (pane: AskingPane) => this.#options.clean.inPane(command, unasked, pane),
+    };
     const delivery = deliver(command, tag, this.#input.place, { clean, shown: options.shown });
     const running = new RunningCommand(tag, command, this.#options.outputStore.open(), options, delivery.shown, clean);
     this.#input.send(running, delivery);

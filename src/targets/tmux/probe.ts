@@ -73,7 +73,14 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
     const reads = !/^[Tt]/.test(state) && !WRITES.has(call);
     return { pid, parent, wchan, files, cpu: Number(cpu) || 0, reads, name: name.join(" ") };
   });
-  const leader = processes.find((one) => one.pid === group) ?? processes.at(-1);
+  let leader = processes.find((one) => one.pid === group) ?? processes.at(-1);
+  // A shell that waits for what it has started is not what runs, unless it is the pane's own.
+  while (leader !== undefined && leader.parent !== String(supervisor) && SHELL.test(leader.name)) {
+    const { pid } = leader;
+    const started = processes.findLast((one) => one.parent === pid);
+    if (started === undefined) break;
+    leader = started;
+  }
   const reading =
     processes.find((one) => one.reads && isReading(one.wchan, one.files, prompting)) ??
     // busybox reads a line with poll: a shell that polls, and nothing else in the foreground, reads.
@@ -105,6 +112,8 @@ export function isPasswordPrompt(line: string): boolean {
 
 const PASSWORD_PROMPT =
   /(?:pass(?:word|phrase|code|wort|wd)|kennwort|mot de passe|contraseña|senha|wachtwoord|lösenord|hasło|heslo|пароль|密[码碼]|口令|パスワード|암호|\bsecret\b|verification code|one-time|\b(?:PIN|OTP|PUK)\b)(?:[^\n]{0,80}[:：]|\?)\s*(?:\(press [^()]*\)\s*)?[*•●]*\s*$/iu;
+
+const SHELL = /^-?(?:ba|z|da|a|mk|k)?sh$/;
 
 /** Numbers of write, pwrite and writev on x86-64, arm64, and 32-bit systems; none of them is a read on another one. */
 const WRITES = new Set(words("1 4 18 20 64 66 68 146"));
@@ -162,9 +171,18 @@ if [ -r "/proc/$1/stat" ]; then
   # While a shell comes up, the supervisor itself is in the foreground.
   IFS= read -r l <"/proc/$g/stat" || exit 1
   n=\${l#*(}; n=\${n%)*}; set -- \${l##*) }
-  s=0; if [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
-  d=$(readlink "/proc/$g/cwd" 2>/dev/null; printf x); d=\${d%x}
-  set -- $(ls -ld "/proc/$g" 2>/dev/null)
+  p=$g s=0; if [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
+  # A shell that waits for what it has started is not what runs.
+  while [ $s = 0 ]; do
+    case $n in sh|bash|zsh|dash|ash|mksh|ksh) ;; *) break ;; esac
+    c=; read -r c l <"/proc/$p/task/$p/children"
+    IFS= read -r l <"/proc/\${c:-none}/stat" || break
+    set -- \${l##*) }
+    [ "$3" = "$g" ] || break
+    p=$c n=\${l#*(}; n=\${n%)*}
+  done 2>/dev/null
+  d=$(readlink "/proc/$p/cwd" 2>/dev/null; printf x); d=\${d%x}
+  set -- $(ls -ld "/proc/$p" 2>/dev/null)
   printf '%s\\0' "\${d%?}" "\${3-}" "$n" $s
 fi
 `;

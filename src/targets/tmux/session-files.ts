@@ -14,11 +14,13 @@ import zshenv from "../../../templates/shell-init/zshenv.zsh" with { type: "text
 import zshrc from "../../../templates/shell-init/zshrc.zsh" with { type: "text" };
 import { quote } from "../../lib/quote.ts";
 import type { MachineFacts, Transport } from "../target.ts";
+import { STAND_IN_PANE } from "../unasked/standing-shell.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "supervisor.sh": supervisor,
   "idle.sh": idle,
   "bash.sh": bashInit,
+  "stand.sh": STAND_IN_PANE,
   "zsh.zsh": zshInit,
   "fish.fish": fishInit,
   "sh.sh": shInit,

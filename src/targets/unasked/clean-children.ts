@@ -2,7 +2,13 @@
 import { within } from "../../lib/waiting.ts";
 import type { Locks, Process, RoomState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
 import { type CleanScript, type CleanShell, cleanScript, cleanShell, LOOK, type RoomEntry } from "./clean-script.ts";
-import { fitsStandingShell, standingShell } from "./standing-shell.ts";
+import {
+  type AskingPane,
+  fitsStandingInPane,
+  fitsStandingShell,
+  standingInPane,
+  standingShell,
+} from "./standing-shell.ts";
 import { quote } from "../../lib/quote.ts";
 import { lean } from "../loader.ts";
 import roomScript from "../../../templates/read-only-room.sh" with { type: "text" };
@@ -11,6 +17,9 @@ import { messageOf } from "../../lib/errors.ts";
 const ROOM = lean(roomScript);
 
 export type StandingScript = (text: string, unasked: Unasked) => string | undefined;
+
+/** For a bash in a pane: lines that come before those of the clean child; "" where they are all. */
+export type PaneScript = (text: string, unasked: Unasked, pane: AskingPane) => string;
 
 export class CleanChildren implements Locks {
   readonly #shell: CleanShell;
@@ -52,6 +61,12 @@ export class CleanChildren implements Locks {
     const { entry } = this.#room;
     if (!inRoom || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text)) return undefined;
     return standingShell(this.#shell, entry);
+  };
+
+  readonly inPane: PaneScript = (text, { inRoom }, pane) => {
+    const { entry } = this.#room;
+    if (!inRoom || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingInPane(text)) return "";
+    return standingInPane(text, this.#shell, entry, pane);
   };
 
   /** In the session of one of many machines: whether the clean shell there may take the text. */

@@ -97,3 +97,72 @@ export const STAND = [
   `( set -- "$__buddy_text"; unset -f __buddy_same; unset \${!__buddy_@}; exec 5<&- 6>&-; eval "set --; $1" ) 2>&9 9>&-`,
   "echo $? >&6; done",
 ].join("; ");
+
+/**
+ * For a bash in a pane, which knows how to ask (templates/shell-init/bash.sh): lines that have a clean bash in the room
+ * run the text on the terminal, and return its exit code; where that cannot be, the lines behind them run.
+ */
+export function standingInPane(text: string, shell: CleanShell, room: RoomEntry, pane: AskingPane): string {
+  const file = quote(room.file);
+  const ask = `__buddy_ask ${pane.tag} ${file} ${quote(pane.tty)} ${quote(text)}`;
+  const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "$__buddy_pid $__buddy_since" $$`;
+  const after = "case $- in *e*) __buddy_result=$__buddy_code; return 0 ;; *) return $__buddy_code ;; esac";
+  const own = "9>/dev/tty 2>/dev/null";
+  // Each line is read when those before it have run: mostly the first is all.
+  return `{ if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}
+{ ${LOOK}
+__buddy_room() { exec ${DEFAULT_SIGNALS} ${room.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
+if [ "\${__buddy_asks-}" = 1 ] && __buddy_look ${file} && __buddy_serve ${file} ${quote(pane.tty)} && ${ask}; then ${after}; fi; } ${own}
+`;
+}
+
+export interface AskingPane {
+  readonly tag: number;
+  readonly tty: string;
+}
+
+/** Texts that do not ask about the very shell that runs them: this one is older, and has another parent. */
+export function fitsStandingInPane(text: string): boolean {
+  return fitsStandingShell(text) && !/\$\{?[$!]|PPID|BASH|SECONDS|COLUMNS|LINES|\btrap\b|\btimes\b/.test(text);
+}
+
+/**
+ * The same on a terminal: $1 directory, $2 file of the room, $3 what it says, $4 the shell that asks. It is in the
+ * process group of that shell. Each text gets a group of its own, and the terminal, which bash gives back to the group
+ * of this shell. So stderr is the terminal, but for reading: what bash says about a killed text is not shown. A text
+ * that is stopped is ended, in the foreground, where it can leave the screen in order: nobody could continue it. Ctrl-Z
+ * breaks the loop; Ctrl-C ends this shell together with the text, except in old versions.
+ */
+export const STAND_IN_PANE = [
+  ENTER_DIRECTORY,
+  "shift",
+  QUIETLY,
+  closeFiles("[0-2569]", "[0-9]*"),
+  "[ ${BASH_VERSINFO[0]}${BASH_VERSINFO[1]} -ge 50 ] || exit",
+  "__buddy_file=$1 __buddy_room=$2 __buddy_shell=$3; set --; unset BASH_EXECUTION_STRING",
+  "__buddy_size=$(shopt -p checkwinsize); shopt -u checkwinsize; trap : INT QUIT TSTP; set -m",
+  `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_room" ] && ` +
+    `[ . -ef "$PWD" ] && [ -d "/proc/$__buddy_shell" ]; }`,
+  `__buddy_stopped() { __buddy_part=$(jobs -ps); [ -n "$__buddy_part" ] || return; ` +
+    `{ kill -TERM -- "-$__buddy_part"; sleep 0.5; kill -KILL -- "-$__buddy_part"; } & ` +
+    "while __buddy_go; do :; done; for __buddy_line in {1..30}; do " +
+    `kill -0 -- "-$__buddy_part" || break; sleep 0.02; done; kill -KILL %%; }`,
+  "__buddy_go() { fg %1 >/dev/null; jobs %1 >/dev/null; }",
+  `__buddy_end() { trap - EXIT; echo "$__buddy_tag end $1" >&6; }`,
+  "echo ready >&6",
+  "while __buddy_text=; do " +
+    `until IFS= read -r -d "" -t 2 __buddy_part <&5; do ` +
+    `[ $? -gt 128 ] || exit 0; __buddy_text=$__buddy_text$__buddy_part; [ -n "$__buddy_text" ] || __buddy_same || exit 0; done`,
+  "__buddy_text=$__buddy_text$__buddy_part; __buddy_tag=${__buddy_text%%;*}",
+  `if [ "$__buddy_tag" = leave ] || ! __buddy_same; then echo "$__buddy_tag left" >&6; exit 0; fi`,
+  // In the background at first: in an explicit subshell bash itself catches INT, and one can be lost while it forks.
+  `echo "$__buddy_tag taken" >&6; trap '[ -n "$(jobs -pr)" ] || __buddy_end 130' EXIT`,
+  "( while :; do " +
+    `IFS=" " read -r -a __buddy_part <"/proc/$BASHPID/stat"; [ "\${__buddy_part[3]}" = $$ ] || exit; ` +
+    `[ "\${__buddy_part[4]}" != "\${__buddy_part[7]}" ] || break; done`,
+  `echo "$__buddy_tag at $BASHPID" >&6; set +m; $__buddy_size; set -- "\${__buddy_text#*;}"`,
+  "unset -f __buddy_same __buddy_stopped __buddy_go __buddy_end; unset ${!__buddy_@}; exec 5<&- 6>&-",
+  `eval "set --; $1" ) 2>&9 9>&- & fg >/dev/null`,
+  "__buddy_code=$?; case $__buddy_code in 14[79] | 150) __buddy_stopped ;; esac; __buddy_end $__buddy_code; done",
+  "__buddy_stopped; __buddy_end 148",
+].join("; ");
