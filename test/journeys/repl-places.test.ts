@@ -111,8 +111,8 @@ for (const [state, confirm, command, wanted] of [
       }
       tmux("resize-window", "-t", "outer", "-x", "80", "-y", "24");
       await shows(() => all() === before, `as it was:\n${before}\n---`);
-      tmux("send-keys", "-t", "outer", confirm ? "n" : "C-c");
-      tmux("kill-server");
+      process.kill(Number(tmux("display-message", "-p", "-t", "outer", "#{pane_pid}")), "SIGTERM");
+      await until(() => tmux("list-sessions") === "", "buddy has ended");
     },
     TIMEOUT,
   );
