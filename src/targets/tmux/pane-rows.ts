@@ -54,6 +54,8 @@ export function markPane(pane: string, name: string, owner: string): string[] {
     `set-option -w -t ${pane} automatic-rename off`,
     `set-option -w -t ${pane} allow-rename off`,
     `set-option -w -t ${pane} remain-on-exit off`,
+    // What commands print must not reach the terminal of whoever attaches; tmux before 3.3 has no such option.
+    `set-option -q -p -t ${pane} allow-passthrough off`,
     `select-pane -t ${pane} -T ${tmuxQuote(name)}`,
   ];
 }

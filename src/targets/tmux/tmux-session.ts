@@ -280,6 +280,8 @@ export class TmuxSession {
       `set-option -t ${this.target} destroy-unattached off`,
       // Long enough for the whole name of the session: what to attach to must be readable.
       `set-option -t ${this.target} status-left-length 80`,
+      // On a server of buddy's own: what commands print does not become the clipboard of whoever attaches.
+      ...(this.options.socket === "" ? [] : ["set-option -s set-clipboard external"]),
       ...(pane === undefined ? [] : markPane(pane.id, "shared", this.#owner)),
     ]);
   }

@@ -2,13 +2,13 @@
  * Machines where tmux is present and of no use: a direct shell with the reason, or an error where a pane is required.
  */
 import { expect, setDefaultTimeout } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
 import { DIRECT_LOOP } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
-import { openTestTarget } from "../../support/tmux.ts";
+import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
 import { targetOptions } from "../../support/target-options.ts";
 
@@ -115,3 +115,17 @@ root.test(
     expect(stdout.toString()).toBe("/tmp/buddy-0/session\n");
   },
 );
+
+test("what commands print reaches neither the clipboard nor the terminal of whoever attaches, whatever .tmux.conf says", async () => {
+  using home = temporaryHome();
+  writeFileSync(
+    join(home.path, ".tmux.conf"),
+    "set -g @read yes\nset -s set-clipboard on\nset -g -q allow-passthrough on\n",
+  );
+  await using opened = await openTestTarget("local", { shell: "bash" });
+  await opened.target.shell.run("true");
+  expect(await opened.tmux("show-options", "-g", "-v", "@read")).toContain("yes");
+  expect(await opened.tmux("show-options", "-s", "set-clipboard")).toContain("external");
+  const pane = (await opened.tmux("list-panes", "-a", "-F", "#{pane_id}")).trim();
+  expect(await opened.tmux("show-options", "-q", "-A", "-p", "-t", pane, "allow-passthrough")).not.toMatch(/\bon\b/);
+});
