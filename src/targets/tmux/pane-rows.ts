@@ -12,6 +12,8 @@ export interface PaneRow {
   readonly name: string;
   readonly command: string;
   readonly windowName: string;
+  /** The exit code of a shell that ended in its start-up files: the next one runs without them. Or "". */
+  readonly skipped: string;
   /** The shell that it was started with: the account may have another one since. Undefined where that is not known. */
   readonly shell: PaneShell | undefined;
 }
@@ -25,6 +27,7 @@ export const PANE_FORMAT = [
   "@buddy_pane",
   "pane_current_command",
   "window_name",
+  "@buddy_skipped",
   "pane_start_command",
 ]
   .map((name) => `#{${name}}`)
@@ -32,10 +35,10 @@ export const PANE_FORMAT = [
 
 export function parsePanes(lines: readonly string[]): PaneRow[] {
   return lines.map((line) => {
-    const [id = "", window = "", tty = "", pid, dead, name = "", command = "", windowName = "", ...start] =
-      line.split("|");
+    const [id = "", window = "", tty = "", pid, dead, name = "", command = "", ...more] = line.split("|");
+    const [windowName = "", skipped = "", ...start] = more;
     const shell = startedShell(start.join("|"));
-    return { id, window, tty, pid: Number(pid), dead: dead === "1", name, command, windowName, shell };
+    return { id, window, tty, pid: Number(pid), dead: dead === "1", name, command, windowName, skipped, shell };
   });
 }
 

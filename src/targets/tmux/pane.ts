@@ -138,6 +138,8 @@ export class TmuxPane implements Pane, PaneSink {
   /** Waits for the first prompt of a new pane, or reads the state of one that was there. */
   async start(created: boolean): Promise<void> {
     const state = this.#state;
+    const { skipped } = state.row;
+    if (skipped !== "") state.startUpSkipped(Number(skipped));
     if (!created) {
       state.beginGap(false);
       await this.#recover(MISSED);
@@ -381,22 +383,19 @@ export class TmuxPane implements Pane, PaneSink {
   /** Waits a while for the first prompt; one that came before buddy listened is found on the screen. */
   async #firstPrompt(isUp: () => boolean): Promise<void> {
     const state = this.#state;
-    const [skipped, path] = isUp() ? [] : await this.#remembered();
-    if (skipped) state.startUpSkipped(Number(skipped));
     // Replies and output come in order: a prompt that tmux knows by now and buddy does not will never be heard.
-    const isMissed = !isUp() && parseRemembered(path ?? "", this.#options.session.key)?.kind === "prompt";
+    const isMissed = !isUp() && (await this.#isPromptKnown()) && !isUp();
     if (!isMissed) await state.changes.until(isUp, REPLACED_MS);
     if (isUp() || state.gap.open) return;
     state.beginGap(false);
     await this.#recover(MISSED, true);
   }
 
-  /** What tmux knows of the pane from before buddy listened. For one that is gone its state says it. */
-  async #remembered(): Promise<string[]> {
-    const line = `display-message -p -t ${this.id} '#{@buddy_skipped}|#{pane_path}'`;
-    const text = (await this.#options.session.ask(line).catch(() => [])).join("\n");
-    const end = text.indexOf("|");
-    return [text.slice(0, end), text.slice(end + 1)];
+  /** By tmux. Of a pane that is gone its state tells. */
+  async #isPromptKnown(): Promise<boolean> {
+    const { session } = this.#options;
+    const lines = await session.ask(`display-message -p -t ${this.id} '#{pane_path}'`).catch(() => []);
+    return parseRemembered(lines.join("\n"), session.key)?.kind === "prompt";
   }
 
   /** Recreated once, however many calls find it gone. */
