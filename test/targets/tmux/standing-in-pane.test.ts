@@ -76,12 +76,16 @@ const standing = (place: Place) =>
 
 /** Where mounts come and go meanwhile, the room is made anew, and this shell with it. */
 async function known(place: Place): Promise<number> {
-  return until(async () => {
-    await unasked(place, "true");
-    const pid = standing(place);
-    await unasked(place, "true");
-    return pid !== undefined && standing(place) === pid && pid;
-  }, "a clean shell that stays");
+  return until(
+    async () => {
+      await unasked(place, "true");
+      const pid = standing(place);
+      await unasked(place, "true");
+      return pid !== undefined && standing(place) === pid && pid;
+    },
+    "a clean shell that stays",
+    { timeoutMs: 40_000 },
+  );
 }
 
 test("it is no job of the pane's shell, nor $!, and nothing inherits its pipes", async () => {
@@ -172,10 +176,16 @@ test("one that was killed is replaced, and a text that it had taken is not run a
   await using place = await open();
   process.kill(await known(place), "SIGKILL");
   expect(text(await unasked(place, "echo once"))).toBe("once\n");
-  const pid = await known(place);
-  const result = await during(place, `echo begun; sleep ${uniqueSeconds()}; echo no`, async () =>
-    process.kill(standing(place) ?? pid, "SIGKILL"),
-  );
+  const result = await until(async () => {
+    await known(place);
+    let pid: number | undefined;
+    const ended = await during(place, `echo begun; sleep ${uniqueSeconds()}; echo no`, async () => {
+      pid = standing(place);
+      if (pid === undefined) await place.pane.keys({ keys: ["C-c"] });
+      else process.kill(pid, "SIGKILL");
+    });
+    return pid !== undefined && ended;
+  }, "a text that it runs");
   expect(result.outcome).toEqual({ kind: "exited", code: 137 });
   expect(text(result)).toBe("begun\n");
   expect(text(await approved(place, "stty -a | grep -c ' echo '; jobs"))).toBe("1\n");
@@ -198,7 +208,7 @@ test("answers that others write into its pipe change nothing", async () => {
     });
   }
   // In the room, too, by its name: the text goes on by itself.
-  await unasked(place, `echo '1 end 0' >${run}.told; echo '2 taken' >${run}.told`);
+  await unasked(place, `echo '1 end 0' 1<>${run}.told; echo '2 taken' 1<>${run}.told`);
   expect(text(await unasked(place, "echo right"))).toBe("right\n");
   expect(existsSync(join(place.target.shell.cwd, "right"))).toBe(false);
 });
