@@ -154,8 +154,8 @@ return $__buddy_code; }; } 9>&2 2>/dev/null
     case "sh":
       // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
       return `{ history -s -- ${quote(seen)}
-printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}; } 2>/dev/null
-${asked}{ ${lines}
+printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
+${asked}${lines}
 ${followClean(command, quote(to), "builtin cd")}
 case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
 `;

@@ -100,7 +100,8 @@ export const STAND = [
 
 /**
  * For a bash in a pane, which knows how to ask (templates/shell-init/bash.sh): lines that have a clean bash in the room
- * run the text on the terminal, and return its exit code; where that cannot be, the lines behind them run.
+ * run the text on the terminal, and return its exit code; where that cannot be, the lines behind them run. They stand
+ * in a group that has the terminal as 9 and no stderr, end it, and begin another.
  */
 export function standingInPane(text: string, shell: CleanShell, room: RoomEntry, pane: AskingPane): string {
   const file = quote(room.file);
@@ -108,11 +109,11 @@ export function standingInPane(text: string, shell: CleanShell, room: RoomEntry,
   const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "$__buddy_pid $__buddy_since" $$`;
   const after = "case $- in *e*) __buddy_result=$__buddy_code; return 0 ;; *) return $__buddy_code ;; esac";
   const own = "9>/dev/tty 2>/dev/null";
-  // Each line is read when those before it have run: mostly the first is all.
-  return `{ if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}
+  // The shell reads the lines behind the first ones only when it comes to them: mostly it does not.
+  return `if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}
 { ${LOOK}
 __buddy_room() { exec ${DEFAULT_SIGNALS} ${room.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
-if [ "\${__buddy_asks-}" = 1 ] && __buddy_look ${file} && __buddy_serve ${file} ${quote(pane.tty)} && ${ask}; then ${after}; fi; } ${own}
+if [ "\${__buddy_asks-}" = 1 ] && __buddy_look ${file} && __buddy_serve ${file} ${quote(pane.tty)} && ${ask}; then ${after}; fi
 `;
 }
 
