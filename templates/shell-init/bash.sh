@@ -127,6 +127,9 @@ __buddy_marked_prompt() {
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
   local tag= line= shown= for=
+  # What is left of this key where it came behind half of another one.
+  READLINE_LINE=${READLINE_LINE//$'\e[7771~'/}
+  READLINE_LINE=${READLINE_LINE//'[7771~'/}
   if [ "$__buddy_more" = 1 ]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
     printf '\033]7771;%s;T;;%s\a' "$__buddy_key" "${READLINE_LINE//[[:cntrl:]]/ }"
@@ -339,7 +342,9 @@ $after"
 # Without PS0 the start of a command cannot be reported: its lines are typed, and report it themselves.
 if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ] && ! __buddy_is_fixed PS0; then
   for __buddy_file in emacs-standard vi-insert vi-command; do
-    bind -m "$__buddy_file" -x '"\e[7771~": __buddy_take' 2>/dev/null
+    bind -m "$__buddy_file" -x '"\e[7774~": __buddy_take' 2>/dev/null
+    bind -m "$__buddy_file" '"\e[7775~": accept-line' 2>/dev/null
+    bind -m "$__buddy_file" '"\e[7771~": "\e[7774~\e[7775~"' 2>/dev/null
     bind -m "$__buddy_file" -x '"\e[7773~": __buddy_give' 2>/dev/null
   done
 else

@@ -53,8 +53,15 @@ end
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 function __buddy_take
-    set -l aside (commandline -b | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
-    set -g __buddy_aside (commandline -b | string collect)
+    if commandline --paging-mode; or commandline --search-mode
+        # A list is open: that is given up first, buddy asks again.
+        printf '\033]7771;%s;T;;\a' $__buddy_key
+        commandline -f cancel
+        return
+    end
+    # Without what is left of this key where it came behind half of another one.
+    set -g __buddy_aside (commandline -b | string replace -ra '\e?\[7771~' '' | string collect)
+    set -l aside (printf '%s\n' $__buddy_aside | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
     set -l content ''
     test -s $__buddy_run/$__buddy_pane.next; and read -z content <$__buddy_run/$__buddy_pane.next
     echo -n >$__buddy_run/$__buddy_pane.next

@@ -69,6 +69,8 @@ __buddy_start() {
 __buddy_take() {
   emulate -L zsh; setopt noxtrace
   local tag= line= shown= for=
+  # What is left of this key where it came behind half of another one.
+  BUFFER=${${BUFFER//$'\e[7771~'/}//'[7771~'/}
   if [[ -n $PREBUFFER ]]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
     printf '\033]7771;%s;T;;%s\a' $__buddy_key "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"

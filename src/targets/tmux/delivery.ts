@@ -25,7 +25,10 @@ export interface DeliveryTarget {
   readonly editor: boolean;
 }
 
-/** `ESC [7771~`, bound in templates/shell-init, and Enter where the binding cannot accept the line itself. */
+/**
+ * `ESC [7771~`, bound in templates/shell-init, which also accepts the line: an Enter of its own could run a line of the
+ * operator's, where the key is read as something else.
+ */
 const KEY = "1b 5b 37 37 37 31 7e";
 const GIVE_KEY = "1b 5b 37 37 37 33 7e";
 const ENTER = "0d";
@@ -71,7 +74,7 @@ export function deliver(
       shown: false,
     };
   }
-  const keys = `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`;
+  const keys = `send-keys -t ${place.pane} -H ${KEY}`;
   if (secret === undefined && fitsOneLine(command, place.shell)) {
     return { files: { [next]: `${tag}\n${command}` }, lines: [leaveMode, keys], shown: false };
   }
@@ -117,7 +120,7 @@ function deliverClean(
         cleanSource(command, seen, tag, place.shell, lines, file, isSecret ? "" : clean.asked({ tag, tty: place.tty })),
       [file("next")]: `${tag}\n${source}`,
     },
-    lines: [leaveMode, `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`],
+    lines: [leaveMode, `send-keys -t ${place.pane} -H ${KEY}`],
     shown: true,
   };
 }

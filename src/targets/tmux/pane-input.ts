@@ -104,13 +104,25 @@ export class PaneInput {
   }
 
   /**
-   * The line editor reads keys as something else: answers of the terminal began a search, say. Ctrl-G ends that. What
-   * was sent can be taken only once, however often its key is pressed.
+   * The line editor read the key as something else: it came behind half of another one, or answers of the terminal
+   * began a search, which Ctrl-G ends, in zsh with the line. What was sent can be taken only once, however often its
+   * key is pressed.
    */
-  async leaveSearch(command: RunningCommand): Promise<void> {
+  async pressAgain(command: RunningCommand, inSearch: boolean): Promise<void> {
     if (this.#state.current !== command || command.phase !== "sent" || !this.#state.editor) return;
     const again = byTmux(deliver(command.text, command.tag, this.place, command));
-    await this.#session.send([`send-keys -t ${this.#state.id} C-g`, ...again]);
+    await this.#session.send([...(inSearch ? [`send-keys -t ${this.#state.id} C-g`] : []), ...again]);
+  }
+
+  /** Without the shell's line editor. */
+  async type(command: RunningCommand): Promise<void> {
+    command.attempts = Math.max(command.attempts, 1);
+    await this.sendAgain(command);
+  }
+
+  /** Ctrl-Q, at a terminal that takes it for itself: the operator may have stopped its output. */
+  async letGoOn(): Promise<void> {
+    await this.#session.send([`send-keys -t ${this.#state.id} -H 11`]);
   }
 
   /** True when it had not been taken and never will be. */

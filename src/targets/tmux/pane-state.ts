@@ -382,6 +382,11 @@ export class PaneState {
       case "prompt":
         // The end of another command than the one that runs: printed by something that read the key.
         if (command?.phase === "started" && !ours) return;
+        // The same prompt, drawn again by the editor of mksh or busybox: nothing has run since.
+        if (this.#phase === "ready" && mark.id === this.#promptId) {
+          this.#typed = new TypedLine();
+          break;
+        }
         this.#promptBegins(mark.id, mark.cwd);
         if (ours) this.finish({ kind: "exited", code: mark.code });
         else this.#operatorRan(mark.code);

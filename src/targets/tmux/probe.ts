@@ -15,6 +15,8 @@ export interface ForegroundState {
   readonly betweenShells: boolean;
   /** The terminal does not show what is typed. */
   readonly silent: boolean;
+  /** Ctrl-S stops its output, and Ctrl-Q lets it go on. */
+  readonly stoppable: boolean;
 }
 
 /**
@@ -47,11 +49,11 @@ else
   done
 fi
 set -f
-mode=line echo=on
+mode=line echo=on flow=off
 for w in $(stty -a <"$tty" 2>/dev/null); do
-  case $w in -icanon*) mode=raw ;; -echo|'-echo;') echo=off ;; esac
+  case $w in -icanon*) mode=raw ;; -echo|'-echo;') echo=off ;; ixon|'ixon;') flow=on ;; esac
 done
-echo "$mode $echo $g $own"
+echo "$mode $echo $flow $g $own"
 `;
 
 export async function probeForeground(
@@ -66,7 +68,7 @@ export async function probeForeground(
 /** `prompting`: the last line on the screen has no end, as a question has. */
 export function readProbe(text: string, supervisor: number, prompting: boolean): ForegroundState {
   const lines = text.split("\n").filter((line) => line !== "");
-  const [mode, echo, group, own] = (lines.pop() ?? "").split(" ");
+  const [mode, echo, flow, group, own] = (lines.pop() ?? "").split(" ");
   const processes = lines.map((line) => {
     const [pid, parent, state = "", wchan = "?", files, cpu, call = "?", ...name] = line.split(" ");
     // Stopped, or in the middle of a write that the terminal does not take: neither waits for input.
@@ -92,7 +94,7 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
   const shellItself = !betweenShells && subject !== undefined && subject.parent === String(supervisor);
   const unreadable = processes.length > 0 && processes.every((one) => one.reads && /^[?0]$/.test(one.wchan));
   const silent = echo === "off";
-  const seen = { program, cpu, shellItself, betweenShells, silent };
+  const seen = { program, cpu, shellItself, betweenShells, silent, stoppable: flow === "on" };
   if (mode === "raw") return { doing: "raw", ...seen };
   if (silent && (reading !== undefined || unreadable)) return { doing: "password", ...seen };
   return { doing: reading === undefined ? "working" : "line", ...seen };

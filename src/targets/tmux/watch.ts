@@ -49,7 +49,8 @@ async function watched(
   let before: ForegroundState | undefined;
   let fullScreenSince = 0;
   let reported: string | undefined;
-  let woken = false;
+  let woken = 0;
+  let letGo = false;
   for (;;) {
     const now = performance.now();
     const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(command.lastActivity, looked) + pause;
@@ -78,11 +79,21 @@ async function watched(
     const seen = await unlessAborted(options.signal, pane.lookInStep(prompting)).catch(() => undefined);
     if (command.outcome !== undefined) return command.outcome;
     const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
-    if (command.phase === "sent" && idle && !woken && performance.now() - command.lastActivity > UNTAKEN_MS) {
-      woken = true;
+    const isUntaken = command.phase === "sent" && performance.now() - command.lastActivity > UNTAKEN_MS;
+    if (isUntaken && seen?.shellItself === true && seen.stoppable && !letGo) {
+      letGo = true;
+      await pane.letGoOn().catch(() => {});
+      looked = performance.now();
+      continue;
+    }
+    if (isUntaken && idle && woken < 2) {
       const { lastActivity } = command;
-      await pane.leaveSearch(command).catch(() => {});
+      // At a line of the terminal's own there is no editor that could read the key.
+      if (seen.doing === "line") await pane.type(command);
+      else await pane.pressAgain(command, woken > 0).catch(() => {});
+      woken++;
       command.lastActivity = lastActivity;
+      looked = performance.now();
       continue;
     }
     if (command.phase === "sent" && idle && performance.now() - command.lastActivity > UNANSWERED_MS) {

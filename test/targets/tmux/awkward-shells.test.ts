@@ -188,6 +188,60 @@ describe("the operator types while a command comes", () => {
   });
 });
 
+const BEGUN = (await available("bash", "zsh", "fish")).flatMap((shell) =>
+  ["C-x", "Escape", "C-v", "C-r"].map((key) => [shell, key] as const),
+);
+
+const REDRAWN = (await available("mksh", "busybox")).map((name) => (name === "busybox" ? "busybox ash" : name));
+
+describe("the operator has begun something else when a command comes", () => {
+  const shown = async (place: OpenedTarget, what: string) =>
+    until(
+      async () =>
+        (await place.tmux("capture-pane", "-p", "-J", "-t", (place.target.shell as Pane).id)).trimEnd().endsWith(what),
+      `the screen ends with ${what}`,
+    );
+
+  test.each(BEGUN)("%s, %s: bash ran their line, with the rest of buddy's key in it", async (shell, key) => {
+    const ran = join(home.path, `ran-${crypto.randomUUID()}`);
+    await using place = await openTestTarget("local", { shell });
+    const pane = (place.target.shell as Pane).id;
+    if (key !== "C-r") {
+      await place.types(`touch ${ran}`);
+      await shown(place, ran);
+    }
+    await place.tmux("send-keys", "-t", pane, key);
+    const result = await place.target.shell.run("echo mine", { waitMs: 60_000 });
+    expect([result.outcome, text(result)]).toEqual([{ kind: "exited", code: 0 }, "mine\n"]);
+    expect(existsSync(ran)).toBe(false);
+    expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
+    if (key === "C-r") return;
+    // As they had it.
+    await shown(place, `touch ${ran}`);
+    await place.tmux("send-keys", "-t", pane, "C-c");
+  });
+
+  test.each(SHELLS)("output that was stopped with Ctrl-S goes on in %s", async (shell) => {
+    await using place = await openTestTarget("local", { shell });
+    await place.tmux("send-keys", "-t", (place.target.shell as Pane).id, "C-s");
+    const result = await place.target.shell.run("echo mine", { waitMs: 60_000 });
+    expect([result.outcome, text(result)]).toEqual([{ kind: "exited", code: 0 }, "mine\n"]);
+  });
+
+  test.each(REDRAWN)("%s draws its prompt again: a half-typed line was said to have run", async (shell) => {
+    await using place = await openTestTarget("local", { shell });
+    await place.types("echo half");
+    await shown(place, "echo half");
+    for (const word of ["one", "two"]) {
+      const result = await place.target.shell.run(`echo ${word}`);
+      expect(text(result)).toBe(`${word}\n`);
+      expect(result.notes.join("\n")).not.toContain("operator ran");
+      await shown(place, "echo half");
+    }
+    expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
+  });
+});
+
 const VI = { bash: "set -o vi", zsh: "bindkey -v" } as const;
 const ANSWERED = [...(await available("bash", "zsh", "fish", "dash", "mksh")), "bash vi", "zsh vi"].filter((one) =>
   SHELLS.some((shell) => one.startsWith(shell) || one === "mksh"),
