@@ -59,6 +59,8 @@ export class ProgramTransport implements Transport {
     const { env, cwd } = this.#options;
     const [program = "", ...args] = this.#options.argv;
     const argv = [program.includes("/") ? resolve(cwd, program) : program, ...args];
+    // Before the server: it must not be there without anyone who ends it.
+    const cleanup = exitCleanup();
     try {
       // Its own group: what it starts ends with it, and Ctrl-C of the terminal does not reach it.
       const options = { env, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe", detached: true } as const;
@@ -71,7 +73,7 @@ export class ProgramTransport implements Transport {
     }
     const child = this.#child;
     child.unref();
-    this.#forget = exitCleanup().watch(child.pid);
+    this.#forget = cleanup.watch(child.pid);
     const read = [this.#readMessages(child), this.#readComplaints(child)];
     void Promise.allSettled(read).then(async () => {
       await within(child.exited, GRACE_MS);
