@@ -28,7 +28,7 @@ test("without tmux it says so and continues, whatever the configuration says", a
   const { code, text } = await tour(here, { "no-tmux": true });
   expect(code).toBe(0);
   expect(text).toMatch(/^buddy demo on \S+@\S+: no key, no network/);
-  expect(text).toContain("leave out --no-tmux");
+  expect(text).toMatch(/leave out\s--no-tmux/);
   expect(text).toMatch(/-- approve\? y \(--yes\)/);
   expect(text).not.toContain("\u001b");
   // The tour is no conversation to go on with.
