@@ -47,9 +47,8 @@ export class ManagedPanes implements Panes {
   async openShared(): Promise<TmuxPane> {
     const session = this.#default;
     const created = await session.open();
-    const { session: wanted } = session.options;
-    if (session.name !== wanted) {
-      const text = `Another buddy works in the tmux session ${wanted}; this one has its own: ${session.name}.`;
+    if (session.whyMoved !== "") {
+      const text = `The tmux session ${session.options.session} ${session.whyMoved}; this one has its own: ${session.name}.`;
       this.#options.session.notice({ kind: "info", text });
     }
     this.#leftovers = setTimeout(() => {

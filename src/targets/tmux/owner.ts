@@ -7,6 +7,7 @@ import { isAlive } from "../../lib/processes.ts";
 import { quote } from "../../lib/quote.ts";
 import { type ControlClient, type Reply, tmuxQuote } from "./control.ts";
 import { PANE_FORMAT, type PaneRow, parsePanes } from "./pane-rows.ts";
+import { STAMP } from "./session-files.ts";
 
 /**
  * Claims are numbered: `@buddy_client_3` follows `@buddy_client_2`, and tmux sets an option that exists only once
@@ -51,16 +52,16 @@ export function releaseCommands(number: number): string[] {
 }
 
 /** Sessions and who has them, for `freeName`. */
-const LIST_OWNERS = "list-sessions -F '#{session_name}|#{@buddy_client}'";
+const LIST_OWNERS = "list-sessions -F '#{session_name}|#{@buddy_client}|#{@buddy_stamp}'";
 
-/** NAME_2, NAME_3, …: the first that is not in use; a later one by chance after others were faster. */
-export function freeName(base: string, listed: readonly string[], attached: ReadonlySet<string>, attempt: number) {
-  const owners = new Map(listed.map((line) => line.split("|") as [string, string]));
+/** NAME_2, NAME_3, …: the first of this version that is not in use; a later one by chance after others were faster. */
+export function freeName(base: string, { owners: listed, attached }: SessionLook, attempt: number) {
+  const owners = new Map(listed.map((line) => [line.split("|")[0], line.split("|").slice(1)]));
   const free: string[] = [];
   for (let number = 2; free.length < attempt; number++) {
     const name = `${base}_${number}`;
-    const value = owners.get(name);
-    if (value === undefined || !isHeld({ value }, attached)) free.push(name);
+    const [value = "", stamp] = owners.get(name) ?? [];
+    if (!owners.has(name) || (stamp === STAMP && !isHeld({ value }, attached))) free.push(name);
   }
   return free[Math.floor(Math.random() * free.length)] ?? `${base}_2`;
 }
@@ -118,7 +119,10 @@ export interface SessionLook {
   readonly id: string;
   readonly clientPid: number;
   readonly managed: boolean;
+  /** "" before it was made buddy's. */
   readonly key: string;
+  /** Of the files that its shells were started with. */
+  readonly stamp: string;
   readonly hasTimer: boolean;
   readonly claim: Claim;
   readonly panes: readonly PaneRow[];
@@ -145,6 +149,7 @@ export async function lookAtSession(client: ControlClient, first: readonly strin
     clientPid: Number(pid) || 0,
     managed: options.some((line) => /^@buddy_managed "?1"?$/.test(line)),
     key: /^@buddy_key "?(\w+)"?$/m.exec(options.join("\n"))?.[1] ?? "",
+    stamp: /^@buddy_stamp "?(\w+)"?$/m.exec(options.join("\n"))?.[1] ?? "",
     hasTimer: options.some((line) => line.startsWith("@buddy_timer")),
     claim: lastClaim(options),
     panes: parsePanes(panes),

@@ -28,7 +28,8 @@ const FILES: Readonly<Record<string, string>> = {
   "zsh/.zprofile": zprofile,
   "zsh/.zshrc": zshrc,
 };
-const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
+/** Shells keep the hooks they were started with: those of another version may not understand this one. */
+export const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
 
 /**
  * Puts the files in place: reads the key to use from stdin, takes the arguments of `prepareArguments`, and leaves key

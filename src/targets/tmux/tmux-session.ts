@@ -21,7 +21,7 @@ import {
   restoreSize,
   type SessionLook,
 } from "./owner.ts";
-import { PREPARE, prepareArguments } from "./session-files.ts";
+import { PREPARE, prepareArguments, STAMP } from "./session-files.ts";
 
 export interface TmuxSessionOptions {
   readonly transport: Transport;
@@ -69,6 +69,7 @@ export class TmuxSession {
   #id = "";
   readonly #mark = ownMark();
   #claim = 0;
+  #whyMoved = "";
   readonly #sinks = new Map<string, PaneSink>();
   /** Output of panes without a follower yet: a new pane speaks before its number is known. */
   readonly #early = new Map<string, Buffer[]>();
@@ -87,9 +88,13 @@ export class TmuxSession {
     this.#name = options.session;
   }
 
-  /** Another one than was asked for where another buddy works in that. */
+  /** Another one than was asked for where another buddy works in that, or another version made it: `whyMoved`. */
   get name(): string {
     return this.#name;
+  }
+
+  get whyMoved(): string {
+    return this.#whyMoved;
   }
 
   /** Prefix of all names that belong together: that of the default session. */
@@ -202,7 +207,7 @@ export class TmuxSession {
     }
   }
 
-  /** Claims the session; undefined where another buddy has it: then the name is another one already. */
+  /** Claims the session; undefined where it is that of another buddy or version: then the name is another already. */
   async #take(client: ControlClient, created: boolean, attempt: number): Promise<{ fresh: boolean } | undefined> {
     const seen = await this.#lookAtSession(client, created);
     if (!seen.managed) {
@@ -211,11 +216,14 @@ export class TmuxSession {
         hint: "Name another one with --tmux NAME, or end that session.",
       });
     }
-    if (!(await this.#claimAfter(client, seen))) {
+    const isForeign = seen.key !== "" && seen.stamp !== STAMP;
+    if (isForeign || !(await this.#claimAfter(client, seen))) {
       await client.close();
       const { session, owner } = this.options;
-      if (session !== owner) throw new BuddyError("tool", `another buddy works in the tmux session ${this.name}`);
-      this.#moveTo(freeName(session, seen.owners, seen.attached, attempt));
+      const why = isForeign ? "was made by another version of buddy" : "is in use by another buddy";
+      if (session !== owner) throw new BuddyError("tool", `the tmux session ${this.name} ${why}`);
+      this.#whyMoved ||= why;
+      this.#moveTo(freeName(session, seen, attempt));
       return undefined;
     }
     if (seen.key === "") await this.#markSession(client, seen.panes[0]);
@@ -277,6 +285,7 @@ export class TmuxSession {
   async #markSession(client: ControlClient, pane: PaneRow | undefined): Promise<void> {
     await client.send([
       `set-option -t ${this.target} @buddy_key ${this.#key}`,
+      `set-option -t ${this.target} @buddy_stamp ${STAMP}`,
       `set-option -t ${this.target} destroy-unattached off`,
       // Long enough for the whole name of the session: what to attach to must be readable.
       `set-option -t ${this.target} status-left-length 80`,

@@ -66,6 +66,18 @@ test("the second gets its own session, says so, and neither takes the other for 
   expect(notices).toEqual(["info"]);
 });
 
+test("a session that another version made is left alone: its shells may not understand this one", async () => {
+  await using place = await openTestTarget("local", { shell: "bash" });
+  const base = place.target.identity.tmuxSession ?? "";
+  await place.tmux("set-option", "-t", base, "@buddy_stamp", "0123abcd");
+  const again = await place.again();
+  expect(again.identity.tmuxSession).toBe(`${base}_2`);
+  expect(text(await again.shell.run("echo works", { unasked: { inRoom: true } }))).toBe("works\n");
+  await again[Symbol.asyncDispose]();
+  // The one that it made is found again.
+  expect((await place.again()).identity.tmuxSession).toBe(`${base}_2`);
+});
+
 test("the account has another shell since: the one in the pane is used, and the first answer is not lost", async () => {
   await using place = await openTestTarget("local", { shell: "sh" });
   await place.target.shell.run("A=kept");
