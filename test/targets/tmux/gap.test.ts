@@ -3,7 +3,8 @@
  * missing.
  */
 import { expect, setDefaultTimeout } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
 import { proxyTo, type Proxy } from "../../support/proxy.ts";
@@ -151,10 +152,15 @@ test("tmux leaves output out, again and again", async () => {
 test("a buddy that comes while a command prints has each line once", async () => {
   await using local = await openTestTarget("local", { shell: "bash" });
   const first = local.target.shell as Pane;
-  void first.run("for i in $(seq 150); do echo line $i; sleep 0.01; done", { noWait: true });
+  const dir = mkdtempSync(join(tmpdir(), "buddy-gap-"));
+  // However long the second one takes: it comes before the end.
+  const held = `until [ -e ${dir}/here ]; do sleep 0.01; done`;
+  void first.run(`for i in $(seq 150); do echo line $i; [ $i != 140 ] || ${held}; sleep 0.01; done`, { noWait: true });
   await until(async () => (await first.capture()).text.includes("line 20"), "it prints");
   await using second = await local.again();
+  writeFileSync(join(dir, "here"), "");
   const result = await second.shell.wait({ keep: 1_000_000 });
+  rmSync(dir, { recursive: true });
   expect(text(result)).toBe(numbered(150));
   expect(result.outcome).toEqual({ kind: "exited", code: 0 });
 });
