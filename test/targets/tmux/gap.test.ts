@@ -155,7 +155,9 @@ test("a buddy that comes while a command prints has each line once", async () =>
   const dir = mkdtempSync(join(tmpdir(), "buddy-gap-"));
   // However long the second one takes: it comes before the end.
   const held = `until [ -e ${dir}/here ]; do sleep 0.01; done`;
-  void first.run(`for i in $(seq 150); do echo line $i; [ $i != 140 ] || ${held}; sleep 0.01; done`, { noWait: true });
+  void first.run(`for i in $(seq 150); do echo line $i; if [ $i = 140 ]; then ${held}; fi; sleep 0.01; done`, {
+    noWait: true,
+  });
   await until(async () => (await first.capture()).text.includes("line 20"), "it prints");
   await using second = await local.again();
   writeFileSync(join(dir, "here"), "");
