@@ -75,7 +75,7 @@ __buddy_before() {
   [ -t 9 ] || __buddy_repair=__buddy_stderr
   if [ -n "$__buddy_changes" ]; then __buddy_save; fi
   [ "$PWD" = "$__buddy_for" ] || __buddy_place
-  local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
+  local mark="$__buddy_key;$__buddy_letter;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
   __buddy_tag=0
   if [ -n "${__buddy_history+set}" ]; then
@@ -117,7 +117,7 @@ __buddy_after() {
 __buddy_print() { { __buddy_place; printf %s "$__buddy_at"; return ${1:-0}; } 2>/dev/null; }
 __buddy_marked_prompt() {
   local mark='$?;$((__buddy_tag));$(__buddy_print $?)\a'
-  local before="\[\e]7;buddy;$__buddy_key;P;\$((__buddy_id+=1));$mark\e]7771;$__buddy_key;P;\$((__buddy_id));$mark\]"
+  local before="\[\e]7;buddy;$__buddy_key;$__buddy_letter;\$((__buddy_id+=1));$mark\e]7771;$__buddy_key;$__buddy_letter;\$((__buddy_id));$mark\]"
   before="$before[buddy \$((__buddy_id+(__buddy_tag=0)+(__buddy_more=0))): \$?] "
   case $PS1 in "$before"*) ;; *) PS1="$before$PS1\[\e]7771;$__buddy_key;B\a\]" ;; esac
   __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\$(__buddy_print)\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a"
@@ -339,6 +339,8 @@ $after"
   fi
 }
 
+# Each prompt says so, for a buddy that comes later: Q where lines are typed, R where start-up files had to be left out, U both.
+__buddy_letter=P
 # Without PS0 the start of a command cannot be reported: its lines are typed, and report it themselves.
 if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ] && ! __buddy_is_fixed PS0; then
   for __buddy_file in emacs-standard vi-insert vi-command; do
@@ -348,11 +350,13 @@ if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ] && ! __buddy_is_fixed PS0
     bind -m "$__buddy_file" -x '"\e[7773~": __buddy_give' 2>/dev/null
   done
 else
-  printf '\033]7771;%s;N\a' "$__buddy_key"
+  __buddy_letter=Q
 fi
 __buddy_is_fixed PS2 || PS2="\[\e]7771;$__buddy_key;I;\$((__buddy_more=1))\a\]${PS2-> }"
 declare +x PS0 PS1 PS2 PROMPT_COMMAND 2>/dev/null
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
-if [ "$__buddy_plain" = readonly ]; then printf '\033]7771;%s;L\a' "$__buddy_key"; fi
+if [ "$__buddy_plain" = readonly ]; then
+  case $__buddy_letter in P) __buddy_letter=R ;; *) __buddy_letter=U ;; esac
+fi
 unset __buddy_file __buddy_login __buddy_pattern __buddy_plain __buddy_rest
 __buddy_hook

@@ -42,7 +42,7 @@ __buddy_decode() {
 __buddy_locate() {
   __buddy_cwd=$("$__buddy_tmux" -S "${TMUX%%,*}" display-message -p -t "$TMUX_PANE" '#{pane_path}' 2>/dev/null)
   case $__buddy_cwd in
-  "buddy;$__buddy_key;P;"*) __buddy_cwd=${__buddy_cwd#*;*;*;*;*;*;} ;;
+  "buddy;$__buddy_key;"[PQRU]";"*) __buddy_cwd=${__buddy_cwd#*;*;*;*;*;*;} ;;
   "buddy;$__buddy_key;"[CX]";"*) __buddy_cwd=${__buddy_cwd#*;*;*;*;} ;;
   *) __buddy_cwd= ;;
   esac

@@ -33,7 +33,7 @@ __buddy_before() { {
   [[ -t 1 ]] || exec >/dev/tty
   [[ -n $__buddy_changes ]] && __buddy_save
   [[ $PWD == "$__buddy_for" ]] || __buddy_place
-  local mark="$__buddy_key;P;$__buddy_id;$code;$__buddy_tag;$__buddy_at"
+  local mark="$__buddy_key;$__buddy_letter;$__buddy_id;$code;$__buddy_tag;$__buddy_at"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
   __buddy_tag=0
   # zsh's own mark for a missing newline comes too early: it would be taken for output. The same, drawn now.
@@ -161,5 +161,7 @@ done
 unset __buddy_map
 PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
 { print up >|$__buddy_run/$__buddy_pane.up } 2>/dev/null || :
-[[ $__buddy_plain == readonly ]] && printf '\033]7771;%s;L\a' $__buddy_key
+# R: start-up files had to be left out.
+typeset -g __buddy_letter=P
+[[ $__buddy_plain == readonly ]] && __buddy_letter=R
 unset __buddy_plain

@@ -10,7 +10,17 @@ import { nameFrom, nameFromMark } from "../../lib/byte-names.ts";
  */
 export type Mark =
   /** A prompt is about to be drawn; `tag` is the command that ended with `code`, 0 when it was not ours. */
-  | { readonly kind: "prompt"; readonly id: number; readonly code: number; readonly tag: number; readonly cwd: string }
+  | {
+      readonly kind: "prompt";
+      readonly id: number;
+      readonly code: number;
+      readonly tag: number;
+      readonly cwd: string;
+      /** The line editor cannot take lines from buddy (bash before 4.4, a read-only PS0): they are typed. */
+      readonly typed?: true;
+      /** Start-up files left no way to a mark: the shell runs without them. */
+      readonly plain?: true;
+    }
   /** The prompt is drawn, keys are read; an adopted shell says where it is, "" where it cannot. */
   | { readonly kind: "ready"; readonly cwd?: string }
   /** The shell took our line; `aside` is what the operator had typed. */
@@ -23,15 +33,12 @@ export type Mark =
   | { readonly kind: "incomplete" }
   /** What kind of shell the operator is in: bash, zsh, fish, or sh for the others. */
   | { readonly kind: "shell-kind"; readonly name: "bash" | "zsh" | "fish" | "sh" }
-  /** The shell's line editor cannot take lines from buddy (bash before 4.4): they are typed. */
+  /** An adopted shell reads a line where no editor shows it. */
   | { readonly kind: "no-editor" }
   /** `cwd` is where the next one starts. */
   | { readonly kind: "shell-ended"; readonly code: number; readonly cwd: string }
-  /**
-   * The shell never came to its prompt: from now on it is started without start-up files. No code: they leave no way to
-   * a mark.
-   */
-  | { readonly kind: "start-up-skipped"; readonly code: number | undefined }
+  /** The shell never came to its prompt: from now on it is started without start-up files. */
+  | { readonly kind: "start-up-skipped"; readonly code: number }
   /** No shell comes up at all: the pane waits for the operator. */
   | { readonly kind: "gave-up"; readonly code: number };
 
@@ -94,11 +101,17 @@ export function parseMark(text: string): Mark | undefined {
   const match = /^([A-Z])(?:;(.*))?$/s.exec(text);
   const rest = match?.[2] ?? "";
   switch (match?.[1]) {
-    case "P": {
+    case "P":
+    case "Q":
+    case "R":
+    case "U": {
       const fields = /^(\d+);(\d+);(\d+);(.*)$/s.exec(rest);
       if (fields === null) return undefined;
       const [, id, code, tag, cwd] = fields;
-      return { kind: "prompt", id: Number(id), code: Number(code), tag: Number(tag), cwd: nameFromMark(cwd ?? "") };
+      const numbers = { id: Number(id), code: Number(code), tag: Number(tag) };
+      const typed = match[1] === "Q" || match[1] === "U" ? { typed: true as const } : {};
+      const plain = match[1] === "R" || match[1] === "U" ? { plain: true as const } : {};
+      return { kind: "prompt", ...numbers, cwd: nameFromMark(cwd ?? ""), ...typed, ...plain };
     }
     case "B":
       return { kind: "ready", ...(match[2] === undefined ? {} : { cwd: nameFromMark(rest) }) };
@@ -129,7 +142,7 @@ export function parseMark(text: string): Mark | undefined {
         cwd: nameFromMark(/^\d+;(.*)$/s.exec(rest)?.[1] ?? ""),
       };
     case "L":
-      return { kind: "start-up-skipped", code: rest === "" ? undefined : Number(rest) };
+      return { kind: "start-up-skipped", code: Number(rest) || 0 };
     case "G":
       return { kind: "gave-up", code: Number(rest) || 0 };
   }

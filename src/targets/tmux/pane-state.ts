@@ -382,6 +382,8 @@ export class PaneState {
       case "prompt":
         // The end of another command than the one that runs: printed by something that read the key.
         if (command?.phase === "started" && !ours) return;
+        this.#editor = this.shell.kind !== "sh" && mark.typed !== true;
+        if (mark.plain === true) this.startUpSkipped(undefined);
         // The same prompt, drawn again by the editor of mksh or busybox: nothing has run since.
         if (this.#phase === "ready" && mark.id === this.#promptId) {
           this.#typed = new TypedLine();
@@ -416,9 +418,6 @@ export class PaneState {
       case "incomplete":
         if (command?.phase === "taken") this.incomplete();
         else if (this.#phase !== "running") this.#phase = "continuation";
-        break;
-      case "no-editor":
-        this.#editor = false;
         break;
       case "shell-ended":
         this.#skipped = false;

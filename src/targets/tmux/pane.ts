@@ -325,6 +325,14 @@ export class TmuxPane implements Pane, PaneSink {
     const limit = state.phase === "starting" ? START_MS : FREE_MS;
     const end = performance.now() + Math.min(limit, options.waitMs ?? limit);
     const settled = () => ["ready", "continuation", "none"].includes(state.phase) || !state.alive;
+    // One that was only just sent, such as a line that the model typed, may be a matter of milliseconds.
+    const young = FREE_MS - (performance.now() - (earlier?.sentAt ?? 0));
+    if (earlier !== undefined && young > 0)
+      await state.changes.until(
+        () => state.current !== earlier || !state.alive,
+        Math.min(young, options.waitMs ?? young),
+        options.signal,
+      );
     while (state.current === undefined && performance.now() < end && options.signal?.aborted !== true) {
       await state.changes.until(settled, end - performance.now(), options.signal);
       if (state.phase !== "continuation") break;

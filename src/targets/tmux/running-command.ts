@@ -29,6 +29,7 @@ export class RunningCommand {
   promptId = 0;
   /** Prompts that were drawn while it ran and showed no end. */
   promptsWithoutMark = 0;
+  readonly sentAt = performance.now();
   lastActivity = performance.now();
   /** Output begins behind the text that is shown to the operator. */
   readonly #shown: boolean;
