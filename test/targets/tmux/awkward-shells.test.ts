@@ -230,13 +230,18 @@ describe("the operator has begun something else when a command comes", () => {
 
   test.each(REDRAWN)("%s draws its prompt again: a half-typed line was said to have run", async (shell) => {
     await using place = await openTestTarget("local", { shell });
+    // On the screen, and heard by buddy, which is not the same moment.
+    const half = async () => {
+      await shown(place, "echo half");
+      await until(async () => (await place.target.shell.where()).typed === "echo half", "buddy knows the line");
+    };
     await place.types("echo half");
-    await shown(place, "echo half");
+    await half();
     for (const word of ["one", "two"]) {
       const result = await place.target.shell.run(`echo ${word}`);
       expect(text(result)).toBe(`${word}\n`);
       expect(result.notes.join("\n")).not.toContain("operator ran");
-      await shown(place, "echo half");
+      await half();
     }
     expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
   });
