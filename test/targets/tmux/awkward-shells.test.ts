@@ -229,7 +229,8 @@ describe("the operator has begun something else when a command comes", () => {
   });
 
   test.each(REDRAWN)("%s draws its prompt again: a half-typed line was said to have run", async (shell) => {
-    await using place = await openTestTarget("local", { shell });
+    // busybox before 1.36 counts what is not seen of a prompt: where a line wraps depends on the name of the directory.
+    await using place = await openTestTarget("local", { shell, cwd: "/" });
     // On the screen, and heard by buddy, which is not the same moment.
     const half = async () => {
       await shown(place, "echo half");
