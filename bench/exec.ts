@@ -52,11 +52,11 @@ const parts: Record<string, () => Promise<void>> = {
     await times(50, () => place.target.shell.run("true"));
     const pane = await times(300, () => place.target.shell.run("true"));
     const ours = figure("`true` in the local pane", pane, "ms", "≤ 1.5");
-    const room = await place.target.locks.settled;
-    const clean = await times(200, () => place.target.shell.run("true", { unasked: { inRoom: false } }));
+    const namespace = await place.target.locks.settled;
+    const clean = await times(200, () => place.target.shell.run("true", { unasked: { inNamespace: false } }));
     figure("… unasked, in a clean child", clean, "ms");
-    const locked = await times(200, () => place.target.shell.run("true", { unasked: { inRoom: true } }));
-    figure(`… unasked, behind both locks (room: ${room.kind})`, locked, "ms", "≤ 7");
+    const locked = await times(200, () => place.target.shell.run("true", { unasked: { inNamespace: true } }));
+    figure(`… unasked, behind both locks (namespace: ${namespace.kind})`, locked, "ms", "≤ 7");
     const id = (place.target.shell as Pane).id;
     const polling = await times(30, () => pollingTrue(place, id));
     const polled = figure("`true` with the polling design", polling, "ms");

@@ -57,7 +57,7 @@ const SECTIONS: Readonly<Record<string, { readonly title: string; readonly about
     fleet: {
       title: "Many machines",
       about: `Real sshds on as many loopback addresses as there are machines, and \`clush\`, \`pssh\` and \`ansible\` with persistent connections in the same
-run. All machines are one computer here: what each of them does for itself (a shell, a pane, the read-only room of the second lock)
+run. All machines are one computer here: what each of them does for itself (a shell, a pane, the read-only namespace of the second lock)
 is paid for by the same cores, which separate machines would do side by side.`,
     },
     peers: {

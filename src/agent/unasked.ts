@@ -9,7 +9,7 @@ import { unlessAborted } from "../lib/waiting.ts";
 import { changesAnyText } from "../policy/output-kind.ts";
 import { holdsSecretFiles, holdsSecrets } from "../policy/secret-files.ts";
 import { isDeviceToRead } from "../policy/shell/dangers/protected-paths.ts";
-import { distortedInRoom } from "../policy/shell/distorted-in-room.ts";
+import { distortedInNamespace } from "../policy/shell/distorted-in-namespace.ts";
 import {
   gitFingerprintScript,
   gitRepositoryScript,
@@ -44,11 +44,12 @@ export async function unaskedRun(
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";
   // The lock holds from the first command on: it is made while the model thinks, so that this hardly ever waits.
-  const room = await unlessAborted(signal, target.locks.settled);
-  if (required && room.kind === "none") return { ask: `second_lock is required, and the target has none: ${room.why}` };
-  const distorted = distortedInRoom(text, judged, room.kind === "ready" && room.owners);
+  const namespace = await unlessAborted(signal, target.locks.settled);
+  if (required && namespace.kind === "none")
+    return { ask: `second_lock is required, and the target has none: ${namespace.why}` };
+  const distorted = distortedInNamespace(text, judged, namespace.kind === "ready" && namespace.owners);
   if (required && distorted !== undefined) return { ask: `second_lock is required, but ${distorted}` };
-  return { unasked: { inRoom: distorted === undefined } };
+  return { unasked: { inNamespace: distorted === undefined } };
 }
 
 /**

@@ -120,8 +120,8 @@ function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Ta
   const facts: MachineFacts = { ...before, user, uid, host, machine, os, home, programs, cwd: shell.cwd };
   const locks: Locks = {
     shell: bash ? "bash" : "sh",
-    room: { kind: "none", why: NO_ROOM },
-    settled: Promise.resolve({ kind: "none", why: NO_ROOM }),
+    namespace: { kind: "none", why: NO_NAMESPACE },
+    settled: Promise.resolve({ kind: "none", why: NO_NAMESPACE }),
   };
   const refuse = (): Promise<never> => Promise.reject(outside(identity, outer.identity));
   return {
@@ -138,7 +138,7 @@ function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Ta
   };
 }
 
-const NO_ROOM = "the shell was adopted";
+const NO_NAMESPACE = "the shell was adopted";
 
 /** A target with nothing in it: every call is refused with the same error. */
 export function refusingTarget(target: Target, error: () => BuddyError): Target {

@@ -215,7 +215,7 @@ function directShell({ transport, notices, outputStore, clean }: Parts): DirectS
     standing: clean.standing,
     cwd: transport.facts.cwd,
     notice: (notice) => notices.tell(notice),
-    own: { mayUse: () => clean.room.kind !== "making", mayStand: clean.mayStand, standAgain: clean.standAgain },
+    own: { mayUse: () => clean.namespace.kind !== "making", mayStand: clean.mayStand, standAgain: clean.standAgain },
   });
 }
 
@@ -240,7 +240,7 @@ function closeOutputStore({ outputStore, options }: Parts): void {
 
 interface AllParts extends Parts {
   readonly identity: TargetIdentity;
-  /** The shell has its process: where connections are few, it comes before the read-only room. */
+  /** The shell has its process: where connections are few, it comes before the read-only namespace. */
   readonly up?: Promise<void>;
   readonly shell: Shell;
   readonly panes?: Panes;

@@ -89,7 +89,7 @@ export interface Transport extends AsyncDisposable {
   readonly own?: SessionTexts | undefined;
 }
 
-/** Texts that run unasked, and what holds the read-only room, in the session that the connection has anyway. */
+/** Texts that run unasked, and what holds the read-only namespace, in the session that the connection has anyway. */
 export interface SessionTexts {
   /** In the marks that end a text. */
   readonly key: string;
@@ -98,20 +98,20 @@ export interface SessionTexts {
   /** The shell that runs them: it takes lines of `line` and `question`, and marks the end of each with `key`. */
   texts(): Process;
   line(script: string, tag: number, cwd: string): string;
-  /** For the clean shell in the room, where that `stands`; "incomplete" says that it has not taken the text. */
+  /** For the clean shell in the namespace, where that `stands`; "incomplete" says that it has not taken the text. */
   question(text: string, tag: number, cwd: string): string;
   readonly stands: boolean;
-  /** Makes the room, which ends with the connection; gives the line that it says. */
-  start(room: RoomStart): Promise<string>;
-  /** From now on the room follows the mounts of the machine; so it does once anything else was started there. */
+  /** Makes the namespace, which ends with the connection; gives the line that it says. */
+  start(namespace: NamespaceStart): Promise<string>;
+  /** From now on the namespace follows the mounts of the machine; so it does once anything else was started there. */
   watch(): void;
-  /** Another clean shell; lines of sh that look for the room, and words that enter it. */
+  /** Another clean shell; lines of sh that look for the namespace, and words that enter it. */
   serveAgain(look: string, enter: string): void;
   /** The last text was stopped, and may not end. */
   forget(): void;
 }
 
-export interface RoomStart {
+export interface NamespaceStart {
   readonly script: string;
   /** For its files, where it has no directory of its own. */
   readonly directory: string;
@@ -281,7 +281,7 @@ export type AskPassword = (request: PasswordRequest) => Promise<Uint8Array | und
 export type SecondLock = "auto" | "required" | "off";
 
 /** Whether unasked commands run where every file system is read-only. */
-export type RoomState =
+export type NamespaceState =
   | { readonly kind: "making" }
   | {
       readonly kind: "ready";
@@ -296,14 +296,14 @@ export type RoomState =
 export interface Locks {
   /** The shell of the clean child: what the policy has to judge for. */
   readonly shell: "bash" | "sh";
-  readonly room: RoomState;
-  /** Once it is known whether there is a room. */
-  readonly settled: Promise<RoomState>;
+  readonly namespace: NamespaceState;
+  /** Once it is known whether there is a namespace. */
+  readonly settled: Promise<NamespaceState>;
 }
 
 export interface Unasked {
-  /** In the read-only room, where the target has one; what would get wrong facts in it runs outside. */
-  readonly inRoom: boolean;
+  /** In the read-only namespace, where the target has one; what would get wrong facts in it runs outside. */
+  readonly inNamespace: boolean;
 }
 
 /** Where a command would run, asked of the machine now. */

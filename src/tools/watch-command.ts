@@ -17,7 +17,7 @@ export async function runAndWatch(
     ...(unasked === undefined ? {} : { unasked }),
     ...(onlyIn === undefined ? {} : { onlyIn }),
   });
-  const result = unasked?.inRoom === true ? withRoomNote(ran) : ran;
+  const result = unasked?.inNamespace === true ? withNamespaceNote(ran) : ran;
   const waitMs = "waitMs" in wait ? wait.waitMs : 0;
   const reported = outcomeText(result, {
     waitMs,
@@ -35,7 +35,7 @@ export async function runAndWatch(
  * A program that keeps temporary files fails where nothing can be written: the model learns how to have it run
  * elsewhere.
  */
-function withRoomNote(result: RunResult): RunResult {
+function withNamespaceNote(result: RunResult): RunResult {
   const { output, stderr } = result;
   const text = [output.head, output.tail, stderr?.head, stderr?.tail].join("\n");
   return /Read-only file system/.test(text) ? { ...result, notes: [...result.notes, READ_ONLY] } : result;

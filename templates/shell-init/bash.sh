@@ -176,10 +176,10 @@ __buddy_show() {
   printf '%s\n' "${prompt//[$'\1\2']/}$1" >&2
 }
 
-# What runs unasked is asked of a clean shell that stays in the read-only room, on this terminal, and forks for each text. It is
+# What runs unasked is asked of a clean shell that stays in the read-only namespace, on this terminal, and forks for each text. It is
 # no job of this shell, nor is it $!, and its pipes are opened by name: nothing that you start inherits them.
 __buddy_asks=1 __buddy_server= __buddy_piped= __buddy_ended=() __buddy_refused= __buddy_state= __buddy_now=
-# $1 tag, $2 file of the room, $3 terminal, $4 text. True when it was taken: __buddy_code is its exit code.
+# $1 tag, $2 file of the namespace, $3 terminal, $4 text. True when it was taken: __buddy_code is its exit code.
 __buddy_ask() {
   [ -n "$__buddy_server" ] && __buddy_inherits "$2" "$3" && [ "$__buddy_now" = "$__buddy_state" ] && __buddy_serves || return
   local line= part= at= taken= code= dead= round=0 int=
@@ -222,7 +222,7 @@ __buddy_ask() {
   [ "$code" -le 128 ] || ( kill -KILL "$BASHPID" ) || :
   __buddy_code=$code
 }
-# $1 file of the room, which was just looked at, $2 terminal.
+# $1 file of the namespace, which was just looked at, $2 terminal.
 __buddy_serve() {
   local ask=$__buddy_run/$__buddy_pane.ask told=$__buddy_run/$__buddy_pane.told line= part= pid= ready= round=0 int= ended=()
   [ "$__buddy_refused" != "$1 $__buddy_pid $__buddy_since" ] && __buddy_inherits "$@" || return
@@ -240,7 +240,7 @@ __buddy_serve() {
     __buddy_piped=1
     {
       set +m
-      ( __buddy_room <&0 2</dev/tty 5<&7 6>&8 7>&- 8>&- & printf 'started %s\n' "$!" >&8 )
+      ( __buddy_namespace <&0 2</dev/tty 5<&7 6>&8 7>&- 8>&- & printf 'started %s\n' "$!" >&8 )
       set -m
       until [ -n "$pid" ] && [ -n "$ready" ] || [ $round -gt 100 ]; do
         if IFS= read -r -t 0.1 part <&8; then

@@ -117,7 +117,7 @@ const readOnly = {
 describe("a command", () => {
   test("that is proven read-only runs", async () => {
     const { permission, asked } = await decide({ intent: command(), judgement: readOnly });
-    expect(permission).toMatchObject({ kind: "run", unasked: { inRoom: true } });
+    expect(permission).toMatchObject({ kind: "run", unasked: { inNamespace: true } });
     expect(asked).toHaveLength(0);
   });
 

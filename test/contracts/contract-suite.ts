@@ -95,7 +95,9 @@ export async function contractSuite(combinations: readonly Combination[]): Promi
       for (const one of UNASKED) {
         test(`unasked: ${one.name}`, async () => {
           await place.target.locks.settled;
-          await one.run(place, (text) => place.target.shell.run(text, { waitMs: 15_000, unasked: { inRoom: true } }));
+          await one.run(place, (text) =>
+            place.target.shell.run(text, { waitMs: 15_000, unasked: { inNamespace: true } }),
+          );
         });
       }
     });

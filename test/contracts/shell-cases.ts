@@ -299,7 +299,7 @@ export const CASES: readonly Case[] = [
       const { target } = p;
       expect((await target.shell.where()).cwd).toBe(anyName);
       expect(whole(await target.shell.run("cat file", { onlyIn: anyName }))).toBe("here\n");
-      expect(whole(await target.shell.run("cat file", { unasked: { inRoom: true } }))).toBe("here\n");
+      expect(whole(await target.shell.run("cat file", { unasked: { inNamespace: true } }))).toBe("here\n");
       expect(await target.files.read("file")).toMatchObject({ text: "here\n" });
       await target.files.write("made", "by write\n");
       const { id } = await target.background.start("cat made");

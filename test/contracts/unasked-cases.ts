@@ -58,9 +58,9 @@ export const UNASKED: readonly UnaskedCase[] = [
       };
       const text = `printf '[sudo] password for you: '; read -s typed; echo "got:$typed"`;
       const waits = { kind: "waiting", for: "password", uninvited: true };
-      expect((await place.target.shell.run(text, { ...options, unasked: { inRoom: true } })).outcome).toMatchObject(
-        waits,
-      );
+      expect(
+        (await place.target.shell.run(text, { ...options, unasked: { inNamespace: true } })).outcome,
+      ).toMatchObject(waits);
       expect((await place.target.shell.wait(options)).outcome).toMatchObject(waits);
       expect(asked).toEqual([]);
       await pane.keys({ keys: ["C-c"] });
@@ -75,7 +75,7 @@ export const UNASKED: readonly UnaskedCase[] = [
       let seen = "";
       const run = place.target.shell.run("echo begun; sleep 300", {
         waitMs: 15_000,
-        unasked: { inRoom: true },
+        unasked: { inNamespace: true },
         onOutput: ({ text }) => (seen += text),
       });
       await until(() => seen.includes("begun"), "its output");
@@ -209,16 +209,16 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
-    name: "where there is a room, it can write nowhere",
+    name: "where there is a namespace, it can write nowhere",
     run: async (place, unasked) => {
-      const room = await place.target.locks.settled;
-      const name = `buddy-room-${crypto.randomUUID()}`;
+      const namespace = await place.target.locks.settled;
+      const name = `buddy-namespace-${crypto.randomUUID()}`;
       const result = await unasked(`for d in . /tmp /dev/shm "$HOME"; do : >"$d/${name}"; done`);
       const found = await place.target.transport.run(
         `n=0; for d in "$1" /tmp /dev/shm "$HOME"; do if [ -e "$d/$2" ]; then n=1; rm -f "$d/$2"; fi; done; exit $n`,
         { args: [place.target.shell.cwd, name] },
       );
-      expect(found.code).toBe(room.kind === "ready" ? 0 : 1);
+      expect(found.code).toBe(namespace.kind === "ready" ? 0 : 1);
       expect(result.outcome.kind).toBe("exited");
     },
   },

@@ -104,7 +104,7 @@ describe("a shell inside the pane", () => {
     expect(ran.outcome).toEqual({ kind: "exited", code: 0 });
     expect(ran.output.head.split("\n").filter((line) => !line.includes("nowhere"))).toEqual(["one", "deploy", ""]);
     expect((await target.shell.run("sh -c 'exit 7'")).outcome).toEqual({ kind: "exited", code: 7 });
-    const unasked = await target.shell.run("echo unasked", { unasked: { inRoom: false } });
+    const unasked = await target.shell.run("echo unasked", { unasked: { inNamespace: false } });
     expect(unasked.output.head).toBe("unasked\n");
     // Exact, or not known; never another directory.
     const odd = "/mnt/sh/b\u001b]x\u0007\n$(echo hi)%41\udce9";
@@ -182,7 +182,9 @@ elsewhere.describe("another machine inside the pane", () => {
     expect(await target.adopt!()).toMatchObject({ user: "admin", host: "far", machine: id });
     expect(target.transport.base?.facts.host).toBe(here.host);
     expect((await target.shell.run("uname -n; false")).outcome).toEqual({ kind: "exited", code: 1 });
-    expect((await target.shell.run("cat /etc/machine-id", { unasked: { inRoom: false } })).output.head).toBe(`${id}\n`);
+    expect((await target.shell.run("cat /etc/machine-id", { unasked: { inNamespace: false } })).output.head).toBe(
+      `${id}\n`,
+    );
     await refuses();
     await enter("sudo -i", /root@far:~# ?$/);
     expect((await target.shell.run("id -un")).outcome).toMatchObject({ kind: "running", why: "busy" });

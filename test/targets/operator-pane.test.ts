@@ -114,7 +114,7 @@ describe("--pane", () => {
     expect(ran.output.head).toBe("one\n");
     // The key of the marks: who could read it could pretend that a command has ended.
     expect(screen(pane)).not.toMatch(/\b[\da-f]{24}\b/);
-    expect((await opened.shell.run("echo a\\!b", { unasked: { inRoom: false } })).output.head).toBe("a!b\n");
+    expect((await opened.shell.run("echo a\\!b", { unasked: { inNamespace: false } })).output.head).toBe("a!b\n");
     expect((await opened.shell.run(`cd ${directory}`)).cwd).toBe(directory);
     await opened.files.write(`${directory}/note`, "text\n");
     expect((await opened.files.read("note")).text).toBe("text\n");

@@ -11,7 +11,7 @@ import type {
   ScriptOptions,
   ScriptResult,
   SpawnOptions,
-  RoomStart,
+  NamespaceStart,
   SessionTexts,
 } from "../target.ts";
 import { quote } from "../../lib/quote.ts";
@@ -182,14 +182,14 @@ then unset m; else echo ${quote(OTHER_MACHINE)} >&2; exit 72; fi`;
 /** Nothing came back in time. */
 export class NoAnswer extends BuddyError {}
 
-// What the session of the guard does besides, for one of many machines: it holds the read-only room and runs what
+// What the session of the guard does besides, for one of many machines: it holds the read-only namespace and runs what
 // no one was asked about, in a clean shell that stays there. So such a machine needs one ssh process here and one
 // session there until something is asked about.
 
 /**
  * In the guard: `text TAG DIRECTORY KEY SCRIPT` runs the script in parallel to the loop and marks its end like a direct
  * shell; `ask` has the clean shell run a text, or says that it was not taken. D is the directory of records, T the
- * process of the last text, J the mark of everything they start. 6 holds the room; nothing else may.
+ * process of the last text, J the mark of everything they start. 6 holds the namespace; nothing else may.
  */
 const TEXTS = lean(`
 marks() {
@@ -228,9 +228,10 @@ ask() {
 }`);
 
 /**
- * `open_room WORDS` makes the room as `how` says, with the clean shell in it behind those words, and sets its pid and
- * start; `serve "PID START" WORDS` starts another one with words that enter a room. Both wait until it is there. 8 and
- * 9 are stdout and stderr of the session. S is its bash, W its directory. Its end is reported to whoever waits for it.
+ * `open_namespace WORDS` makes the namespace as `how` says, with the clean shell in it behind those words, and sets
+ * its pid and start; `serve "PID START" WORDS` starts another one with words that enter a namespace. Both wait until
+ * it is there. 8 and 9 are stdout and stderr of the session. S is its bash, W its directory. Its end is reported to
+ * whoever waits for it.
  */
 const SERVE = lean(`
 served() {
@@ -241,11 +242,11 @@ served() {
   : >"$D/gone"
   echo gone >&6
 }
-open_room() {
+open_namespace() {
   if [ -z "$S" ] || [ -e "$D/gone" ]; then return 1; fi
   exec 3<>"$D/codes"
   set -- ${DEFAULT_SIGNALS} "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe"
-  served unshare $how sh "$dir/room.sh" "$dir/fstab" "\${how##*propagation }" "$@" <&4 >"$dir/made" &
+  served unshare $how sh "$dir/namespace.sh" "$dir/fstab" "\${how##*propagation }" "$@" <&4 >"$dir/made" &
   said=; read -r said pid start <"$dir/made"
   IFS= read -r s <&3; exec 3>&-
   if [ "$s" = ready ]; then ready=stands; fi
@@ -303,7 +304,7 @@ class OwnSession implements SessionTexts {
     return `ask ${tag} ${[cwd, this.key, there + text].map(quoteOnOneLine).join(" ")}\n`;
   }
 
-  async start({ script, directory, bash, cwd }: RoomStart): Promise<string> {
+  async start({ script, directory, bash, cwd }: NamespaceStart): Promise<string> {
     const values = `S=${quoteOnOneLine(bash)} W=${quoteOnOneLine(cwd)} J=${this.job}`;
     this.#guard.tell(`${values}; eval ${quoteOnOneLine(SERVE)}; ${PIPES} && exec 6<>"$D/alive" 7<>"$D/go"; B=1`);
     this.#started = true;

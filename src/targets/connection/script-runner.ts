@@ -56,8 +56,8 @@ if [ -n "$D" ]; then
   # Where nothing has recorded itself, the pattern is left as it is: it would mean files of this directory.
   for g in "$D"/g[0-9]*; do if [ -e "$g" ]; then G="$G \${g#"$D"/g}"; fi; done
   for g in "$D"/c[0-9]*; do if [ -e "$g" ]; then L="$L \${g#"$D"/c}"; fi; done
-  # A room that this session holds is killed with it, below.
-  rm -rf "$D" "\${D%/*}/room.$$"
+  # A namespace that this session holds is killed with it, below.
+  rm -rf "$D" "\${D%/*}/namespace.$$"
 fi
 ${END_GROUPS}
 [ -z "$B" ] || kill -KILL "-$$"

@@ -45,7 +45,7 @@ export interface DirectShellOptions {
 
 /** How the session of one of many machines is used. */
 export interface OwnTexts {
-  /** Not while the room is being made: the session does one thing at a time. */
+  /** Not while the namespace is being made: the session does one thing at a time. */
   mayUse(): boolean;
   mayStand(session: SessionTexts, text: string, unasked: Unasked): boolean;
   standAgain(session: SessionTexts): void;

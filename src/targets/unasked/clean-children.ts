@@ -1,7 +1,14 @@
-/** What a target does with a text that runs unasked: a clean child, in the read-only room where there is one. */
+/** What a target does with a text that runs unasked: a clean child, in the read-only namespace where there is one. */
 import { within } from "../../lib/waiting.ts";
-import type { Locks, Process, RoomState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
-import { type CleanScript, type CleanShell, cleanScript, cleanShell, LOOK, type RoomEntry } from "./clean-script.ts";
+import type { Locks, Process, NamespaceState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
+import {
+  type CleanScript,
+  type CleanShell,
+  cleanScript,
+  cleanShell,
+  LOOK,
+  type NamespaceEntry,
+} from "./clean-script.ts";
 import {
   type AskingPane,
   fitsStandingInPane,
@@ -11,10 +18,10 @@ import {
 } from "./standing-shell.ts";
 import { quote } from "../../lib/quote.ts";
 import { lean } from "../loader.ts";
-import roomScript from "../../../templates/read-only-room.sh" with { type: "text" };
+import namespaceScript from "../../../templates/read-only-namespace.sh" with { type: "text" };
 import { messageOf } from "../../lib/errors.ts";
 
-const ROOM = lean(roomScript);
+const NAMESPACE = lean(namespaceScript);
 
 export type StandingScript = (text: string, unasked: Unasked) => string | undefined;
 
@@ -23,59 +30,61 @@ export type PaneScript = (text: string, unasked: Unasked, pane: AskingPane) => s
 
 export class CleanChildren implements Locks {
   readonly #shell: CleanShell;
-  readonly #room: ReadOnlyRoom;
+  readonly #namespace: ReadOnlyNamespace;
 
   constructor(transport: Transport, lock: SecondLock = "auto") {
     this.#shell = cleanShell(transport.facts);
-    this.#room = new ReadOnlyRoom(transport, lock, this.#shell);
+    this.#namespace = new ReadOnlyNamespace(transport, lock, this.#shell);
   }
 
-  /** Makes the room in the background. */
+  /** Makes the namespace in the background. */
   start(): void {
-    this.#room.make();
+    this.#namespace.make();
   }
 
   async end(): Promise<void> {
-    await this.#room[Symbol.asyncDispose]();
+    await this.#namespace[Symbol.asyncDispose]();
   }
 
   get shell(): CleanShell["kind"] {
     return this.#shell.kind;
   }
 
-  get room(): RoomState {
-    return this.#room.state;
+  get namespace(): NamespaceState {
+    return this.#namespace.state;
   }
 
-  get settled(): Promise<RoomState> {
-    return this.#room.settled;
+  get settled(): Promise<NamespaceState> {
+    return this.#namespace.settled;
   }
 
-  readonly script: CleanScript = (text, { inRoom }, to) =>
-    cleanScript(text, this.#shell, inRoom ? this.#room.entry : undefined, to);
+  readonly script: CleanScript = (text, { inNamespace }, to) =>
+    cleanScript(text, this.#shell, inNamespace ? this.#namespace.entry : undefined, to);
 
   /**
-   * For a bash without a terminal: what it has to know to keep a clean shell in the room; undefined: not for this text.
+   * For a bash without a terminal: what it has to know to keep a clean shell in the namespace; undefined: not for this
+   * text.
    */
-  readonly standing: StandingScript = (text, { inRoom }) => {
-    const { entry } = this.#room;
-    if (!inRoom || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text)) return undefined;
+  readonly standing: StandingScript = (text, { inNamespace }) => {
+    const { entry } = this.#namespace;
+    if (!inNamespace || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text))
+      return undefined;
     return standingShell(this.#shell, entry);
   };
 
-  readonly inPane: PaneScript = (text, { inRoom }, pane) => {
-    const { entry } = this.#room;
-    if (!inRoom || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingInPane(text)) return "";
+  readonly inPane: PaneScript = (text, { inNamespace }, pane) => {
+    const { entry } = this.#namespace;
+    if (!inNamespace || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingInPane(text)) return "";
     return standingInPane(text, this.#shell, entry, pane);
   };
 
   /** In the session of one of many machines: whether the clean shell there may take the text. */
-  readonly mayStand = (session: SessionTexts, text: string, { inRoom }: Unasked): boolean =>
-    inRoom && session.stands && this.#room.entry !== undefined && fitsStandingShell(text);
+  readonly mayStand = (session: SessionTexts, text: string, { inNamespace }: Unasked): boolean =>
+    inNamespace && session.stands && this.#namespace.entry !== undefined && fitsStandingShell(text);
 
-  /** It has ended: its room was made again, or it was killed. */
+  /** It has ended: its namespace was made again, or it was killed. */
   readonly standAgain = (session: SessionTexts): void => {
-    const { entry } = this.#room;
+    const { entry } = this.#namespace;
     if (entry !== undefined) session.serveAgain(`${LOOK}\n__buddy_look ${quote(entry.file)}`, entry.enter);
   };
 }
@@ -83,18 +92,18 @@ export class CleanChildren implements Locks {
 // The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in
 // the background, when the target opens; what runs unasked enters it. It ends with buddy.
 
-/** Longer than making a room takes on a machine with hundreds of mounts. */
+/** Longer than making a namespace takes on a machine with hundreds of mounts. */
 const MAKE_MS = 30_000;
 
-export class ReadOnlyRoom implements AsyncDisposable {
+export class ReadOnlyNamespace implements AsyncDisposable {
   readonly #transport: Transport;
   readonly #lock: SecondLock;
   readonly #shell: CleanShell;
-  #state: RoomState = { kind: "making" };
-  #entry: RoomEntry | undefined;
+  #state: NamespaceState = { kind: "making" };
+  #entry: NamespaceEntry | undefined;
   #process: Process | undefined;
   #session: SessionTexts | undefined;
-  #settled = Promise.withResolvers<RoomState>();
+  #settled = Promise.withResolvers<NamespaceState>();
   /** It was there, and its process has ended: with a connection that was dropped, or killed. */
   #lost = false;
   #remade = 0;
@@ -109,19 +118,19 @@ export class ReadOnlyRoom implements AsyncDisposable {
   }
 
   /** Whoever looks wants to use it: one that was lost is made again. */
-  get state(): RoomState {
+  get state(): NamespaceState {
     if (this.#lost && !this.#closed && this.#remade < MOST_REMADE) this.#makeAnew();
     return this.#state;
   }
 
-  /** Once it is known whether there is a room. */
-  get settled(): Promise<RoomState> {
+  /** Once it is known whether there is a namespace. */
+  get settled(): Promise<NamespaceState> {
     void this.state;
     return this.#settled.promise;
   }
 
-  /** How a command enters; undefined while there is no room. */
-  get entry(): RoomEntry | undefined {
+  /** How a command enters; undefined while there is no namespace. */
+  get entry(): NamespaceEntry | undefined {
     const { own } = this.#transport;
     // After a reconnect it is gone with the session that held it.
     if (this.#session !== undefined && own !== undefined && own !== this.#session) {
@@ -137,7 +146,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     const { own } = this.#transport;
     if (own !== undefined) return void this.#makeIn(own, `/tmp/buddy-${uid}`);
     const child = this.#transport.spawn(["sh"], {
-      script: { name: "buddy-room", text: ROOM, args: [`/tmp/buddy-${uid}`] },
+      script: { name: "buddy-namespace", text: NAMESPACE, args: [`/tmp/buddy-${uid}`] },
       cwd: "/",
     });
     this.#process = child;
@@ -180,13 +189,13 @@ export class ReadOnlyRoom implements AsyncDisposable {
   async #makeIn(session: SessionTexts, directory: string): Promise<void> {
     this.#session = session;
     const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
-    const made = session.start({ script: ROOM, directory, bash, cwd: this.#transport.facts.cwd });
+    const made = session.start({ script: NAMESPACE, directory, bash, cwd: this.#transport.facts.cwd });
     await this.#report(made.catch(() => ""));
     // Looking after it costs more than making it, and a run of one command has ended by then.
     setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();
   }
 
-  /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the room again by itself. */
+  /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the namespace again by itself. */
   async #listen(child: Process, report: (line: string) => void): Promise<void> {
     const decoder = new TextDecoder();
     let text = "";
@@ -208,7 +217,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     this.#settle({ kind: "ready", owners: kind === "root", sealed: drops });
   }
 
-  #settle(state: RoomState): void {
+  #settle(state: NamespaceState): void {
     this.#state = state;
     this.#settled.resolve(state);
   }

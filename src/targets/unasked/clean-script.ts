@@ -28,17 +28,22 @@ export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanS
   return bash === undefined ? { kind: "sh", path: sh ?? "/bin/sh" } : { kind: "bash", path: bash };
 }
 
-/** A read-only room on the target: where its process is found, and how it is entered. */
-export interface RoomEntry {
-  /** Holds "PID START-TIME" while there is a room; next to it, FILE.changing while it is made again. */
+/** A read-only namespace on the target: where its process is found, and how it is entered. */
+export interface NamespaceEntry {
+  /** Holds "PID START-TIME" while there is a namespace; next to it, FILE.changing while it is made again. */
   readonly file: string;
   /** What enters it, in words for sh; "$__buddy_pid" is its process. A program and its arguments follow. */
   readonly enter: string;
-  /** Without the room nothing runs. */
+  /** Without the namespace nothing runs. */
   readonly required: boolean;
 }
 
-export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | undefined, to: string): string {
+export function cleanScript(
+  text: string,
+  shell: CleanShell,
+  namespace: NamespaceEntry | undefined,
+  to: string,
+): string {
   const start = (before: string, args: string) => {
     const program = programWords(text, shell).map(quote).join(" ");
     return mayMove(text)
@@ -47,22 +52,24 @@ export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | u
       : `${program} ${quote(before + text)} ${shell.kind}${args}`;
   };
   const close = closing(shell);
-  if (room === undefined) return `__buddy_code=0\n${start(close, "")} ${OWN_FILES} || __buddy_code=$?`;
-  const look = `__buddy_look ${quote(room.file)}`;
-  const changing = quote(`${room.file}.changing`);
+  if (namespace === undefined) return `__buddy_code=0\n${start(close, "")} ${OWN_FILES} || __buddy_code=$?`;
+  const look = `__buddy_look ${quote(namespace.file)}`;
+  const changing = quote(`${namespace.file}.changing`);
   const child = start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+set}"');
-  // The room was published before it stopped changing: where it is not changing, another look is the last.
+  // The namespace was published before it stopped changing: where it is not changing, another look is the last.
   return `__buddy_code=0 __buddy_round=0
 ${LOOK}
-${enterOrStay(room)}
-until ${look} || { [ ! -e ${changing} ] && { ${look} || ${room.required ? waited(60) : ":"}; }; } || ${waited(600)}; do
+${enterOrStay(namespace)}
+until ${look} || { [ ! -e ${changing} ] && { ${look} || ${namespace.required ? waited(60) : ":"}; }; } || ${waited(600)}; do
   sleep 0.05 2>/dev/null || sleep 1
 done
 __buddy_enter ${child} || __buddy_code=$?`;
 }
 
-/** Without a room it runs all the same, or not at all. Entering needs no locale, and loading one takes its time. */
-function enterOrStay({ enter, required }: RoomEntry): string {
+/**
+ * Without a namespace it runs all the same, or not at all. Entering needs no locale, and loading one takes its time.
+ */
+function enterOrStay({ enter, required }: NamespaceEntry): string {
   return `__buddy_enter() {
   if [ -z "$__buddy_pid" ]; then ${required ? REFUSE : `"$@" ${OWN_FILES}`}
   elif [ -n "\${LC_ALL+set}" ]; then ${enter} "$@" ${OWN_FILES}
@@ -104,10 +111,10 @@ export function mayMove(text: string): boolean {
 
 const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 
-/** By its name and inside the room: the directory of the shell is on the writable mount. */
+/** By its name and inside the namespace: the directory of the shell is on the writable mount. */
 export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old`;
 
-/** In the child: $1 is a directory where a room was entered, $2 is empty where that took another locale. */
+/** In the child: $1 is a directory where a namespace was entered, $2 is empty where that took another locale. */
 const ARRIVE = `if [ -n "$1" ]; then ${ENTER_DIRECTORY}; [ -n "$2" ] || unset LC_ALL; fi; shift 2`;
 
 /**
@@ -143,7 +150,10 @@ export const closeFiles = (keep: string, close: string) =>
 const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");
 const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
-/** Finds the process of the room, if it still is the one that made it and this directory can be entered by its name. */
+/**
+ * Finds the process of the namespace, if it still is the one that made it and this directory can be entered by its
+ * name.
+ */
 export const LOOK = `__buddy_look() {
   __buddy_pid= __buddy_since= __buddy_stat=
   { IFS=' ' read -r __buddy_pid __buddy_since <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"; } 2>/dev/null
@@ -154,6 +164,6 @@ export const LOOK = `__buddy_look() {
   return 1
 }`;
 
-/** Rounds of 50 ms: as long as a room may take on a busy machine, or a little where none is being made. */
+/** Rounds of 50 ms: as long as a namespace may take on a busy machine, or a little where none is being made. */
 const waited = (rounds: number) => `[ $((__buddy_round=__buddy_round+1)) -gt ${rounds} ]`;
 const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; return 126`;

@@ -1,4 +1,7 @@
-/** A clean bash that stays in the read-only room and forks for each text: entering the room is what takes time. */
+/**
+ * A clean bash that stays in the read-only namespace and forks for each text: entering the namespace is what takes
+ * time.
+ */
 import { quote } from "../../lib/quote.ts";
 import {
   CLEAN_BASH,
@@ -8,33 +11,33 @@ import {
   LOOK,
   mayMove,
   QUIETLY,
-  type RoomEntry,
+  type NamespaceEntry,
   STARTS_SHELL,
 } from "./clean-script.ts";
 
 /**
- * Defines for a bash whose 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the room run it,
- * and sets __buddy_code; empty where that cannot be, and then nothing was run. That bash stays for the next text and
- * forks for each; `__buddy_leave` ends it. It is a child of the shell as it is now: whoever lets the shell itself run
- * something must end it first. It knows neither the key nor the requests of the shell: what runs in it can look into
- * it.
+ * Defines for a bash whose 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the namespace
+ * run it, and sets __buddy_code; empty where that cannot be, and then nothing was run. That bash stays for the next
+ * text and forks for each; `__buddy_leave` ends it. It is a child of the shell as it is now: whoever lets the shell
+ * itself run something must end it first. It knows neither the key nor the requests of the shell: what runs in it can
+ * look into it.
  */
-export function standingShell(shell: CleanShell, room: RoomEntry): string {
-  const file = quote(room.file);
+export function standingShell(shell: CleanShell, namespace: NamespaceEntry): string {
+  const file = quote(namespace.file);
   const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "" "$__buddy_pid $__buddy_since"`;
   return `${LOOK}
 __buddy_texts= __buddy_codes=
 __buddy_serve() {
   ${DEFAULT_SIGNALS} true || return
   __buddy_look ${file} || return
-  coproc __buddy_room {
+  coproc __buddy_namespace {
     exec 5<&0 6>&1 </dev/null >&8 2>/dev/null 7<&- 8>&-
-    exec ${DEFAULT_SIGNALS} ${room.enter} ${words} 3<<<${quote(STAND)}
+    exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<<<${quote(STAND)}
   }
-  __buddy_server=$__buddy_room_PID
+  __buddy_server=$__buddy_namespace_PID
   # Both ends of the pipe: a write to a process that is gone must not end this one.
-  exec {__buddy_texts}<>"/proc/$$/fd/\${__buddy_room[1]}" {__buddy_codes}<&"\${__buddy_room[0]}"
-  eval "exec \${__buddy_room[0]}<&- \${__buddy_room[1]}>&-"
+  exec {__buddy_texts}<>"/proc/$$/fd/\${__buddy_namespace[1]}" {__buddy_codes}<&"\${__buddy_namespace[0]}"
+  eval "exec \${__buddy_namespace[0]}<&- \${__buddy_namespace[1]}>&-"
 }
 __buddy_leave() {
   [ -n "$__buddy_texts" ] || return 0
@@ -77,10 +80,10 @@ export function fitsStandingShell(text: string): boolean {
 const MOST_STANDING = 8192;
 
 /**
- * In the room: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 file of the room, $3 a
- * file that must not be writable, where "ready" is to be said, or "", $4 what the file of the room says. A room that is
- * made again holds mounts that are gone, so each look at it ends this shell. One line: so that what a text prints of
- * its lines is right.
+ * In the namespace: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 file of the
+ * namespace, $3 a file that must not be writable, where "ready" is to be said, or "", $4 what the file of the
+ * namespace says. A namespace that is made again holds mounts that are gone, so each look at it ends this shell. One
+ * line: so that what a text prints of its lines is right.
  */
 export const STAND = [
   ENTER_DIRECTORY,
@@ -88,8 +91,8 @@ export const STAND = [
   QUIETLY,
   closeFiles("[0-2569]", "[0-9]*"),
   `if [ -n "$2" ]; then if true >"$2"; then exit 1; fi; echo ready >&6; fi`,
-  "__buddy_file=$1 __buddy_room=$3; set --; unset BASH_EXECUTION_STRING",
-  `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_room" ] && [ . -ef "$PWD" ]; }`,
+  "__buddy_file=$1 __buddy_namespace=$3; set --; unset BASH_EXECUTION_STRING",
+  `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_namespace" ] && [ . -ef "$PWD" ]; }`,
   "while __buddy_text=; do " +
     `until IFS= read -r -d "" -t 2 __buddy_part <&5; do ` +
     `[ $? -gt 128 ] || exit 0; __buddy_text=$__buddy_text$__buddy_part; [ -n "$__buddy_text" ] || __buddy_same || exit 0; done`,
@@ -99,12 +102,12 @@ export const STAND = [
 ].join("; ");
 
 /**
- * For a bash in a pane, which knows how to ask (templates/shell-init/bash.sh): lines that have a clean bash in the room
- * run the text on the terminal, and return its exit code; where that cannot be, the lines behind them run. They stand
- * in a group that has the terminal as 9 and no stderr, end it, and begin another.
+ * For a bash in a pane, which knows how to ask (templates/shell-init/bash.sh): lines that have a clean bash in the
+ * namespace run the text on the terminal, and return its exit code; where that cannot be, the lines behind them run.
+ * They stand in a group that has the terminal as 9 and no stderr, end it, and begin another.
  */
-export function standingInPane(text: string, shell: CleanShell, room: RoomEntry, pane: AskingPane): string {
-  const file = quote(room.file);
+export function standingInPane(text: string, shell: CleanShell, namespace: NamespaceEntry, pane: AskingPane): string {
+  const file = quote(namespace.file);
   const ask = `__buddy_ask ${pane.tag} ${file} ${quote(pane.tty)} ${quote(text)}`;
   const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "$__buddy_pid $__buddy_since" $$`;
   const after = "case $- in *e*) __buddy_result=$__buddy_code; return 0 ;; *) return $__buddy_code ;; esac";
@@ -112,7 +115,7 @@ export function standingInPane(text: string, shell: CleanShell, room: RoomEntry,
   // The shell reads the lines behind the first ones only when it comes to them: mostly it does not.
   return `if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}
 { ${LOOK}
-__buddy_room() { exec ${DEFAULT_SIGNALS} ${room.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
+__buddy_namespace() { exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
 if [ "\${__buddy_asks-}" = 1 ] && __buddy_look ${file} && __buddy_serve ${file} ${quote(pane.tty)} && ${ask}; then ${after}; fi
 `;
 }
@@ -128,7 +131,7 @@ export function fitsStandingInPane(text: string): boolean {
 }
 
 /**
- * The same on a terminal: $1 directory, $2 file of the room, $3 what it says, $4 the shell that asks. It is in the
+ * The same on a terminal: $1 directory, $2 file of the namespace, $3 what it says, $4 the shell that asks. It is in the
  * process group of that shell. Each text gets a group of its own, and the terminal, which bash gives back to the group
  * of this shell. So stderr is the terminal, but for reading: what bash says about a killed text is not shown. A text
  * that is stopped is ended, in the foreground, where it can leave the screen in order: nobody could continue it. Ctrl-Z
@@ -140,9 +143,9 @@ export const STAND_IN_PANE = [
   QUIETLY,
   closeFiles("[0-2569]", "[0-9]*"),
   "[ ${BASH_VERSINFO[0]}${BASH_VERSINFO[1]} -ge 50 ] || exit",
-  "__buddy_file=$1 __buddy_room=$2 __buddy_shell=$3; set --; unset BASH_EXECUTION_STRING",
+  "__buddy_file=$1 __buddy_namespace=$2 __buddy_shell=$3; set --; unset BASH_EXECUTION_STRING",
   "__buddy_size=$(shopt -p checkwinsize); shopt -u checkwinsize; trap : INT QUIT TSTP; set -m",
-  `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_room" ] && ` +
+  `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_namespace" ] && ` +
     `[ . -ef "$PWD" ] && [ -d "/proc/$__buddy_shell" ]; }`,
   `__buddy_stopped() { __buddy_part=$(jobs -ps); [ -n "$__buddy_part" ] || return; ` +
     `{ kill -TERM -- "-$__buddy_part"; sleep 0.5; kill -KILL -- "-$__buddy_part"; } & ` +

@@ -25,7 +25,7 @@ test("at least 108 of 119 everyday operator reads run without a question", () =>
   expect(1 - asked.length / commands.length, asked.join("\n")).toBeGreaterThanOrEqual(108 / 119);
 });
 
-test("they are read-only, but not in the read-only room: they need credentials and other machines", () => {
+test("they are read-only, but not in the read-only namespace: they need credentials and other machines", () => {
   const judged = judgeShell("kubectl get pods | grep api", OPERATOR);
   expect(judged).toMatchObject({ readOnly: true, mutation: false, verdict: { kind: "allow" } });
   expect(judged.commands.map(({ preset }) => preset)).toEqual(["operator", undefined]);

@@ -21,7 +21,7 @@ let server: SshServer & Disposable;
 beforeAll(async () => void (server = await useSshd()));
 afterAll(() => server[Symbol.dispose]());
 
-const UNASKED = { unasked: { inRoom: true } };
+const UNASKED = { unasked: { inNamespace: true } };
 
 async function open(): Promise<Target> {
   const target = await openTarget(

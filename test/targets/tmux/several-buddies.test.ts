@@ -72,7 +72,7 @@ test("a session that another version made is left alone: its shells may not unde
   await place.tmux("set-option", "-t", base, "@buddy_stamp", "0123abcd");
   const again = await place.again();
   expect(again.identity.tmuxSession).toBe(`${base}_2`);
-  expect(text(await again.shell.run("echo works", { unasked: { inRoom: true } }))).toBe("works\n");
+  expect(text(await again.shell.run("echo works", { unasked: { inNamespace: true } }))).toBe("works\n");
   await again[Symbol.asyncDispose]();
   // The one that it made is found again.
   expect((await place.again()).identity.tmuxSession).toBe(`${base}_2`);
@@ -83,7 +83,7 @@ test("the account has another shell since: the one in the pane is used, and the 
   await place.target.shell.run("A=kept");
   await place.target[Symbol.asyncDispose]();
   await using again = await openTarget({ ...place.options, shell: "bash" });
-  expect(text(await again.shell.run("echo first", { unasked: { inRoom: true } }))).toBe("first\n");
+  expect(text(await again.shell.run("echo first", { unasked: { inNamespace: true } }))).toBe("first\n");
   expect(text(await again.shell.run("echo $A"))).toBe("kept\n");
 });
 

@@ -1,4 +1,4 @@
-/** The clean bash that stays in the read-only room on the pane's terminal: what runs in it is as in a new one. */
+/** The clean bash that stays in the read-only namespace on the pane's terminal: what runs in it is as in a new one. */
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ async function open(): Promise<Place> {
 const text = ({ output }: RunResult) => output.head + output.tail;
 const approved = ({ target }: OpenedTarget, command: string) => target.shell.run(command, { waitMs: 20_000 });
 const unasked = ({ target }: OpenedTarget, command: string) =>
-  target.shell.run(command, { waitMs: 20_000, unasked: { inRoom: true } });
+  target.shell.run(command, { waitMs: 20_000, unasked: { inNamespace: true } });
 
 const shellOf = (place: OpenedTarget) =>
   until(async () => Number(text(await approved(place, "echo $$"))), "the number of the pane's shell");
@@ -41,7 +41,7 @@ async function during(place: Place, command: string, act: () => Promise<unknown>
   let seen = "";
   const running = place.target.shell.run(command, {
     waitMs: 20_000,
-    unasked: { inRoom: true },
+    unasked: { inNamespace: true },
     onOutput: (piece) => (seen += piece.text),
   });
   await until(() => seen.includes("begun"), "its output");
@@ -74,7 +74,7 @@ function processes({ shell }: Place): Seen[] {
 const standing = (place: Place) =>
   processes(place).find(({ pid, group }) => group === place.shell && pid !== group)?.pid;
 
-/** Where mounts come and go meanwhile, the room is made anew, and this shell with it. */
+/** Where mounts come and go meanwhile, the namespace is made anew, and this shell with it. */
 async function known(place: Place): Promise<number> {
   return until(
     async () => {
@@ -207,7 +207,7 @@ test("answers that others write into its pipe change nothing", async () => {
       text: "right\n",
     });
   }
-  // In the room, too, by its name: the text goes on by itself.
+  // In the namespace, too, by its name: the text goes on by itself.
   await unasked(place, `echo '1 end 0' 1<>${run}.told; echo '2 taken' 1<>${run}.told`);
   expect(text(await unasked(place, "echo right"))).toBe("right\n");
   expect(existsSync(join(place.target.shell.cwd, "right"))).toBe(false);

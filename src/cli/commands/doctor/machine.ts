@@ -153,10 +153,10 @@ function output(command: string[], stdin = ""): string {
 export async function checkLocks(transport: Transport, lock: SecondLock = "auto"): Promise<Finding> {
   const children = new CleanChildren(transport, lock);
   children.start();
-  const room = await children.settled;
-  const text = lockWords({ shell: children.shell, room });
+  const namespace = await children.settled;
+  const text = lockWords({ shell: children.shell, namespace });
   await children.end();
-  if (room.kind === "ready" || lock === "off") return { check: "locks", status: "ok", text };
+  if (namespace.kind === "ready" || lock === "off") return { check: "locks", status: "ok", text };
   if (lock !== "required") return { check: "locks", status: "info", text };
   return {
     check: "locks",

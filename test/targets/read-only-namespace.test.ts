@@ -1,5 +1,5 @@
 /**
- * The read-only room cannot be left or undone from inside, follows the mounts of the machine, and ends with its target.
+ * The read-only namespace cannot be left or undone from inside, follows the mounts of the machine, and ends with its target.
  */
 import { expect, jest } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ const open = (place: Place = LOCAL): Promise<Target> =>
   );
 
 async function inside(target: Target, text: string): Promise<string> {
-  const { output, stderr } = await target.shell.run(text, { waitMs: 20_000, unasked: { inRoom: true } });
+  const { output, stderr } = await target.shell.run(text, { waitMs: 20_000, unasked: { inNamespace: true } });
   return output.head + (stderr?.head ?? "");
 }
 
@@ -61,11 +61,11 @@ test("half a minute after it was made it was reported as unavailable", async () 
   const made = await target.locks.settled;
   jest.advanceTimersByTime(31_000);
   jest.useRealTimers();
-  expect(target.locks.room).toEqual(made);
+  expect(target.locks.namespace).toEqual(made);
 });
 
 test("in a chroot it has the files of the chroot, not those of the machine around it", async () => {
-  const root = mkdtempSync(join(tmpdir(), "buddy-room-chroot-"));
+  const root = mkdtempSync(join(tmpdir(), "buddy-namespace-chroot-"));
   // The whole machine, and one file more; all of it gone with the process.
   const machine = `mount --rbind / ${root} && mount -t tmpfs none ${root}/mnt && echo within >${root}/mnt/mark`;
   const argv = ["unshare", "-m", "sh", "-c", `${machine} && exec chroot ${root} "$@"`, "sh"];
@@ -82,7 +82,7 @@ test("one clean shell takes texts until the shell itself runs something, and is 
   expect(await inside(target, "x=1; f() { :; }; umask 077; set -f; echo $$")).toBe(first);
   const clean =
     "echo ${x-unset} $(umask) $- $#; declare -F; compgen -v __buddy; for f in 4 5 6 7 8 9; do [ ! -e /dev/fd/$f ] || echo $f; done; exit 3";
-  const seen = await target.shell.run(clean, { waitMs: 20_000, unasked: { inRoom: true } });
+  const seen = await target.shell.run(clean, { waitMs: 20_000, unasked: { inNamespace: true } });
   expect(seen).toMatchObject({ outcome: { kind: "exited", code: 3 }, output: { head: "unset 0022 hpBc 0\n" } });
   expect(await inside(target, "kill -9 $BASHPID; echo no")).toBe("");
   expect(await inside(target, "echo $$")).toBe(first);
@@ -103,7 +103,7 @@ test("a clean shell that was killed is replaced, and a text that ran is not run 
   await inside(target, "echo $$");
   const killed = await target.shell.run("echo once; kill -9 $$; exec sleep 0", {
     waitMs: 20_000,
-    unasked: { inRoom: true },
+    unasked: { inNamespace: true },
   });
   expect(killed).toMatchObject({ outcome: { kind: "exited", code: 137 }, output: { head: "once\n" } });
   expect(await inside(target, "echo after")).toBe("after\n");
@@ -111,9 +111,9 @@ test("a clean shell that was killed is replaced, and a text that ran is not run 
 
 test("capabilities that a container handed down do not make it writable again", async () => {
   const handed = ["setpriv", "--inh-caps", "+sys_admin,+sys_ptrace"];
-  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-room-caps-")));
-  const script = join(import.meta.dir, "../../templates/read-only-room.sh");
-  const room = Bun.spawn([...handed, "sh", script, at], {
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-caps-")));
+  const script = join(import.meta.dir, "../../templates/read-only-namespace.sh");
+  const namespace = Bun.spawn([...handed, "sh", script, at], {
     stdin: "pipe",
     stdout: "pipe",
     cwd: "/",
@@ -121,7 +121,7 @@ test("capabilities that a container handed down do not make it writable again", 
   });
   try {
     let said = "";
-    for await (const chunk of room.stdout) {
+    for await (const chunk of namespace.stdout) {
       said += new TextDecoder().decode(chunk);
       if (said.includes("\n")) break;
     }
@@ -135,14 +135,14 @@ test("capabilities that a container handed down do not make it writable again", 
       exists: false,
     });
   } finally {
-    process.kill(-room.pid, "SIGKILL");
-    await room.exited;
+    process.kill(-namespace.pid, "SIGKILL");
+    await namespace.exited;
     rmSync(at, { recursive: true, force: true });
   }
 });
 
 test("a file system that is mounted later is seen in it, read-only", async () => {
-  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-room-mount-")));
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-mount-")));
   await using target = await open();
   await target.locks.settled;
   Bun.spawnSync(["mount", "-t", "tmpfs", "tmpfs", at]);
@@ -157,13 +157,13 @@ test("a file system that is mounted later is seen in it, read-only", async () =>
 });
 
 test("it stays the same while no mount changes", async () => {
-  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-room-same-")));
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-same-")));
   const looks = join(at, "looks");
   mkdirSync(join(at, "bin"));
   writeFileSync(join(at, "bin/sleep"), `#!/bin/sh\necho >>${looks}\nexec /bin/sleep 0.02\n`, { mode: 0o755 });
-  const script = join(import.meta.dir, "../../templates/read-only-room.sh");
+  const script = join(import.meta.dir, "../../templates/read-only-namespace.sh");
   // In a mount namespace of its own: other tests mount and unmount.
-  const room = Bun.spawn(["unshare", "-m", "--propagation", "private", "sh", script, at], {
+  const namespace = Bun.spawn(["unshare", "-m", "--propagation", "private", "sh", script, at], {
     env: { PATH: `${join(at, "bin")}:${process.env["PATH"]}` },
     stdin: "pipe",
     stdout: "pipe",
@@ -171,15 +171,15 @@ test("it stays the same while no mount changes", async () => {
     detached: true,
   });
   try {
-    const { value } = await room.stdout.getReader().read();
+    const { value } = await namespace.stdout.getReader().read();
     const [word, , file = ""] = new TextDecoder().decode(value).trim().split("\t");
     expect(word).toBe("ready");
     const first = readFileSync(file, "utf8");
     await until(() => existsSync(looks) && readFileSync(looks, "utf8").length > 10, "the mounts are looked at");
     expect(readFileSync(file, "utf8")).toBe(first);
   } finally {
-    process.kill(-room.pid, "SIGKILL");
-    await room.exited;
+    process.kill(-namespace.pid, "SIGKILL");
+    await namespace.exited;
     rmSync(at, { recursive: true, force: true });
   }
 });
@@ -195,17 +195,17 @@ test("it ends with the target, and leaves nothing behind", async () => {
       .split("\n")
       .filter((one) => one === held).length;
   };
-  // Where mounts come and go meanwhile, the room is made anew.
+  // Where mounts come and go meanwhile, the namespace is made anew.
   await until(async () => {
     held = (await inside(target, "readlink /proc/self/ns/mnt")).trim();
     return holders() > 0;
-  }, "its room");
+  }, "its namespace");
   await target[Symbol.asyncDispose]();
   await until(() => holders() === 0, "its end");
 });
 
 test("a directory that cannot be entered by its name runs beside it", async () => {
-  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-room-gone-")));
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-gone-")));
   mkdirSync(join(at, "sub"));
   await using target = await open();
   await target.locks.settled;
@@ -218,14 +218,14 @@ test("one whose process was killed is made again before the next text", async ()
   await using target = await open();
   expect(await target.locks.settled).toMatchObject({ kind: "ready" });
   const mark = `/tmp/buddy-escape-${crypto.randomUUID()}`;
-  // The script that keeps the room is a child of this process, and what has made it comes from there: from a child of its
+  // The script that keeps the namespace is a child of this process, and what has made it comes from there: from a child of its
   // own where mounts have changed since.
   const makes = (pid: number): boolean =>
-    processesWith("/room.sh", pid).length > 0 || processesWith("", pid).some(makes);
+    processesWith("/namespace.sh", pid).length > 0 || processesWith("", pid).some(makes);
   let keepers: number[] = [];
   await until(() => (keepers = processesWith("", process.pid).filter(makes)).length === 1, "the script is found");
   process.kill(keepers[0]!, "SIGKILL");
-  await until(() => target.locks.room.kind !== "ready", "it is seen to be gone");
+  await until(() => target.locks.namespace.kind !== "ready", "it is seen to be gone");
   expect(await target.locks.settled).toMatchObject({ kind: "ready" });
   expect(await inside(target, `: >${mark} 2>&1`)).toContain("Read-only file system");
   expect(existsSync(mark)).toBe(false);

@@ -6,10 +6,10 @@ import { words } from "../../lib/text.ts";
 import type { ShellJudgement } from "../verdict.ts";
 
 /**
- * Why the text needs the machine as it is; undefined: it can run in the room. `owners`: names of owners are right
+ * Why the text needs the machine as it is; undefined: it can run in the namespace. `owners`: names of owners are right
  * there.
  */
-export function distortedInRoom(text: string, { commands }: ShellJudgement, owners: boolean): string | undefined {
+export function distortedInNamespace(text: string, { commands }: ShellJudgement, owners: boolean): string | undefined {
   if (PROCESS_FILES.test(text)) return "it looks into a process or at the mounts";
   if (WRITABLE.test(text)) return "it asks what can be written";
   for (const { words: argv, preset } of commands) {

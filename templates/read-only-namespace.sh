@@ -1,6 +1,6 @@
 # buddy: makes a mount namespace in which every file system is read-only, and makes it again when the mounts change.
-# usage: sh read-only-room.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
-# For one of many machines a shell evaluates it that knows its uid as I and how to `open_room` and `serve`: DIRECTORY OWN. OWN is
+# usage: sh read-only-namespace.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
+# For one of many machines a shell evaluates it that knows its uid as I and how to `open_namespace` and `serve`: DIRECTORY OWN. OWN is
 # a private directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are watched once told
 # to `go`.
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
@@ -21,14 +21,14 @@ done
 umask 077
 own=${2-}
 if [ -n "$own" ]; then dir=$own; else
-  open_room() { return 1; }
+  open_namespace() { return 1; }
   serve() { return 1; }
   [ -d "$1" ] || mkdir -p "$1" 2>/dev/null
   if [ -L "$1" ] || [ ! -d "$1" ] || [ ! -O "$1" ] || [ ! -w "$1" ]; then none "no private directory for it"; fi
-  for old in "$1"/room.*; do
+  for old in "$1"/namespace.*; do
     if [ -d "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then rm -rf "$old"; fi
   done
-  dir=$1/room.$$
+  dir=$1/namespace.$$
   mkdir "$dir" 2>/dev/null || none "no private directory for it"
   trap 'rm -rf "$dir"' EXIT
 fi
@@ -37,7 +37,7 @@ trap 'exit 0' HUP INT TERM
 
 # Inside: nothing comes in from outside any more, then one mount after the other. What cannot be seen, because something is
 # mounted over it, need not be read-only. /proc and /dev/pts hold no files; where they can be read-only, they are.
-# A program that is given starts right there, with "PID START" of another process that holds the room: entering takes one more.
+# A program that is given starts right there, with "PID START" of another process that holds the namespace: entering takes one more.
 inside='
 [ "$2" = private ] || mount -n --make-rprivate / 2>/dev/null
 # All at once, where mount can do that; with an empty fstab, so that one which cannot mounts nothing.
@@ -70,11 +70,11 @@ start ${stat##*) }
 echo "made $! $start"
 exec "$@" "$! $start" </dev/null >&8 4<&- 8>&-
 '
-# Sets pid, start and mounts; stdin of this script belongs to the room, which ends with it.
+# Sets pid, start and mounts; stdin of this script belongs to the namespace, which ends with it.
 make() {
   [ -p "$dir/made" ] || mkfifo "$dir/made" || return 1
   mounts=$(cat /proc/self/mounts)
-  unshare $1 sh "$dir/room.sh" "$dir/fstab" "${1##*propagation }" <&4 >"$dir/made" 2>/dev/null 4<&- &
+  unshare $1 sh "$dir/namespace.sh" "$dir/fstab" "${1##*propagation }" <&4 >"$dir/made" 2>/dev/null 4<&- &
   pid=$! said=
   read -r said <"$dir/made"
   if [ "$said" != made ]; then
@@ -95,7 +95,7 @@ works() {
 }
 exec 4<&0 </dev/null
 # A file: as an argument everyone would see it in `ps`.
-printf '%s' "$inside" >"$dir/room.sh"
+printf '%s' "$inside" >"$dir/namespace.sh"
 : >"$dir/fstab"
 
 why= mounts= ready=ready kind=root uid=${I:-$(id -u)}
@@ -106,7 +106,7 @@ drop=-sys_admin,-sys_ptrace caps=cap_sys_admin,cap_sys_ptrace
 # unshare itself takes care that nothing comes in, but for old ones.
 as_root() {
   for how in '-m --propagation private' -m; do
-    if open_room setpriv --inh-caps $drop --bounding-set $drop || make "$how"; then return; fi
+    if open_namespace setpriv --inh-caps $drop --bounding-set $drop || make "$how"; then return; fi
   done
   return 1
 }
@@ -114,7 +114,7 @@ as_root() {
 if [ "$uid" = 0 ] && as_root; then set -- "$nsenter" -m -r -t "$pid"
 else
   kind=user how='-c --keep-caps -m --propagation private'
-  open_room setpriv --inh-caps -all --ambient-caps -all || make "$how" ||
+  open_namespace setpriv --inh-caps -all --ambient-caps -all || make "$how" ||
     none "${why:-the system does not allow mount namespaces}"
   set -- "$nsenter" -U -m -r --preserve-credentials -t "$pid"
 fi
@@ -140,7 +140,7 @@ if [ -n "$own" ]; then
   if [ -z "$mounts" ] && [ "$(points self)" = "$(points "$pid")" ]; then mounts=$(cat /proc/self/mounts); fi
 fi
 
-# Mounts that appear later are not in the room, and those that go are held by it: it is made again. findmnt reports a change
+# Mounts that appear later are not in the namespace, and those that go are held by it: it is made again. findmnt reports a change
 # at once, but not one from before it listens; so there is a look every few seconds, too.
 {
   poll=

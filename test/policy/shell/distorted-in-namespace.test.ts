@@ -1,11 +1,11 @@
 /** Reads that a read-only mount namespace would tell wrong facts run beside it; everything else runs in it. */
 import { expect, test } from "bun:test";
-import { distortedInRoom } from "../../../src/policy/shell/distorted-in-room.ts";
+import { distortedInNamespace } from "../../../src/policy/shell/distorted-in-namespace.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { RULES } from "./rules.ts";
 
 const distorted = (text: string, owners: boolean) =>
-  distortedInRoom(text, judgeShell(text, RULES), owners) !== undefined;
+  distortedInNamespace(text, judgeShell(text, RULES), owners) !== undefined;
 
 test.each([
   "mount",
