@@ -187,9 +187,10 @@ export class NoAnswer extends BuddyError {}
 // session there until something is asked about.
 
 /**
- * In the guard: `text TAG DIRECTORY KEY SCRIPT` runs the script in parallel to the loop and marks its end like a direct
- * shell; `ask` has the clean shell run a text, or says that it was not taken. D is the directory of records, T the
- * process of the last text, J the mark of everything they start. 6 holds the namespace; nothing else may.
+ * In the guard: `text TAG DIRECTORY SCRIPT` runs the script in parallel to the loop and marks its end like a direct
+ * shell; `ask TAG TEXT` has the clean shell run a text, or says that it was not taken. One process that stays, R, waits
+ * for the answers of that shell: none is started for a text. D is the directory of records, T the process of the last
+ * text or A its tag, J the mark of everything they start, Y the key. 6 holds the namespace; nothing else may.
  */
 const TEXTS = lean(`
 marks() {
@@ -200,10 +201,10 @@ marks() {
   printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$3" "$c" "$1" "$2"
 }
 text() {
-  if [ -n "$T" ]; then wait "$T"; fi
+  ended
   (
     exec 6>&- 7>&-
-    __buddy_file=$D/env __buddy_tag=$1 __buddy_key=$3 __buddy_text=$4
+    __buddy_file=$D/env __buddy_tag=$1 __buddy_key=$Y __buddy_text=$3
     export TERM=dumb PAGER=cat GIT_PAGER=cat BUDDY_JOB="$J"
     if cd -- "$2" 2>/dev/null; then eval "$__buddy_text"; else printf '%s\\n' "cd: $2: no such directory" >&2; (exit 126); fi
     c=$?
@@ -211,20 +212,45 @@ text() {
   ) </dev/null &
   T=$! B=1
 }
-ask() {
-  if [ -n "$T" ]; then wait "$T"; fi
-  (
-    exec 6>&- 7>&- 3<>"$D/codes" 5<>"$D/texts"
+answer() {
+  exec </dev/null 6>&- 7>&-
+  while IFS= read -r t <&4; do
+    exec 3<>"$D/codes"
     c=
-    if [ ! -e "$D/gone" ]; then printf '%s\\0' "$4" >&5; IFS= read -r c <&3; fi
+    if [ ! -e "$D/gone" ]; then IFS= read -r c <&3; fi
     if [ "$c" = taken ]; then
       # What it has taken is not run again, whatever became of it.
       IFS= read -r c <&3
       case $c in '' | *[!0-9]*) c=137 ;; esac
-      marks "$1" "$2" "$3"
-    else printf '\\033]7771;%s;I\\a' "$3"; fi
-  ) </dev/null &
-  T=$! B=1
+      marks "$t" "" "$Y"
+    else printf '\\033]7771;%s;I\\a' "$Y"; fi
+    printf '%s\\n' "$t" >&5
+  done
+}
+[ -z "$R" ] || kill "$R" 2>/dev/null
+R= A=
+ask() {
+  ended
+  if [ -z "$R" ]; then
+    exec 4<>"$D/asks" 5<>"$D/answered"
+    answer &
+    R=$! B=1
+    exec 4>&- 5>&-
+  fi
+  [ -e "$D/gone" ] || printf '%s\\0' "$2" 1<>"$D/texts"
+  A=$1
+  printf '%s\\n' "$1" 1<>"$D/asks"
+}
+ended() {
+  [ -z "$T" ] || wait "$T"
+  while [ -n "$A" ]; do IFS= read -r a <>"$D/answered"; [ "$a" != "$A" ] || A=; done
+}
+running() {
+  if [ -n "$T" ] && kill -0 "$T"; then return; fi
+  [ -n "$A" ] || return
+  echo 0 1<>"$D/answered"
+  until IFS= read -r a <>"$D/answered"; [ "$a" = 0 ]; do [ "$a" != "$A" ] || A=; done
+  [ -n "$A" ]
 }`);
 
 /**
@@ -265,7 +291,10 @@ serve() {
 }`);
 
 /** All pipes at once: each program counts. */
-const PIPES = `mkfifo ${["alive", "said", "made", "go", "texts", "codes"].map((one) => `"$D/${one}"`).join(" ")}`;
+const PIPES = ["alive", "said", "made", "go", "texts", "codes", "asks", "answered"].reduce(
+  (line, one) => `${line} "$D/${one}"`,
+  "mkfifo",
+);
 
 /** $1 script, $2 its argument. It runs until the guard ends; its first line is the answer. */
 const BESIDE = `
@@ -287,7 +316,7 @@ class OwnSession implements SessionTexts {
   }
 
   texts(): Process {
-    this.#guard.tell(`J=${this.job}; eval ${quoteOnOneLine(TEXTS)}`);
+    this.#guard.tell(`J=${this.job} Y=${this.key}; eval ${quoteOnOneLine(TEXTS)}`);
     return this.#guard.lend();
   }
 
@@ -296,12 +325,12 @@ class OwnSession implements SessionTexts {
   }
 
   line(script: string, tag: number, cwd: string): string {
-    return `text ${tag} ${[cwd, this.key, script].map(quoteOnOneLine).join(" ")}\n`;
+    return `text ${tag} ${[cwd, script].map(quoteOnOneLine).join(" ")}\n`;
   }
 
   question(text: string, tag: number, cwd: string): string {
     const there = cwd === this.#stands?.cwd ? "" : `cd -- ${quote(cwd)} || exit 126; `;
-    return `ask ${tag} ${[cwd, this.key, there + text].map(quoteOnOneLine).join(" ")}\n`;
+    return `ask ${tag} ${quoteOnOneLine(there + text)}\n`;
   }
 
   async start({ script, directory, bash, cwd }: NamespaceStart): Promise<string> {
@@ -328,6 +357,6 @@ class OwnSession implements SessionTexts {
 
   /** What was stopped and does not end is not awaited. */
   forget(): void {
-    this.#guard.tell("T=");
+    this.#guard.tell("T= A=");
   }
 }

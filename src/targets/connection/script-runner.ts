@@ -16,11 +16,13 @@ const LOOP = `
 trap '' HUP
 NL='
 '
-H= G= L= D= I= T= B=
+H= G= L= D= I= T= A= R= B=
 IFS= read -r K || exit 0
 h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
 begin() { printf '%s +\\n' "$1"; printf '%s +\\n' "$1" >&2; }
-after() { [ -z "$T" ] || wait "$T"; begin "$1"; }
+ended() { :; }
+running() { return 1; }
+after() { ended; begin "$1"; }
 x() { t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
 take() { if [ "$H" = 1 ]; then head -c "$1"; else dd ibs=1 obs=65536 count="$1" 2>/dev/null; fi; }
 d() {
@@ -51,7 +53,7 @@ while IFS= read -r l; do
   case $l in "$K "*) eval "\${l#"$K "}" ;; *) exit 70 ;; esac
 done
 exec </dev/null >/dev/null 2>&1 6>&-
-if [ -n "$T" ]; then trap '' TERM; kill -0 "$T" && { kill -TERM "-$$"; sleep 0.1; }; fi
+if running; then trap '' TERM; kill -TERM "-$$"; sleep 0.1; fi
 if [ -n "$D" ]; then
   # Where nothing has recorded itself, the pattern is left as it is: it would mean files of this directory.
   for g in "$D"/g[0-9]*; do if [ -e "$g" ]; then G="$G \${g#"$D"/g}"; fi; done

@@ -80,6 +80,17 @@ export function fitsStandingShell(text: string): boolean {
 const MOST_STANDING = 8192;
 
 /**
+ * Whether a text is nothing but a program and plain words: it can change nothing in the shell that starts it, so that
+ * needs no further process. `hash` knows neither builtins nor functions, and finds each program anew.
+ */
+const PLAIN =
+  "__buddy_plain() { case $__buddy_text in *[!a-zA-Z0-9_./:,@%+=\\ -]*) return 1 ;; esac; " +
+  "__buddy_part=${__buddy_text%% *}; " +
+  "case $__buddy_part in '' | *[/=]* | if | then | elif | else | fi | case | esac | for | select | while | until | do | " +
+  "done | in | function | time | coproc) return 1 ;; esac; " +
+  `hash -r; hash -- "$__buddy_part" 2>/dev/null && [ -n "\${BASH_CMDS[$__buddy_part]-}" ]; }`;
+
+/**
  * In the namespace: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 file of the
  * namespace, $3 a file that must not be writable, where "ready" is to be said, or "", $4 what the file of the
  * namespace says. A namespace that is made again holds mounts that are gone, so each look at it ends this shell. One
@@ -93,11 +104,14 @@ export const STAND = [
   `if [ -n "$2" ]; then if true >"$2"; then exit 1; fi; echo ready >&6; fi`,
   "__buddy_file=$1 __buddy_namespace=$3; set --; unset BASH_EXECUTION_STRING",
   `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_namespace" ] && [ . -ef "$PWD" ]; }`,
+  PLAIN,
   "while __buddy_text=; do " +
     `until IFS= read -r -d "" -t 2 __buddy_part <&5; do ` +
     `[ $? -gt 128 ] || exit 0; __buddy_text=$__buddy_text$__buddy_part; [ -n "$__buddy_text" ] || __buddy_same || exit 0; done`,
-  "__buddy_text=$__buddy_text$__buddy_part; __buddy_same || exit 0; echo taken >&6",
-  `( set -- "$__buddy_text"; unset -f __buddy_same; unset \${!__buddy_@}; exec 5<&- 6>&-; eval "set --; $1" ) 2>&9 9>&-`,
+  "__buddy_text=$__buddy_text$__buddy_part; __buddy_same || exit 0",
+  "if __buddy_plain; then echo taken >&6; $__buddy_text 2>&9 5<&- 6>&- 9>&-; else echo taken >&6",
+  '( set -- "$__buddy_text"; unset -f __buddy_same __buddy_plain; unset ${!__buddy_@}; exec 5<&- 6>&-; ' +
+    `eval "set --; $1" ) 2>&9 9>&-; fi`,
   "echo $? >&6; done",
 ].join("; ");
 

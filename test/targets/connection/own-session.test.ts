@@ -108,3 +108,30 @@ test("one clean shell takes all texts, another one after it was killed, and noth
   }
   await until(() => left.every((path) => !existsSync(path)), "nothing is left");
 });
+
+test("a program with plain words is found and run as in a shell of its own: builtins, keywords, new programs, signals", async () => {
+  await using target = await open();
+  const run = (text: string) => target.shell.run(text, UNASKED);
+  const said = async (text: string): Promise<string> => (await run(text)).output.head.trim();
+  // Builtins and keywords are those of bash, also where there is a program of the same name.
+  expect(await said("type -t test")).toBe("builtin");
+  expect((await run("time true")).stderr?.head).toContain("real");
+  expect(await said("echo a  b=c")).toBe("a b=c");
+  // Only what any program gets.
+  expect(await said("env")).not.toContain("__buddy");
+  expect(await said("ls /proc/self/fd")).toBe("0\n1\n2\n3");
+  expect(await said("env A=1 B=2 printenv B")).toBe("2");
+  expect((await run("A=1 true")).outcome).toEqual({ kind: "exited", code: 0 });
+  const missing = await run("no-such-program-here now");
+  expect(missing.outcome).toEqual({ kind: "exited", code: 127 });
+  expect(missing.stderr?.head).toContain("no-such-program-here: command not found");
+  expect((await run("timeout -s KILL 0.05 sleep 9")).outcome).toEqual({ kind: "exited", code: 137 });
+  // Looked for each time: one that was replaced, or removed.
+  const program = join(server.remoteBin, "buddy-plain-words");
+  for (const text of ["one", "two"]) {
+    writeFileSync(program, `#!/bin/sh\necho ${text}\n`, { mode: 0o755 });
+    expect(await said("buddy-plain-words now")).toBe(text);
+    rmSync(program);
+    expect((await run("buddy-plain-words now")).outcome).toEqual({ kind: "exited", code: 127 });
+  }
+});
