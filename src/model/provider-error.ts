@@ -243,7 +243,12 @@ function secondsOf(value: unknown): number | undefined {
 /** Unix seconds (OpenAI's sign-in), milliseconds (OpenRouter), or a date. */
 function untilMoment(value: unknown): number | undefined {
   const date = typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : Number(value);
-  return date > 1e9 ? Math.max(0, (date > 1e11 ? date : date * 1000) - Date.now()) : undefined;
+  return date > 1e9 ? waitUntil(date > 1e11 ? date : date * 1000, Date.now()) : undefined;
+}
+
+/** A moment that has long passed says nothing: two clocks differ, or a server repeats what it once knew. */
+export function waitUntil(moment: number, now: number): number | undefined {
+  return moment - now > -60_000 ? Math.max(0, moment - now) : undefined;
 }
 
 /** One line without control characters, cut to a readable length. */

@@ -1,6 +1,7 @@
 /** When a failed request is tried again: how long to wait, how often, how long in all. */
 import { parseDuration } from "../../lib/durations.ts";
 import { once } from "../../lib/values.ts";
+import { waitUntil } from "../provider-error.ts";
 
 /** No single wait is longer; a server that asks for more is not awaited. */
 export const MAX_WAIT_MS = 60_000;
@@ -58,10 +59,15 @@ function waitOf(given: string | null, now: number): number | undefined {
 
 /**
  * A wait named in a sentence: "try again in 7m12s", "retry after 10 seconds", "Please wait 3600 seconds before
- * retrying", "retry in about 5 minutes", "Try again in 04:12:30", "10 秒后重试".
+ * retrying", "retry in about 5 minutes", "Try again in 04:12:30", "10 秒后重试", "resets at 2026-12-01 00:00 UTC".
  */
 export function waitInWords(text: string): number | undefined {
-  const { sentence, clock, chinese } = waitPattern();
+  const { sentence, clock, chinese, moment } = waitPattern();
+  const [, day, time, zone] = moment.exec(text) ?? [];
+  if (day !== undefined) {
+    const offset = /^[+-]/.test(zone!) ? zone!.replace(/(\d\d):?(\d\d)/, "$1:$2") : "Z";
+    return waitUntil(Date.parse(`${day}T${time}${offset}`), Date.now());
+  }
   const [, hours, minutes, seconds] = clock.exec(text) ?? [];
   if (hours !== undefined) return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
   const [, amount, unit] = chinese.exec(text) ?? [];
@@ -85,6 +91,9 @@ const waitPattern = once(() => {
       "i",
     ),
     clock: new RegExp(String.raw`${opening}(\d+):(\d\d):(\d\d)`, "i"),
+    // Without a zone it could be the time of anywhere.
+    moment:
+      /(?:again|retry|wait|until|resets?|access|available|allowed|lifted|replenished)\s+(?:(?:at|on|after|until)\s+)?(\d{4}-\d\d-\d\d)(?:T|\s+(?:at\s+)?)(\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)/i,
     chinese: /(\d+)\s*(秒|分|小时|个小时)钟?[之以]?后/,
     unit: new RegExp(String.raw`(\d+(?:\.\d+)?)\s*(${unit})`, "gi"),
   };

@@ -54,6 +54,7 @@ export const completions: Protocol<CompletionsState> = {
 
   text: (state, delta) => {
     state.hasText = true;
+    state.hasWords ||= delta !== "";
     state.said.push(delta);
   },
 
@@ -98,6 +99,8 @@ export const completions: Protocol<CompletionsState> = {
 
 class CompletionsState {
   hasText = false;
+  /** Not only empty text. */
+  hasWords = false;
   /** Something came as a delta. */
   streamed = false;
   readonly extra: Json = {};
@@ -128,15 +131,27 @@ function firstAnswer(event: Json): Json[] {
 function takeChoice(state: CompletionsState, choice: Json): void {
   const { delta, message } = choice;
   if (isRecord(delta)) {
-    state.streamed ||= Object.keys(delta).length > 0;
+    state.streamed = true;
     takeDelta(state, delta);
-  } else if (isRecord(message)) {
-    // At the end of a stream of deltas it repeats them.
-    if (!state.streamed || !choice["finish_reason"]) takeDelta(state, message);
-  } else {
-    const text = [choice["text"], delta].find((one) => typeof one === "string");
-    if (text !== undefined) completions.text?.(state, text, state.emit);
   }
+  if (isRecord(message)) {
+    if (!state.streamed) takeDelta(state, message);
+    else if (choice["finish_reason"]) takeDelta(state, missing(state, message));
+  }
+  if (isRecord(delta) || isRecord(message)) return;
+  const text = [choice["text"], delta].find((one) => typeof one === "string");
+  if (text !== undefined) completions.text?.(state, text, state.emit);
+}
+
+/** At the end of a stream a message repeats the deltas: what is left is what only the message says. */
+function missing(state: CompletionsState, message: Json): Json {
+  const { said, calls, extra } = state;
+  const has = (key: string): boolean => {
+    if (key === "content" || key === "refusal") return state.hasWords;
+    if (key === "tool_calls" || key === "function_call") return calls.size > 0;
+    return key in extra || (key.startsWith("reasoning") && said.reasoning !== "");
+  };
+  return Object.fromEntries(Object.entries(message).filter(([key]) => !has(key)));
 }
 
 function takeDelta(state: CompletionsState, delta: Json): void {
@@ -149,7 +164,10 @@ function takeDelta(state: CompletionsState, delta: Json): void {
   const words = REASONING.map((name) => reasoningText(delta[name])).find((one) => one !== "");
   state.said.addReasoning(words ?? detailsText(delta["reasoning_details"]));
   const { refusal } = delta;
-  if (typeof refusal === "string" && refusal !== "") state.said.add(refusal);
+  if (typeof refusal === "string" && refusal !== "") {
+    state.hasWords = true;
+    state.said.add(refusal);
+  }
   for (const call of callsIn(delta)) state.emit({ type: "tool-call", ...state.calls.add(call) });
   mergeDelta(state.extra, delta, HANDLED);
 }

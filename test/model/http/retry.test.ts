@@ -80,9 +80,20 @@ describe("a wait in words", () => {
     ["Quota will be replenished in 06:12:33.", 22_353_000],
     ["Next request allowed in 9 seconds", 9_000],
     ["cooldown: 12s", 12_000],
+    ["Your limit will reset at 2020-01-01 00:00:00 UTC", undefined],
+    ["Your limit will reset at 2100-01-01 00:00:00", undefined],
     ["a timeout of 60 seconds", undefined],
     ["Please try again later", undefined],
   ])("%s", (words, expected) => expect(waitInWords(words)).toBe(expected));
+
+  test.each([
+    ["resets at 2100-01-01T00:00:00Z (2056)", "2100-01-01T00:00Z"],
+    ["You will regain access on 2100-12-01 at 00:00 UTC.", "2100-12-01T00:00Z"],
+    ["It will reset at 2100-04-14 16:27:21 +0800 CST.", "2100-04-14T08:27:21Z"],
+    ["Wait until 2100-01-01T00:00:00+01:00.", "2099-12-31T23:00Z"],
+  ])("%s", (words, until) => {
+    expect(Math.abs(waitInWords(words)! - (Date.parse(until) - Date.now()))).toBeLessThan(60_000);
+  });
 });
 
 test.each([
@@ -93,6 +104,7 @@ test.each([
   [{ error: { wait_ms: 300 } }, 300],
   [{ error: { metadata: { headers: { "Retry-After": "11" } } } }, 11_000],
   [{ error: { message: "x", reset_at: new Date(Date.now() - 1).toISOString() } }, 0],
+  [{ error: { message: "x", resets_at: 1_700_000_000, resets_in_seconds: 90 } }, 90_000],
   [{ error: { message: "x", estimated_tokens: 12 } }, undefined],
 ])("a wait in the body: %j", (body, expected) => expect(new ProviderError(body).retryAfterMs).toBe(expected));
 
