@@ -27,6 +27,11 @@ export function parseName(name: string): { id: string; number: number; start: nu
   return { id, number: Number(number), start: Number(start), whole: end !== undefined };
 }
 
+/** Infinite for what is not an id. */
+export function numberOf(id: string): number {
+  return parseName(`${id}@0`)?.number ?? Number.POSITIVE_INFINITY;
+}
+
 export class FilePiece implements OutputPiece {
   readonly start: number;
   readonly inMemory = false;
@@ -64,17 +69,7 @@ export class FilePiece implements OutputPiece {
   }
 
   read(at: number, length: number): Buffer | undefined {
-    const data = Buffer.allocUnsafe(Math.min(length, this.size - at));
-    try {
-      const fd = fs.openSync(this.#file, "r");
-      try {
-        return inverted(data.subarray(0, fs.readSync(fd, data, 0, data.length, at)));
-      } finally {
-        fs.closeSync(fd);
-      }
-    } catch {
-      return undefined;
-    }
+    return readInverted(this.#file, at, Math.min(length, this.size - at));
   }
 
   remove(): void {
@@ -143,11 +138,26 @@ export class MemoryPiece implements OutputPiece {
   close(): void {}
 }
 
+/** Undefined where it cannot be read. */
+export function readInverted(file: string, at: number, length: number): Buffer | undefined {
+  const data = Buffer.allocUnsafe(length);
+  try {
+    const fd = fs.openSync(file, "r");
+    try {
+      return inverted(data.subarray(0, fs.readSync(fd, data, 0, length, at)));
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Every bit turned round. A plain file would be found by a `grep -r` through the home, whose own output goes into it:
  * what it finds it prints, and finds again, without end.
  */
-function inverted(bytes: Buffer): Buffer {
+export function inverted(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at++) bytes[at] = ~(bytes[at] as number);
   return bytes;
 }

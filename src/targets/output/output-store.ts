@@ -10,7 +10,8 @@ import { fileError } from "../../lib/files.ts";
 import { isAlive } from "../../lib/processes.ts";
 import { temporaryDirectory } from "../../lib/local-directories.ts";
 import type { OutputDirectory, OutputPage, ReadOutputOptions } from "../target.ts";
-import { numberOf, SessionOutputs } from "./session-outputs.ts";
+import { numberOf } from "./output-piece.ts";
+import { SessionOutputs } from "./session-outputs.ts";
 import type { StoredOutput } from "./stored-output.ts";
 
 /** One segment is the unit in which old text is given up when the bound is reached. */

@@ -1,12 +1,15 @@
 /** The texts of one session: what this process adds, what earlier ones left, and how much of it is kept. */
 import fs from "node:fs";
 import path from "node:path";
-import { FilePiece, parseName } from "./output-piece.ts";
+import { type BundledText, parseBundle, readBundle, writeBundle } from "./output-bundle.ts";
+import { FilePiece, numberOf, type OutputPiece, parseName } from "./output-piece.ts";
 import { type Places, StoredOutput } from "./stored-output.ts";
 
 /** How long short texts of ended commands wait before they get a file. */
 const LATER_MS = 250;
 const MOST_LATER = 200;
+/** So many of them share one. */
+const FEWEST_TOGETHER = 8;
 /** Where no disk takes anything. */
 const MAX_MEMORY = 32 * 1024 * 1024;
 
@@ -25,10 +28,11 @@ export class SessionOutputs implements Places {
   readonly lasting: boolean;
   readonly #options: SessionOutputsOptions;
   readonly #texts = new Map<string, StoredOutput>();
+  readonly #bundles = new Map<string, readonly BundledText[]>();
   #highest: number | undefined;
   #prepared = false;
   #unchecked = 0;
-  #later: (() => void)[] = [];
+  #later: StoredOutput[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: SessionOutputsOptions) {
@@ -39,7 +43,16 @@ export class SessionOutputs implements Places {
 
   /** Of all numbers that ids have had. */
   get highest(): number {
-    return (this.#highest ??= this.#files().reduce((most, { number }) => Math.max(most, number), 0));
+    return (this.#highest ??= this.#names().reduce(
+      (most, name) => Math.max(most, parseName(name)?.number ?? parseBundle(name)?.to ?? 0),
+      0,
+    ));
+  }
+
+  /** All that are stored, by their numbers. */
+  ids(): readonly string[] {
+    const ids = new Set(this.#found().map(({ id }) => id));
+    return [...ids].sort((a, b) => numberOf(a) - numberOf(b));
   }
 
   open(id: string): StoredOutput {
@@ -55,7 +68,7 @@ export class SessionOutputs implements Places {
   }
 
   find(id: string): StoredOutput | undefined {
-    return this.#texts.get(id) ?? this.#load((name) => name === id)[0];
+    return this.#texts.get(id) ?? this.#load((one) => one === id, numberOf(id))[0];
   }
 
   touch(): void {
@@ -68,21 +81,39 @@ export class SessionOutputs implements Places {
     }
   }
 
-  later(act: () => void): void {
-    this.#later.push(act);
-    if (this.#later.length >= MOST_LATER) return this.#doNow();
-    this.#timer ??= setTimeout(() => this.#doNow(), LATER_MS);
+  storeLater(text: StoredOutput): void {
+    this.#later.push(text);
+    if (this.#later.length >= MOST_LATER) return this.#storeNow();
+    this.#timer ??= setTimeout(() => this.#storeNow(), LATER_MS);
     this.#timer.unref();
   }
 
-  #doNow(): void {
+  #storeNow(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const act of this.#later.splice(0)) act();
+    const ended = this.#later.splice(0);
+    this.#storeTogether(ended);
+    for (const text of ended) text.store();
+  }
+
+  /** Where that does not work, each is stored by itself. */
+  #storeTogether(ended: readonly StoredOutput[]): void {
+    const { directory } = this.#options;
+    const texts = ended.flatMap((text) => {
+      const bytes = text.unstored();
+      return bytes === undefined ? [] : [{ text, id: text.id, bytes }];
+    });
+    if (directory === undefined || texts.length < FEWEST_TOGETHER) return;
+    try {
+      const pieces = writeBundle(this.#directory(directory), texts);
+      for (const [at, { text }] of texts.entries()) text.storedIn(pieces[at]!);
+    } catch {
+      // The directory was removed, or its disk is full.
+    }
   }
 
   close(): void {
-    this.#doNow();
+    this.#storeNow();
     for (const text of this.#texts.values()) text.close();
     this.#texts.clear();
   }
@@ -142,37 +173,60 @@ export class SessionOutputs implements Places {
   }
 
   /** What an earlier buddy left of this session. */
-  #load(wanted: (id: string) => boolean): StoredOutput[] {
+  #load(wanted: (id: string) => boolean, number?: number): StoredOutput[] {
     const found = Map.groupBy(
-      this.#files().filter(({ id }) => wanted(id)),
+      this.#found(number).filter(({ id }) => wanted(id)),
       ({ id }) => id,
     );
-    return [...found].map(([id, files]) => {
-      const segments = files.map(({ file, start }) => FilePiece.found(file, start));
-      const whole = files.some((file) => file.whole);
-      const text = StoredOutput.found(id, this, segments, whole);
+    return [...found].map(([id, pieces]) => {
+      const whole = pieces.some((one) => one.whole);
+      const text = StoredOutput.found(
+        id,
+        this,
+        pieces.map(({ piece }) => piece()),
+        whole,
+      );
       this.#texts.set(id, text);
       return text;
     });
   }
 
-  #files(): { id: string; number: number; start: number; whole: boolean; file: string }[] {
+  /** The pieces on the disk: those of one id, or all. */
+  #found(number?: number): Found[] {
+    const directory = this.#options.directory ?? "";
+    return this.#names().flatMap((name): Found[] => {
+      const file = path.join(directory, name);
+      const parsed = parseName(name);
+      if (parsed !== undefined) {
+        const { id, start, whole } = parsed;
+        return [{ id, whole, piece: () => FilePiece.found(file, start) }];
+      }
+      const bundle = parseBundle(name);
+      if (bundle === undefined || (number !== undefined && (number < bundle.from || number > bundle.to))) return [];
+      return this.#bundled(file).map(({ id, piece }) => ({ id, whole: true, piece: () => piece }));
+    });
+  }
+
+  /** Once: its texts know together when the last of them is given up. */
+  #bundled(file: string): readonly BundledText[] {
+    const bundled = this.#bundles.get(file) ?? readBundle(file);
+    this.#bundles.set(file, bundled);
+    return bundled;
+  }
+
+  #names(): string[] {
     const { directory } = this.#options;
     if (directory === undefined) return [];
-    let names: string[];
     try {
-      names = fs.readdirSync(directory);
+      return fs.readdirSync(directory);
     } catch {
       return [];
     }
-    return names.flatMap((name) => {
-      const parsed = parseName(name);
-      return parsed === undefined ? [] : [{ ...parsed, file: path.join(directory, name) }];
-    });
   }
 }
 
-/** Infinite for what is not an id. */
-export function numberOf(id: string): number {
-  return parseName(`${id}@0`)?.number ?? Number.POSITIVE_INFINITY;
+interface Found {
+  readonly id: string;
+  readonly whole: boolean;
+  piece(): OutputPiece;
 }

@@ -13,8 +13,8 @@ export interface Places {
   failed(place: number, error: unknown, bytes: number): void;
   /** So many bytes came to it. */
   grown(bytes: number): void;
-  /** Does it soon, and before the end: making a file takes longer than many a command. */
-  later(act: () => void): void;
+  /** Stores a short text that has ended, soon: making a file takes longer than many a command. */
+  storeLater(text: StoredOutput): void;
   /** Takes secrets out of the text that begins now; the number of bytes stays. */
   hide(): (text: string) => string;
   readonly segmentBytes: number;
@@ -108,11 +108,26 @@ export class StoredOutput {
     this.#ended = true;
     // Who has added to it is not held any longer: that is all there was of the command.
     this.pending = nothing;
-    if (this.#segments.length === 0 && this.#places.lasting) this.#places.later(() => this.#store());
-    else this.#store();
+    if (this.#segments.length === 0 && this.#places.lasting) this.#places.storeLater(this);
+    else this.store();
   }
 
-  #store(): void {
+  /** Where it has ended: all of it, while nothing of it is stored. */
+  unstored(): Buffer | undefined {
+    return this.#stored || this.#buffered === 0 ? undefined : this.#tail();
+  }
+
+  /** All of it is there. */
+  storedIn(piece: OutputPiece): void {
+    this.#stored = true;
+    this.#buffer = [];
+    this.#buffered = 0;
+    this.#segments = [piece];
+    this.#total = piece.size;
+    this.#places.grown(piece.size);
+  }
+
+  store(): void {
     if (this.#stored) return;
     this.#stored = true;
     this.#flush(true);
@@ -135,7 +150,7 @@ export class StoredOutput {
 
   /** Leaves it as it is: the command may continue without this buddy. */
   close(): void {
-    if (this.#ended) return this.#store();
+    if (this.#ended) return this.store();
     this.save();
     this.#segments.at(-1)?.close(false);
     this.#ended = true;

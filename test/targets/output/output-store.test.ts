@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { storedOutputs } from "../../../src/cli/commands/sessions/stored-outputs.ts";
 import { copyOutputs, outputsDirectory, prepareOutputs, removeKept } from "../../../src/session/outputs.ts";
 import { Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore, type OutputStoreOptions } from "../../../src/targets/output/output-store.ts";
@@ -92,6 +93,51 @@ describe("found again", () => {
     expect(after.open().id).toBe("out-3");
     expect(() => after.find("out-77")).toThrow("no output is kept");
     expect(() => after.find("../../etc/passwd")).toThrow("no output is kept");
+  });
+
+  test("short texts of many machines share a file, and are read, copied, given up and removed one by one", async () => {
+    const before = open({ maxBytes: 1000 });
+    const texts = Array.from({ length: 20 }, (_, at) => {
+      const text = before.open(at % 4 === 3 ? "err" : "out");
+      if (at % 2 === 0) text.add(`machine ${at}: ${KEY} äöü\n`);
+      return text;
+    });
+    for (const text of texts) text.end();
+    const kept = () => `machine 4: ${"*".repeat(Buffer.byteLength(KEY))} äöü\n`;
+    expect(before.find("out-5").read()).toMatchObject({ text: kept(), done: true });
+    await until(() => existsSync(directory()) && files().length === 1, "it is on the disk");
+    expect(files()).toEqual(["bundle-1-19"]);
+    expect(statSync(join(directory(), "bundle-1-19")).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(directory(), "bundle-1-19")).includes("machine")).toBe(false);
+    for (const store of [before, afterCrash()]) {
+      expect(store.find("out-5").read()).toMatchObject({
+        text: kept(),
+        totalBytes: Buffer.byteLength(kept()),
+        done: true,
+      });
+      expect(store.find("out-5").read({ offset: 8, limit: 2 }).text).toBe("4:");
+      expect((await store.find("out-19").search("^machine 1\\d")).text).toStartWith("machine 18:");
+    }
+    expect([...storedOutputs(state, session)].map((line) => line.trim())).toEqual(
+      texts.filter((_, at) => at % 2 === 0).map(({ id }) => id),
+    );
+    expect([...storedOutputs(state, session, "out-5")].join("")).toBe(kept());
+    const original = session;
+    expect(copyOutputs(state, original, "aaaa-0000-0000-0002")).toBeUndefined();
+    session = "aaaa-0000-0000-0002";
+    const copy = open();
+    expect(copy.find("out-5").read().text).toBe(kept());
+    expect(copy.open().id).toBe("out-20");
+    for (const id of texts.filter((_, at) => at % 2 === 0).map((text) => text.id)) {
+      expect(files()).toEqual(["bundle-1-19"]);
+      expect(copy.find(id).drop()).toBeGreaterThan(0);
+      expect(() => copy.find(id)).toThrow("no longer kept");
+    }
+    expect(files()).toEqual([]);
+    session = original;
+    truncateSync(join(directory(), "bundle-1-19"), 0);
+    expect(() => afterCrash().find("out-5")).toThrow("no longer kept");
+    expect(afterCrash().open().id).toBe("out-20");
   });
 
   test("a command that ran when buddy was killed: all but the last moment, and buddy says so", async () => {

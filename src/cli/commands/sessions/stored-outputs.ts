@@ -1,32 +1,30 @@
 /** `buddy sessions output`: what the commands of a saved session printed, in full. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { outputsDirectory } from "../../../session/outputs.ts";
-import { parseName } from "../../../targets/output/output-piece.ts";
 import { SessionOutputs } from "../../../targets/output/session-outputs.ts";
-import { filesIn } from "../../../lib/files.ts";
 
 /** Without an id: the ids there are, one per line. */
 export function* storedOutputs(state: string | undefined, session: string, output?: string): Generator<string> {
   const directory = state === undefined ? undefined : outputsDirectory(state, session);
-  const ids = directory === undefined ? [] : idsIn(directory);
-  if (output === undefined) {
-    if (ids.length === 0) yield "no output of this session was kept\n";
-    for (const id of ids) yield `${id}\n`;
-    return;
-  }
-  if (directory === undefined || !ids.includes(output))
-    throw new BuddyError("usage", `session ${session} has no output "${output}"`, {
-      hint: ids.length === 0 ? "none are kept" : `buddy sessions output ${session} lists them`,
-    });
   const outputs = new SessionOutputs({
     directory,
     prepare: () => {},
-    temporary: () => directory,
+    temporary: () => directory ?? "",
     hide: () => (text) => text,
     failed: () => {},
     segmentBytes: 1 << 30,
     maxBytes: Number.POSITIVE_INFINITY,
   });
+  const ids = outputs.ids();
+  if (output === undefined) {
+    if (ids.length === 0) yield "no output of this session was kept\n";
+    for (const id of ids) yield `${id}\n`;
+    return;
+  }
+  if (!ids.includes(output))
+    throw new BuddyError("usage", `session ${session} has no output "${output}"`, {
+      hint: ids.length === 0 ? "none are kept" : `buddy sessions output ${session} lists them`,
+    });
   try {
     for (let offset = 0; ;) {
       const page = outputs.find(output)?.read({ offset });
@@ -38,10 +36,4 @@ export function* storedOutputs(state: string | undefined, session: string, outpu
   } finally {
     outputs.close();
   }
-}
-
-function idsIn(directory: string): string[] {
-  const found = filesIn(directory).flatMap((name) => parseName(name) ?? []);
-  const ordered = found.toSorted((a, b) => a.number - b.number).map(({ id }) => id);
-  return [...new Set(ordered)];
 }
