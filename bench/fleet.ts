@@ -297,8 +297,8 @@ const parts: Record<string, () => Promise<void>> = {
     const names = Array.from({ length: COUNT }, (_, n) => name(n));
     const hosts = at.hosts(names);
     const commands = others(at, hosts);
-    const cold: Timed[] = [];
-    const warm: Timed[] = [];
+    const cold = new Map<string, Timed>();
+    const warm = new Map<string, Timed>();
     for (const [tool, argv] of Object.entries(commands)) {
       if (Bun.which(argv[0] ?? "") === null) {
         console.log(`${tool}: not installed`);
@@ -313,13 +313,17 @@ const parts: Record<string, () => Promise<void>> = {
       }
       const later = [await timed(argv, at.env), await timed(argv, at.env), await timed(argv, at.env)];
       const middle = later.toSorted((a, b) => a.cpuMs - b.cpuMs)[1]!;
-      cold.push(first);
-      warm.push(middle);
+      cold.set(tool, first);
+      warm.set(tool, middle);
       costs(`${tool}, ${COUNT} machines: the first command`, first);
       costs("… a later command", middle);
       leave(at);
     }
-    const least = (all: readonly Timed[], what: "ms" | "cpuMs") => Math.min(...all.map((one) => one[what]));
+    const least = (all: ReadonlyMap<string, Timed>, what: "ms" | "cpuMs") =>
+      Math.min(...[...all.values()].map((one) => one[what]));
+    // A goal that was met beside fewer tools says so.
+    const missing = Object.keys(commands).filter((tool) => !cold.has(tool));
+    const fastest = `the fastest of ${[...cold.keys()].join(", ")}${missing.length > 0 ? ` (without ${missing.join(", ")})` : ""}`;
     await rest();
     const logins = await timed(plainLogins(names, "-S none", COMMAND), at.env);
     costs(`plain ssh in a loop, ${COUNT} machines, connections included`, logins);
@@ -328,8 +332,8 @@ const parts: Record<string, () => Promise<void>> = {
     costs(`\`buddy run\`, ${COUNT} machines, connections included`, alone);
     figure("… to plain ssh in a loop, by the clock", alone.ms / logins.ms, "×");
     figure("… to plain ssh in a loop, by CPU", alone.cpuMs / logins.cpuMs, "×");
-    figure("… to the fastest of the others, by the clock", alone.ms / least(cold, "ms"), "×", "≤ 1.2");
-    figure("… to the fastest of the others, by CPU", alone.cpuMs / least(cold, "cpuMs"), "×", "≤ 1.2");
+    figure(`… to ${fastest}, by the clock`, alone.ms / least(cold, "ms"), "×", "≤ 1.2");
+    figure(`… to ${fastest}, by CPU`, alone.cpuMs / least(cold, "cpuMs"), "×", "≤ 1.2");
     await rest();
     const plain = await plainCalls(at, names);
     costs("a later command, in plain shells that stay open", { ms: median(plain.ms), cpuMs: plain.cpuMs });
@@ -341,8 +345,8 @@ const parts: Record<string, () => Promise<void>> = {
     costs("… a later command", later);
     figure("… to plain shells that stay open, by the clock", later.ms / median(plain.ms), "×");
     figure("… to plain shells that stay open, by CPU", later.cpuMs / plain.cpuMs, "×");
-    figure("… the fastest of the others to it, by the clock", least(warm, "ms") / later.ms, "×", "≥ 20");
-    figure("… the fastest of the others to it, by CPU", least(warm, "cpuMs") / later.cpuMs, "×", "≥ 20");
+    figure(`… ${fastest} to it, by the clock`, least(warm, "ms") / later.ms, "×", "≥ 20");
+    figure(`… ${fastest} to it, by CPU`, least(warm, "cpuMs") / later.cpuMs, "×", "≥ 20");
   },
 
   /** What the programs below cost that every tool needs: a login, and a command over a connection that stands. */

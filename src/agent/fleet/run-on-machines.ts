@@ -77,7 +77,9 @@ class MachineCalls {
   /** The set has been asked about: what comes later is asked by itself. */
   #asked = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #looking: ReturnType<typeof setImmediate> | undefined;
   #running = 0;
+  #finished = 0;
   #failed = 0;
   readonly #queue: (() => void)[] = [];
   #canaries: readonly Progress[] = [];
@@ -102,6 +104,7 @@ class MachineCalls {
     try {
       await this.#done.promise;
     } finally {
+      clearImmediate(this.#looking);
       clearTimeout(this.#timer);
       clearTimeout(last);
       this.#call.signal.removeEventListener("abort", leave);
@@ -325,29 +328,49 @@ class MachineCalls {
     one.result = { machine: name, result, ms, ...(digested === undefined ? {} : { digest: digested }) };
     if (!result.ok && (answered(one.result) || result.outcome === "unreachable")) this.#failed++;
     for (const id of result.outputs ?? []) if (id.startsWith("sh-")) this.#fleet.shells.set(id, name);
-    const waiting = this.#all.filter(({ state }) => state !== "finished").sort((a, b) => a.since - b.since);
+    this.#finished++;
     this.#call.publish({
       type: "machine_finished",
       call: this.#call.call,
       ...machineOutcome(one.result),
-      done: this.#all.length - waiting.length,
+      done: this.#finished,
       of: this.#all.length,
-      waiting: waiting.slice(0, MOST_WAITING).map(({ machine }) => machine.name),
+      waiting: this.#longest().map(({ machine }) => machine.name),
     });
     one.over.resolve();
-    if (waiting.length === 0) this.#done.resolve();
+    if (this.#finished === this.#all.length) this.#done.resolve();
     else this.#look();
+  }
+
+  /** Those that are awaited the longest. Not by sorting all of them: this is done for every machine. */
+  #longest(): readonly Progress[] {
+    const first: Progress[] = [];
+    for (const one of this.#all) {
+      if (one.state === "finished" || one.since >= (first[MOST_WAITING - 1]?.since ?? Infinity)) continue;
+      const at = first.findIndex(({ since }) => since > one.since);
+      first.splice(at < 0 ? first.length : at, 0, one);
+      first.length = Math.min(first.length, MOST_WAITING);
+    }
+    return first;
   }
 
   // --- those that are not awaited ---
 
-  /** After every step: which machines are still awaited, and for how long? */
+  /** After every step of any machine, once for those that come together. */
   #look(): void {
+    this.#looking ??= setImmediate(() => {
+      this.#looking = undefined;
+      this.#lookNow();
+    });
+  }
+
+  /** Which machines are still awaited, and for how long? */
+  #lookNow(): void {
     clearTimeout(this.#timer);
     const open = this.#all.filter(({ state }) => state !== "finished");
     const unjudged = open.filter(({ state }) => state === "connecting" || state === "judging");
     const asks = this.#asking.length + this.#allowed.length > 0 && !this.#judged;
-    if (asks && unjudged.length === 0) return queueMicrotask(() => this.#allJudged());
+    if (asks && unjudged.length === 0) return this.#allJudged();
     // A question is on the screen, or a canary has to end: nothing is late.
     if (!asks && open.some(({ state }) => state === "asking" || state === "allowed" || state === "queued")) return;
     const late = asks ? unjudged : open;
