@@ -48,7 +48,7 @@ test("what was folded can be read again", () => {
 
 test("a pattern made to take for ever is answered at once", () => {
   const names = Array.from({ length: 100 }, () => "a".repeat(60));
-  const started = performance.now();
+  const started = process.cpuUsage();
   expect(matchNames([`${"a*".repeat(30)}b`, `[${"1,".repeat(9_000)}1]b`], names)).toEqual([]);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(process.cpuUsage(started).user / 1000).toBeLessThan(2_000);
 });

@@ -303,15 +303,15 @@ describe("probing an endpoint", () => {
           : new Response("<html>");
       },
     });
-    const failure = (path: string, signal = never) =>
-      listModels(options(`${web.url}${path}`, { key, keySource: "BUDDY_API_KEY" }), signal, 200).catch(
+    const failure = (path: string, signal = never, limitMs?: number) =>
+      listModels(options(`${web.url}${path}`, { key, keySource: "BUDDY_API_KEY" }), signal, limitMs).catch(
         (error: unknown) => error,
       );
     expect(await failure("key")).toMatchObject({ reason: "auth", hint: expect.stringContaining("BUDDY_API_KEY") });
     expect(String(await failure("key"))).not.toContain(key);
     expect(await failure("page")).toMatchObject({ reason: "protocol" });
     expect(await failure("says")).toMatchObject({ message: expect.stringContaining("no list here") });
-    expect(await failure("hang")).toMatchObject({ reason: "timeout" });
+    expect(await failure("hang", never, 200)).toMatchObject({ reason: "timeout" });
     expect(await failure("hang", AbortSignal.abort())).toMatchObject({ reason: "cancelled" });
     await web.stop(true);
     expect(await failure("gone")).toMatchObject({ reason: "network" });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Finding } from "../../../src/cli/commands/doctor/machine.ts";
+import { type Finding, howToInstall } from "../../../src/cli/commands/doctor/machine.ts";
 import { localServers } from "../../../src/cli/commands/doctor/model.ts";
 import { checkTarget } from "../../../src/cli/commands/doctor/target.ts";
 import { Here } from "../../support/in-process.ts";
@@ -199,8 +199,8 @@ describe("the machine", () => {
     await using bare = new Here();
     bare.programs({ apk: "exit 0" }, { only: true });
     const missing = await examine();
-    expect(missing.find("tmux")).toMatchObject({ status: "warning", remedy: "sudo apk add tmux" });
-    expect(missing.find("ssh")).toMatchObject({ status: "info", remedy: "sudo apk add openssh-client" });
+    expect(missing.find("tmux")).toMatchObject({ status: "warning", remedy: howToInstall("tmux") });
+    expect(missing.find("ssh")).toMatchObject({ status: "info", remedy: howToInstall("openssh-client") });
     expect(missing.find("containers")?.text).toContain("neither docker nor podman");
     expect(missing.ok).toBe(true);
   });
@@ -264,4 +264,15 @@ describe("the target", () => {
     expect(ok).toBe(false);
     expect(find("target")).toMatchObject({ status: "broken" });
   });
+});
+
+test("how to install something: without sudo for root, and where there is none", async () => {
+  await using here = new Here();
+  here.programs({}, { only: true });
+  expect(howToInstall("tmux", false)).toContain("package manager");
+  here.programs({ "apt-get": "exit 0" }, { only: true });
+  expect(howToInstall("tmux", true)).toBe("apt-get install tmux");
+  expect(howToInstall("tmux", false)).toBe("as root: apt-get install tmux");
+  here.programs({ sudo: "exit 0" }, { only: true });
+  expect(howToInstall("tmux", false)).toBe("sudo apt-get install tmux");
 });

@@ -214,6 +214,37 @@ user.test("a directory that cannot be written is named before anything is downlo
   await expect(nowhere.install(found)).rejects.toThrow("cannot write to /proc/self");
 });
 
+const mounts = await needs("chroot");
+mounts.test.each([
+  ["a full disk", "size=8k", "", "the disk is full", "150 MB"],
+  ["a read-only file system", "", "mount -o remount,ro $0", "the file system is read-only", undefined],
+])("%s is named, and nothing is left behind", async (_, options, then, why, hint) => {
+  release("1.1.0", Buffer.concat([program("1.1.0"), Buffer.alloc(1 << 20, "#")]));
+  const place = join(home, "mounted");
+  mkdirSync(place);
+  const script = join(home, "update.ts");
+  writeFileSync(
+    script,
+    `import { Update } from ${JSON.stringify(join(import.meta.dir, "../../../src/cli/commands/update/update.ts"))};
+    const update = new Update({ executable: "${place}/buddy", current: "1.0.0", env: process.env,
+      signal: new AbortController().signal, say: () => {} });
+    await update.install(await update.look()).catch(({ message, hint }) => console.log(JSON.stringify({ message, hint })));
+    console.log(JSON.stringify((await import("node:fs")).readdirSync("${place}")));`,
+  );
+  const setup = `mount -t tmpfs -o ${options || "size=8m"} none $0 && cp "$1" $0/buddy && ${then || ":"} && exec "$2" "$3"`;
+  const child = Bun.spawn(["unshare", "--mount", "sh", "-c", setup, place, executable(), process.execPath, script], {
+    env: { ...process.env, BUDDY_INSTALL_BASE_URL: `http://127.0.0.1:${server.port}`, HOME: home },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const [said, left] = (await child.stdout.text()).trim().split("\n");
+  expect(JSON.parse(said ?? "")).toEqual({
+    message: `cannot write to ${place}: ${why}; nothing was changed`,
+    ...(hint === undefined ? {} : { hint: expect.stringContaining(hint) }),
+  });
+  expect(JSON.parse(left ?? "")).toEqual(["buddy"]);
+});
+
 describe("what a package manager owns is its to replace", () => {
   test.each([
     ["/opt/homebrew/Cellar/buddy/1.0.0/bin/buddy", "Homebrew"],
@@ -225,8 +256,19 @@ describe("what a package manager owns is its to replace", () => {
     await expect(update({ executable: path }).look()).rejects.toThrow(`belongs to ${manager}`);
   });
 
-  test("a file of one's own belongs to none", () => {
+  test("a file of one's own belongs to none, and to ask leaves nothing in the home", async () => {
     expect(packageOwner(executable())).toBeUndefined();
+    const child = Bun.spawn([await buddyBinary(), "update", "--check"], {
+      env: { HOME: home, PATH: process.env["PATH"] ?? "", BUDDY_INSTALL_BASE_URL: `http://127.0.0.1:${server.port}` },
+      stdout: "ignore",
+    });
+    expect(await child.exited).toBe(0);
+    expect(readdirSync(home)).toEqual(["bin"]);
+  });
+
+  test("going back is refused, too", async () => {
+    const packaged = update({ executable: "/usr/lib/node_modules/buddy/bin/buddy" });
+    await expect(packaged.rollback()).rejects.toThrow("belongs to npm");
   });
 });
 

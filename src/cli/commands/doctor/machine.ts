@@ -177,17 +177,12 @@ export interface Finding {
 }
 
 /** How to get a program on this system. */
-export function howToInstall(name: string): string {
-  const managers: readonly (readonly [program: string, command: string])[] = [
-    ["apt-get", `sudo apt-get install ${name}`],
-    ["dnf", `sudo dnf install ${name}`],
-    ["apk", `sudo apk add ${name}`],
-    ["pacman", `sudo pacman -S ${name}`],
-    ["zypper", `sudo zypper install ${name}`],
-    ["brew", `brew install ${name}`],
-  ];
-  return (
-    managers.find(([program]) => Bun.which(program) !== null)?.[1] ??
-    `install ${name} with the system's package manager`
+export function howToInstall(name: string, isRoot = process.getuid?.() === 0): string {
+  const found = ["apt-get install", "dnf install", "apk add", "pacman -S", "zypper install", "brew install"].find(
+    (command) => Bun.which(command.split(" ")[0] as string) !== null,
   );
+  if (found === undefined) return `install ${name} with the system's package manager`;
+  const command = `${found} ${name}`;
+  if (isRoot || found.startsWith("brew")) return command;
+  return Bun.which("sudo") === null ? `as root: ${command}` : `sudo ${command}`;
 }

@@ -61,11 +61,7 @@ export class Update {
   /** Refuses first where a package manager owns the file: the answer would be of no use there. */
   async look(version?: string): Promise<FoundRelease> {
     const { executable, current } = this.#options;
-    const owner = packageOwner(executable);
-    if (owner !== undefined)
-      throw new BuddyError("usage", `${executable} belongs to ${owner.manager}`, {
-        hint: `Update it there: ${owner.how}`,
-      });
+    refusePackaged(executable);
     const { base, sums } = await this.#sums(version);
     const target = buildTarget();
     const expected = sums.get(`buddy-${target}`);
@@ -126,15 +122,17 @@ export class Update {
     } catch (error) {
       throw this.#explained(error, directory);
     } finally {
-      rmSync(staged, { force: true });
+      discard(staged);
     }
   }
 
   /** The version that is in place now. The two change places, so that a second rollback undoes the first. */
   async rollback(): Promise<string> {
     const { executable } = this.#options;
+    refusePackaged(executable);
     const directory = dirname(executable);
     const previous = join(directory, PREVIOUS);
+    const aside = join(directory, `.buddy-update.${process.pid}`);
     if (!existsSync(previous))
       throw new BuddyError("usage", "there is no earlier version to go back to", {
         hint: "buddy update keeps the one it replaces; buddy update VERSION installs another",
@@ -142,12 +140,13 @@ export class Update {
     const said = askProgram([previous, "--version"], { timeoutMs: 30_000 });
     if (said.code !== 0) throw new BuddyError("tool", `${previous} does not run; nothing was changed`);
     try {
-      const aside = join(directory, `.buddy-update.${process.pid}`);
       linkOrCopy(executable, aside);
       renameSync(previous, executable);
       renameSync(aside, previous);
     } catch (error) {
       throw this.#explained(error, directory);
+    } finally {
+      discard(aside);
     }
     return said.stdout.trim();
   }
@@ -209,9 +208,11 @@ export class Update {
   #explained(error: unknown, directory: string): unknown {
     const { signal } = this.#options;
     if (signal.aborted) return signal.reason;
-    if (error instanceof BuddyError || !(error as NodeJS.ErrnoException).code) return error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof BuddyError || !code) return error;
     return new BuddyError("tool", `cannot write to ${directory}: ${fileError(error)}; nothing was changed`, {
-      hint: "Run it as the user who installed buddy, for example with sudo.",
+      ...(code === "EACCES" || code === "EPERM" ? { hint: "Run it as the user who installed buddy." } : {}),
+      ...(code === "ENOSPC" || code === "EDQUOT" ? { hint: "About 150 MB must be free there." } : {}),
       cause: error,
     });
   }
@@ -235,12 +236,21 @@ function keepPrevious(executable: string, directory: string): void {
     linkOrCopy(executable, aside);
     renameSync(aside, join(directory, PREVIOUS));
   } finally {
-    rmSync(aside, { force: true });
+    discard(aside);
+  }
+}
+
+/** On a read-only file system this fails even for a file that is not there. */
+function discard(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // What went wrong before is what counts.
   }
 }
 
 function linkOrCopy(from: string, to: string): void {
-  rmSync(to, { force: true });
+  discard(to);
   try {
     linkSync(from, to);
   } catch {
@@ -306,11 +316,19 @@ interface PackageOwner {
   readonly how: string;
 }
 
+function refusePackaged(executable: string): void {
+  const owner = packageOwner(executable);
+  if (owner === undefined) return;
+  throw new BuddyError("usage", `${executable} belongs to ${owner.manager}`, {
+    hint: `Update it there: ${owner.how}`,
+  });
+}
+
 /** `path` without links in it. */
 export function packageOwner(path: string): PackageOwner | undefined {
   const byPath = PATHS.find(([pattern]) => pattern.test(path));
   if (byPath !== undefined) return byPath[1];
-  return DATABASES.find(({ ask }) => owns(ask, path));
+  return DATABASES.find(({ ask, files }) => files.some((file) => existsSync(file)) && owns(ask, path));
 }
 
 const PATHS: readonly (readonly [RegExp, PackageOwner])[] = [
@@ -320,11 +338,29 @@ const PATHS: readonly (readonly [RegExp, PackageOwner])[] = [
   [/^\/snap\//, { manager: "snap", how: "snap refresh buddy" }],
 ];
 
-const DATABASES: readonly (PackageOwner & { readonly ask: readonly string[] })[] = [
-  { manager: "dpkg", how: "install the newer .deb: apt install ./buddy_VERSION_ARCH.deb", ask: ["dpkg", "-S"] },
-  { manager: "rpm", how: "install the newer .rpm: dnf install ./buddy-VERSION.ARCH.rpm", ask: ["rpm", "-qf"] },
-  { manager: "apk", how: "install the newer .apk: apk add --allow-untrusted FILE", ask: ["apk", "info", "--who-owns"] },
-  { manager: "pacman", how: "pacman -Syu", ask: ["pacman", "-Qo"] },
+/** `files`: of its database. Asked without one, rpm makes an empty one in HOME. */
+const DATABASES: readonly (PackageOwner & { readonly ask: readonly string[]; readonly files: readonly string[] })[] = [
+  {
+    manager: "dpkg",
+    how: "install the newer .deb: apt install ./buddy_VERSION_ARCH.deb",
+    ask: ["dpkg", "-S"],
+    files: ["/var/lib/dpkg/status"],
+  },
+  {
+    manager: "rpm",
+    how: "install the newer .rpm: dnf install ./buddy-VERSION.ARCH.rpm",
+    ask: ["rpm", "-qf"],
+    files: ["/usr/lib/sysimage/rpm", "/var/lib/rpm"].flatMap((directory) =>
+      ["rpmdb.sqlite", "Packages.db", "Packages"].map((name) => join(directory, name)),
+    ),
+  },
+  {
+    manager: "apk",
+    how: "install the newer .apk: apk add --allow-untrusted FILE",
+    ask: ["apk", "info", "--who-owns"],
+    files: ["/lib/apk/db/installed", "/usr/lib/apk/db/installed"],
+  },
+  { manager: "pacman", how: "pacman -Syu", ask: ["pacman", "-Qo"], files: ["/var/lib/pacman/local"] },
 ];
 
 function owns([program = "", ...args]: readonly string[], path: string): boolean {
