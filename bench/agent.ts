@@ -89,13 +89,12 @@ async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux", kind: "un
       },
     ],
   }));
-  const answered: number[] = [];
-  await using server = startScripted(timed(script([...calls, { text: "done" }]), answered));
+  await using server = startScripted(watched(script([...calls, { text: "done" }])));
   const sample = await measure(
     [buddy, "exec", "-q", shell, "--approve", "all", "--max-iterations", "1000", "go"],
     server,
   );
-  const gaps = server.requests.slice(2).map((request, index) => request.at - answered[index + 1]!);
+  const gaps = gapsOf(server).slice(1);
   const goal = shell === "--no-tmux" ? "≤ 3" : kind === "unasked" ? "≤ 7" : "≤ 5";
   const where = shell === "--tmux" ? "in the pane" : "without tmux";
   figure(`an ${kind} call, ${where}, over ${CALLS} calls`, gaps, "ms", goal);
@@ -109,34 +108,38 @@ async function laterTurns(buddy: string): Promise<void> {
     toolCalls: [{ name: "run_shell", args: { command, risk: "low", mutation: false, privesc: false, why: "bench" } }],
   });
   for (const shell of ["--no-tmux", "--tmux"]) {
-    const answered: number[] = [];
     await using server = startScripted(
-      timed(
+      watched(
         script([
           ...Array.from({ length: 10 }, (_, n) => call(`true ${n}`)),
           call("seq 1 100000"),
           ...Array.from({ length: 10 }, (_, n) => call(`true again ${n}`)),
           { text: "done" },
         ]),
-        answered,
       ),
     );
     const sample = await measure([buddy, "exec", "-q", shell, "--approve", "all", "go"], server);
-    const gaps = server.requests.slice(1).map((request, index) => request.at - answered[index]!);
+    const gaps = gapsOf(server);
     figure(`a call after one that printed 100 000 lines, ${shell}`, gaps.slice(11), "ms");
     figure("… to the calls before it", middle(gaps.slice(11)) / middle(gaps.slice(1, 10)), "×");
     figure("… memory", sample.mb, "MB");
   }
 }
 
-/** Notes when each answer was handed to the connection. */
-function timed(playbook: Playbook, answered: number[]): Playbook {
+/**
+ * From each answer, as it goes out, to the last byte of the next request: what the scripted model takes to read a
+ * conversation is not buddy's, and it grows with it.
+ */
+function gapsOf({ requests }: ScriptedServer): number[] {
+  return requests.slice(1).map(({ at }, index) => at - requests[index]!.sentAt!);
+}
+
+/** Notes the memory of the run with each request. */
+function watched(playbook: Playbook): Playbook {
   return {
-    async reply(request) {
-      const reply = await playbook.reply(request);
+    reply(request) {
       if (measured !== undefined) measured.mb = peakMb(measured.pid) ?? measured.mb;
-      answered.push(performance.now());
-      return reply;
+      return playbook.reply(request);
     },
   };
 }
@@ -179,7 +182,7 @@ async function measure(argv: readonly string[], server: ScriptedServer): Promise
   return {
     ms: ended - started,
     mb: now.mb || (usage?.maxRSS ?? 0) / 1024 / 1024,
-    exitMs: ended - (server.requests.at(-1)?.at ?? ended),
+    exitMs: ended - (server.requests.at(-1)?.sentAt ?? ended),
   };
 }
 

@@ -9,6 +9,8 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** performance.now() when its last byte had come. */
+  readonly at: number;
 }
 
 export interface HttpResponse {
@@ -69,6 +71,7 @@ class Connection implements HttpResponse {
   #handler: Handler;
   #inbox: Buffer[] = [];
   #size = 0;
+  #received = 0;
   #busy = false;
   #gone = new AbortController();
   #wake: (() => void) | undefined;
@@ -83,6 +86,7 @@ class Connection implements HttpResponse {
   }
 
   receive(bytes: Buffer): void {
+    this.#received = performance.now();
     // A TLS hello on this port: answered as plain HTTP servers do, or both sides would wait for each other.
     if (this.#size === 0 && bytes[0] === 0x16) {
       this.#socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
@@ -154,7 +158,7 @@ class Connection implements HttpResponse {
     this.#inbox = inbox.length === end ? [] : [inbox.subarray(end)];
     this.#size = inbox.length - end;
     const [method = "", path = ""] = first.split(" ");
-    return { method, path, headers, body: inbox.toString("utf8", headEnd + 4, end) };
+    return { method, path, headers, body: inbox.toString("utf8", headEnd + 4, end), at: this.#received };
   }
 
   async #write(bytes: Uint8Array): Promise<void> {

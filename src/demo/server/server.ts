@@ -18,8 +18,10 @@ export interface ScriptedServer extends AsyncDisposable {
 }
 
 export interface RecordedRequest extends ScriptedRequest {
-  /** performance.now() when it was complete. */
+  /** performance.now() when its last byte had come. */
   readonly at: number;
+  /** performance.now() when its answer went out. */
+  sentAt?: number;
   /** The client closed the connection before the answer was complete. */
   abandoned: boolean;
   /** The answer was sent to its end. */
@@ -62,7 +64,7 @@ export function startScripted(playbook: Playbook, options: ScriptedOptions = {})
   async function answer(request: HttpRequest, response: HttpResponse): Promise<void> {
     const seen: RecordedRequest = {
       ...readRequest(request.path, request.headers, request.body),
-      at: performance.now(),
+      at: request.at,
       abandoned: false,
       answered: false,
     };
@@ -72,7 +74,7 @@ export function startScripted(playbook: Playbook, options: ScriptedOptions = {})
     response.gone.addEventListener("abort", leave, { once: true });
     const planned = await playbook.reply(seen);
     const reply = fault === undefined ? planned : { ...planned, fault };
-    await send(bodyOf(reply, render(reply, seen), seen.stream), reply, response, () => (seen.answered = true));
+    await send(bodyOf(reply, render(reply, seen), seen.stream), reply, response, seen);
     if (seen.answered) response.gone.removeEventListener("abort", leave);
   }
 
@@ -96,13 +98,14 @@ async function send(
   sending: Sending,
   reply: ScriptedReply,
   response: HttpResponse,
-  answered: () => void,
+  seen: RecordedRequest,
 ): Promise<void> {
   // Ends by itself when the client leaves.
   const wait = (ms: number) => pause(ms, response.gone).catch(() => {});
   if (sending.before === "never") return void (await untilGone(response));
   if (sending.before === "reset") return response.reset();
   if (sending.before === "wait") await wait(reply.delayMs ?? 0);
+  seen.sentAt = performance.now();
   await response.head(sending.status, sending.headers);
   for await (const bytes of sending.body) {
     if (response.gone.aborted) return;
@@ -116,7 +119,7 @@ async function send(
   }
   switch (sending.after) {
     case "end":
-      answered();
+      seen.answered = true;
       return response.end();
     case "hang":
       return untilGone(response);
