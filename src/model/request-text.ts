@@ -19,43 +19,55 @@ export class RequestText {
 
   /** As JSON.stringify writes it; undefined where that would be megabytes. */
   of(body: Readonly<Record<string, unknown>>): string | undefined {
-    const pieces: string[] = [];
+    let whole = "";
     for (const [key, value] of Object.entries(body)) {
       if (value === undefined) continue;
-      pieces.push(pieces.length === 0 ? "{" : ",", JSON.stringify(key), ":");
-      if (!Array.isArray(value)) pieces.push(json(value));
-      else if (!this.#addList(key, value, pieces)) return undefined;
+      const text = Array.isArray(value) ? this.#list(key, value) : json(value);
+      if (text === undefined) return undefined;
+      whole += `${whole === "" ? "{" : ","}${JSON.stringify(key)}:${text}`;
     }
-    pieces.push(pieces.length === 0 ? "{}" : "}");
-    return pieces.join("");
+    return whole === "" ? "{}" : `${whole}}`;
   }
 
-  /** Not joined before all is: the text of a conversation would be made twice for each request. */
-  #addList(name: string, elements: readonly unknown[], pieces: string[]): boolean {
-    const before = this.#lists.get(name) ?? { elements: [], texts: [] };
+  /**
+   * Only added to, never joined: the runtime makes one text of all pieces when the request leaves. Joining 400 of them
+   * took 0.2 ms of each call.
+   */
+  #list(name: string, elements: readonly unknown[]): string | undefined {
+    const before = this.#lists.get(name) ?? NOTHING;
     let same = 0;
     while (same < before.elements.length && elements[same] === before.elements[same]) same++;
-    const texts = before.texts.slice(0, same);
-    let chars = 0;
-    for (const text of texts) chars += text.length;
-    const rest = elements.slice(same);
-    if (chars + textIn(rest, LARGE) >= LARGE) {
+    // What was the same in two requests stays; behind it a mark may move from one element to the next.
+    const known = same < before.settled ? NOTHING : before;
+    const settled = known === before ? same : 0;
+    const text = listed(known.text, known.rest.slice(0, settled - known.settled));
+    const added = elements.slice(settled);
+    if (text.length + textIn(added, LARGE) >= LARGE) {
       this.#lists.delete(name);
-      return false;
+      return undefined;
     }
-    for (const element of rest) texts.push(json(element));
-    this.#lists.set(name, { elements, texts });
-    for (const [at, text] of texts.entries()) pieces.push(at === 0 ? "[" : ",", text);
-    pieces.push(texts.length === 0 ? "[]" : "]");
-    return true;
+    const rest = added.map(json);
+    this.#lists.set(name, { elements, settled, text, rest });
+    return `[${listed(text, rest)}]`;
   }
 }
 
-/** The elements of a list, and the JSON of each. */
+function listed(text: string, more: readonly string[]): string {
+  for (const one of more) text = text === "" ? one : `${text},${one}`;
+  return text;
+}
+
+/** A list as it was written. */
 interface WrittenList {
   readonly elements: readonly unknown[];
-  readonly texts: readonly string[];
+  /** How many of its elements are in `text`. */
+  readonly settled: number;
+  readonly text: string;
+  /** The JSON of each of the others. */
+  readonly rest: readonly string[];
 }
+
+const NOTHING: WrittenList = { elements: [], settled: 0, text: "", rest: [] };
 
 /** No window of a model is that large. */
 const LARGE = 8 * 1024 * 1024;

@@ -16,6 +16,18 @@ test("a request is written as JSON.stringify writes it, however its lists have c
   for (const body of bodies) expect(text.of(body)).toBe(JSON.stringify(body));
 });
 
+test("a conversation that grows, with a mark on its newest message, is written as JSON.stringify writes it", () => {
+  const text = new RequestText();
+  const messages: { content: string; mark?: boolean }[] = [];
+  for (let turn = 0; turn < 30; turn++) {
+    messages.push({ content: `“${turn}”` }, { content: "result" });
+    if (turn % 10 === 9) messages.splice(turn % 4, 3, { content: "summary" });
+    const sent = messages.map((message, at) => (at < messages.length - 1 ? message : { ...message, mark: true }));
+    const body = { tools: messages.slice(0, 1), messages: sent };
+    expect(text.of(body)).toBe(JSON.stringify(body));
+  }
+});
+
 test("one of megabytes is not written as one text, and the next is written from the beginning", () => {
   const text = new RequestText();
   const messages = ["a", "b"];

@@ -2,7 +2,7 @@
 import { isRecord } from "../../lib/values.ts";
 import type {
   ChatCompletionCreateParamsNonStreaming,
-  ChatCompletionMessageParam,
+  ChatCompletionMessageParam as Wire,
   ChatCompletionMessageToolCall,
 } from "openai/resources/chat/completions";
 import type { Adjustment } from "../adjustments.ts";
@@ -43,13 +43,13 @@ export function completionsBody(request: ModelRequest, settings: BodySettings): 
   }
   const marks = dialect.cacheMarks && !adjusted.has("cache_control");
   const messages = request.messages.map((message) => settings.once(message, (one) => wireMessage(one, adjusted)));
-  body.messages = marks ? marked(messages) : messages;
+  body.messages = marks ? marked(messages, settings) : messages;
   return body;
 }
 
 type Body = Omit<ChatCompletionCreateParamsNonStreaming, "stream"> & { stream?: true };
 
-function wireMessage(message: Message, adjusted: ReadonlySet<Adjustment>): ChatCompletionMessageParam {
+function wireMessage(message: Message, adjusted: ReadonlySet<Adjustment>): Wire {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.content };
@@ -95,15 +95,15 @@ function wireCall(
 }
 
 /** For providers that cache what is marked: the system prompt, and everything up to the newest message. */
-function marked(messages: readonly ChatCompletionMessageParam[]): ChatCompletionMessageParam[] {
+function marked(messages: readonly Wire[], { once }: BodySettings): Wire[] {
   const last = messages.findLastIndex(({ role, content }) => role !== "assistant" && typeof content === "string");
   const first = messages.findIndex(({ role }) => role === "system");
-  return messages.map((message, at) =>
-    (at === last || at === first) && typeof message.content === "string"
-      ? ({
-          ...message,
-          content: [{ type: "text", text: message.content, cache_control: { type: "ephemeral" } }],
-        } as unknown as ChatCompletionMessageParam)
-      : message,
-  );
+  return messages.map((message, at) => (at === last || at === first ? once(message, withMark) : message));
+}
+
+function withMark(message: Wire): Wire {
+  const { content } = message;
+  if (typeof content !== "string") return message;
+  const part = { type: "text", text: content, cache_control: { type: "ephemeral" } } as const;
+  return { ...message, content: [part] } as Wire;
 }
