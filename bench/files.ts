@@ -29,6 +29,7 @@ async function measure(transport: Transport): Promise<Record<string, number[]>> 
   const dir = (await transport.run("mktemp -d /tmp/buddy-bench-XXXXXX")).stdout.toString().trim();
   const files = fileAccess(transport, { cwd: () => dir });
   const shells = backgroundShells(transport, {
+    clean: () => "",
     cwd: () => dir,
     timeoutMs: 60_000,
     session: () => `bench-${process.pid}`,

@@ -23,8 +23,14 @@ own=${2-}
 if [ -n "$own" ]; then dir=$own; else
   open_namespace() { return 1; }
   serve() { return 1; }
-  [ -d "$1" ] || mkdir -p "$1" 2>/dev/null
-  if [ -L "$1" ] || [ ! -d "$1" ] || [ ! -O "$1" ] || [ ! -w "$1" ]; then none "no private directory for it"; fi
+  # Where another user has taken its place, the second one serves.
+  for dir in "$1" "${HOME:-/tmp}/.cache/buddy"; do
+    [ -d "$dir" ] || mkdir -p "$dir" 2>/dev/null
+    if [ ! -L "$dir" ] && [ -d "$dir" ] && [ -O "$dir" ] && [ -w "$dir" ]; then break; fi
+    dir=
+  done
+  [ -n "$dir" ] || none "no private directory for it"
+  set -- "$dir"
   for old in "$1"/namespace.*; do
     if [ -d "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then rm -rf "$old"; fi
   done

@@ -71,13 +71,13 @@ export function namesHost(text: string, url: string): boolean {
   if (parsed === null) return false;
   const host = bareHost(parsed);
   const bare = host.replace(/^www\./, "");
-  return [...text.toLowerCase().matchAll(/(:\/\/|^|[^a-z0-9._-])((?:[a-z0-9_-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\])/g)].some(
-    ([, before = "", named = ""]) => {
-      const inUrl = before === "://";
-      if (!inUrl && (/[/\\]/.test(before) || FILE_ENDINGS.has(named.slice(named.lastIndexOf(".") + 1)))) return false;
-      return canonicalHost(named)?.replace(/^www\./, "") === bare;
-    },
-  );
+  // In any script: the last letters of `bücher.de` are not a name.
+  const names = /(:\/\/|^|[^\p{L}\p{M}\p{N}._-])((?:[\p{L}\p{M}\p{N}_-]+\.)+[\p{L}\p{M}\p{N}-]+|\[[0-9a-f:.]+\])/gu;
+  return [...text.toLowerCase().matchAll(names)].some(([, before = "", named = ""]) => {
+    const inUrl = before === "://";
+    if (!inUrl && (/[/\\]/.test(before) || FILE_ENDINGS.has(named.slice(named.lastIndexOf(".") + 1)))) return false;
+    return canonicalHost(named)?.replace(/^www\./, "") === bare;
+  });
 }
 
 /** Top-level domains that are also endings of files. */

@@ -44,6 +44,18 @@ export const keys = once(() =>
   id_dsa
   id_ecdsa
   id_ed25519
+  id_rsa.bak
+  id_rsa.old
+  id_rsa~
+  id_dsa.bak
+  id_dsa.old
+  id_dsa~
+  id_ecdsa.bak
+  id_ecdsa.old
+  id_ecdsa~
+  id_ed25519.bak
+  id_ed25519.old
+  id_ed25519~
   id_*_sk
   ssh_host_*_key
   /etc/ssh/ssh_host_*_key
@@ -136,6 +148,9 @@ export const keys = once(() =>
   key.pem
   *-key.pem
   *_key.pem
+  .env~
+  *.keyring
+  *.keystore
   *.tfvars
   *.tfstate
   *.tfstate.backup
@@ -164,6 +179,41 @@ export const keys = once(() =>
   .m2/settings.xml
   .gradle/gradle.properties
   .composer/auth.json
+  .config/composer/auth.json
+  .config/github-copilot/**
+  .config/stripe/**
+  .config/configstore/**
+  .config/netlify/config.json
+  .config/linode-cli
+  .config/tea/config.yml
+  .config/filezilla/**
+  .cloudflared/** !config.yml
+  .ngrok2/**
+  .gemini/oauth_creds.json
+  com.vercel.cli/auth.json
+  containers/auth.json
+  .age/**
+  .vnc/passwd
+  .mc/config.json
+  .influxdbv2/configs
+  .snowsql/config
+  .dbt/profiles.yml
+  .purple/accounts.xml
+  .fetchmailrc
+  .xauthority
+  .iceauthority
+  jupyter_cookie_secret
+  hs_ed25519_secret_key
+  private_keys/**
+  =config.v2.json
+  /etc/chef/*.pem
+  /etc/cloudflared/*.json
+  /etc/docker/key.json
+  /etc/dovecot/private/**
+  /etc/salt/pki/** !*.pub
+  /etc/samba/private/**
+  /var/lib/sss/db/**
+  /var/lib/cloud/instance/user-data.txt*
   /etc/postfix/sasl_passwd
   /etc/exim4/passwd.client
   /etc/mysql/debian.cnf

@@ -8,6 +8,7 @@ import { LineFilter, LONGEST_SEARCHED } from "../lib/line-filter.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import { wholeCharacters } from "../lib/text.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
+import type { CleanScript } from "./unasked/clean-script.ts";
 import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "./target.ts";
 
 const LOOK_BYTES = 1024 * 1024;
@@ -17,6 +18,8 @@ export interface BackgroundOptions {
   readonly cwd: () => string;
   /** File on the target with the exported variables and the umask of the shell, where there is one. */
   readonly environment?: () => string | undefined;
+  /** Lines of sh that run a text as a clean child, under the locks it needs. */
+  readonly clean: CleanScript;
   /** Enforced on the target itself. */
   readonly timeoutMs: number;
   /** Id of the current session: its shells, and what it has seen of any, are kept apart from those of others. */
@@ -65,26 +68,27 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   };
 
   return {
-    async start(command, { signal, unasked, shown = "" } = {}) {
+    async start(command, { signal, unasked, shown, cwd = options.cwd() } = {}) {
       if (command.trim() === "") throw new BuddyError("target", "the command is empty");
       if (command.includes("\0")) throw new BuddyError("target", "a command cannot contain a NUL byte");
       const id = `sh-${randomBytes(4).toString("hex")}`;
       const startedAt = Date.now();
       const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
       signal?.throwIfAborted();
+      const script = unasked === undefined ? command : asCleanChild(options.clean(command, unasked, "/dev/null"));
       const starting = transport.run(START, {
         args: [
           base,
           folder(),
           id,
-          options.cwd(),
+          cwd,
           cap,
           String(startedAt),
           options.environment?.() ?? "",
-          unasked === true ? "1" : "",
-          shown,
+          unasked === undefined ? "" : "1",
+          shown ?? (unasked === undefined ? "" : command),
         ],
-        input: command.endsWith("\n") ? command : `${command}\n`,
+        input: script.endsWith("\n") ? script : `${script}\n`,
       });
       const result = await unlessAborted(signal, starting).catch((error: unknown) => {
         // Its caller will never know its id, so it must not continue.
@@ -125,6 +129,11 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       return shells.map((shell) => ({ ...shell, own: isOwn(shell) })).sort((a, b) => a.startedAt - b.startedAt);
     },
   };
+}
+
+/** stderr is 9 for the lines of a clean child. */
+function asCleanChild(lines: string): string {
+  return `{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n`;
 }
 
 function later(one: Seen | undefined, other: Seen | undefined): Seen | undefined {

@@ -271,6 +271,7 @@ function assemble(all: AllParts): Target {
       session: options.session,
       cwd: () => shell.cwd,
       environment: () => shell.environmentFile,
+      clean: clean.script,
     }),
     ...(panes === undefined ? {} : { panes }),
     ...(ownPane === undefined ? {} : { ownPane }),

@@ -541,12 +541,12 @@ export interface FileMode {
 
 export interface BackgroundShells {
   /**
-   * `unasked`: no question was asked, because the text only reads. `shown`: what is listed instead of a command that
-   * has secrets in it.
+   * `cwd`: where it runs, if not where the target's first shell is. `unasked`: no question was asked, because the text
+   * only reads: it runs as a clean child. `shown`: what is listed instead of a command that has secrets in it.
    */
   start(
     command: string,
-    options?: { signal?: AbortSignal; unasked?: boolean; shown?: string },
+    options?: { cwd?: string; signal?: AbortSignal; unasked?: Unasked; shown?: string },
   ): Promise<BackgroundShell>;
   /** New output since the last look; with a filter since the last look with the same one. */
   output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;

@@ -91,8 +91,9 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
     return failed("background shells run outside tmux: leave out session and pane, or use wait=false in that pane.");
   }
   const shell = await target.background.start(args.command, {
+    cwd: context.onlyIn ?? target.shell.cwd,
     signal: context.signal,
-    unasked: context.unasked !== undefined,
+    ...(context.unasked === undefined ? {} : { unasked: context.unasked }),
     ...(context.shown === undefined ? {} : { shown: context.shown }),
   });
   return {

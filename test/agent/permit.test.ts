@@ -330,7 +330,7 @@ const ending = (shell: string): Intent => ({ kind: "end-shell", title: `end ${sh
 
 test("a shell of another session is ended only when the operator agrees to that command; one's own is", async () => {
   const running = (session: string) =>
-    backgroundShells(machine.transport, { cwd: () => "/", timeoutMs: 60_000, session: () => session });
+    backgroundShells(machine.transport, { clean: () => "", cwd: () => "/", timeoutMs: 60_000, session: () => session });
   const mine = running("mine");
   const others = running("another");
   const { id: own } = await mine.start("sleep 300");

@@ -335,6 +335,8 @@ test.each([
   ["read https://get.example.com/evil.com", "https://evil.com/", false],
   ["see docs/evil.com", "https://evil.com/", false],
   ["look at example.com", "https://a.example.com/", false],
+  ["look at bücher.de", "https://xn--bcher-kva.de/", true],
+  ["look at bücher.de", "https://cher.de/", false],
 ])("%j names the host of %s: %p", (prompt, url, named) => {
   expect(namesHost(prompt, url)).toBe(named);
 });

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { backgroundShells } from "../../src/targets/background.ts";
 import type { BackgroundOutput, BackgroundShells, Transport } from "../../src/targets/target.ts";
+import { cleanScript, cleanShell, type CleanScript } from "../../src/targets/unasked/clean-script.ts";
 import { LocalTransport } from "../../src/targets/connection/local.ts";
 import { SshTransport } from "../../src/targets/connection/ssh.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
@@ -26,6 +27,9 @@ import { available, needs } from "../support/needs.ts";
 const ssh = await needs("sshd");
 const container = await needs("podman");
 const busybox = await needs("busybox");
+
+const facts = { programs: Bun.which("bash") === null ? {} : { bash: Bun.which("bash")! } };
+const clean: CleanScript = (command, _, to) => cleanScript(command, cleanShell(facts), undefined, to);
 
 async function text(transport: Transport, path: string): Promise<string> {
   return (await transport.run('cat "$1"', { args: [path] })).stdout.toString();
@@ -71,7 +75,7 @@ afterAll(() => {
 await eachPlace((place) => {
   let opened: Opened;
   let shells: BackgroundShells;
-  const options = { cwd: () => "/tmp", timeoutMs: 60_000, session: () => `test-${process.pid}` };
+  const options = { clean, cwd: () => "/tmp", timeoutMs: 60_000, session: () => `test-${process.pid}` };
   beforeAll(async () => {
     opened = await openPlace(place);
     shells = backgroundShells(opened.transport, options);
@@ -288,7 +292,7 @@ ssh.test("a shell continues when the connection and buddy are gone, and is found
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
   const open = () => SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });
-  const options = { cwd: () => "/tmp", timeoutMs: 60_000, session: () => "survivor" };
+  const options = { clean, cwd: () => "/tmp", timeoutMs: 60_000, session: () => "survivor" };
   const gate = `/tmp/buddy-gate-${uniqueSeconds()}`;
   const first = await open();
   const { id } = await backgroundShells(first, options).start(
@@ -315,7 +319,7 @@ test.each(await available("bash", "busybox"))("signals where sh is %s", async (p
   process.env["PATH"] = `${bin}:${before}`;
   try {
     await using transport = new LocalTransport({});
-    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "other-sh" });
+    const shells = backgroundShells(transport, { clean, cwd: () => "/", timeoutMs: 60_000, session: () => "other-sh" });
     for (const signal of ["TERM", "INT", "HUP"]) await endsWholeTree(transport, shells, signal);
   } finally {
     process.env["PATH"] = before;
@@ -337,7 +341,12 @@ busybox.test.each([
   process.env["PATH"] = bin;
   try {
     const transport = new LocalTransport({});
-    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "no-setsid" });
+    const shells = backgroundShells(transport, {
+      clean,
+      cwd: () => "/",
+      timeoutMs: 60_000,
+      session: () => "no-setsid",
+    });
     const seconds = uniqueSeconds();
     const done = await shells.start("echo fine");
     expect((await untilEnded(shells, done.id)).stdout).toBe("fine\n");
@@ -345,7 +354,7 @@ busybox.test.each([
     await until(() => processesWith(`sleep ${seconds}`).length > 0, "it runs");
     await transport[Symbol.asyncDispose]();
     await using later = new LocalTransport({});
-    const again = backgroundShells(later, { cwd: () => "/", timeoutMs: 60_000, session: () => "no-setsid" });
+    const again = backgroundShells(later, { clean, cwd: () => "/", timeoutMs: 60_000, session: () => "no-setsid" });
     expect((await again.list()).find((one) => one.id === id)).toMatchObject({ pid, status: "running" });
     expect((await again.kill(id)).status).toBe("killed");
     expect(processesWith(`sleep ${seconds}`)).toEqual([]);
@@ -360,7 +369,7 @@ describe("the private directory", () => {
     const before = process.umask(0);
     try {
       await using transport = new LocalTransport({});
-      const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "open" });
+      const shells = backgroundShells(transport, { clean, cwd: () => "/", timeoutMs: 60_000, session: () => "open" });
       const { id } = await shells.start("umask; sleep 300");
       await until(async () => (await shells.output(id)).stdout.startsWith("000"), "the umask of the command");
       await shells.kill(id);
@@ -375,7 +384,7 @@ describe("the private directory", () => {
 
   test("belongs to the user alone; finished shells are removed after a day", async () => {
     await using transport = new LocalTransport({});
-    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, session: () => "old" });
+    const shells = backgroundShells(transport, { clean, cwd: () => "/", timeoutMs: 60_000, session: () => "old" });
     const { id, outputFile } = await shells.start("true");
     await untilEnded(shells, id);
     const ended = join(dirname(outputFile), "ended");
@@ -397,7 +406,9 @@ describe("the private directory", () => {
     process.env["HOME"] = join(trap, "home");
     mkdirSync(join(trap, "home"));
     await using transport = new LocalTransport({});
-    const { id, outputFile } = await backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000 }).start("echo x");
+    const { id, outputFile } = await backgroundShells(transport, { clean, cwd: () => "/", timeoutMs: 60_000 }).start(
+      "echo x",
+    );
     expect(outputFile).toStartWith(join(trap, "home/.local/state/buddy/shells/shared"));
     expect(id).toMatch(/^sh-/);
     process.env["HOME"] = before;
@@ -408,7 +419,7 @@ describe("the private directory", () => {
 
   container.test("without a home a directory in /tmp serves", async () => {
     await using opened = await openPlace("container", {}, { run: ["--user", "1000:1000"] });
-    const shells = backgroundShells(opened.transport, { cwd: () => "/", timeoutMs: 60_000 });
+    const shells = backgroundShells(opened.transport, { clean, cwd: () => "/", timeoutMs: 60_000 });
     const { id, outputFile } = await shells.start("echo x");
     expect(outputFile).toStartWith("/tmp/buddy-1000/shells/");
     expect((await untilEnded(shells, id)).stdout).toBe("x\n");
@@ -417,22 +428,26 @@ describe("the private directory", () => {
   });
 });
 
-test("what runs unasked takes no functions and no start-up file from the environment", async () => {
+test("what runs unasked is a clean child: no functions, no other repository, its own text in the list", async () => {
   const before = { ...process.env };
   process.env["BASH_FUNC_ls%%"] = "() { echo hijacked; }";
+  process.env["GIT_DIR"] = "/elsewhere";
   try {
     await using transport = new LocalTransport({ cwd: "/" });
-    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000 });
-    const { id } = await shells.start("ls -d /etc", { unasked: true });
+    const shells = backgroundShells(transport, { clean, cwd: () => "/", timeoutMs: 60_000 });
+    const command = "ls -d /etc; echo ${GIT_DIR-none} $GIT_OPTIONAL_LOCKS; (exit 3)";
+    const { id } = await shells.start(command, { unasked: { inNamespace: false } });
     let text = "";
     await until(async () => {
       const look = await shells.output(id);
       text += look.stdout;
       return look.status !== "running";
     }, "its end");
-    expect(text).toBe("/etc\n");
+    expect(text).toBe("/etc\nnone 0\n");
+    expect((await shells.list()).find((one) => one.id === id)).toMatchObject({ command, exitCode: 3 });
   } finally {
     delete process.env["BASH_FUNC_ls%%"];
+    delete process.env["GIT_DIR"];
     Object.assign(process.env, before);
   }
 });

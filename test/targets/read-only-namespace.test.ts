@@ -204,6 +204,20 @@ test("it ends with the target, and leaves nothing behind", async () => {
   await until(() => holders() === 0, "its end");
 });
 
+test("another user who has taken buddy's directory in /tmp takes away neither the namespace nor a change of directory", async () => {
+  const home = mkdtempSync(join(tmpdir(), "buddy-namespace-taken-"));
+  const taken = "mkdir -m 700 -p /tmp/buddy-0 && mount -t tmpfs -o uid=4711,mode=777 none /tmp/buddy-0";
+  const argv = ["unshare", "-m", "sh", "-c", `${taken} && export HOME=${home} && exec "$@"`, "sh"];
+  await using target = await open({ name: "taken", path: [{ kind: "via", argv }], names: ["taken"] });
+  expect(await target.locks.settled).toMatchObject({ kind: "ready", sealed: true });
+  expect(await inside(target, ": >/tmp/mark")).toContain("Read-only file system");
+  const { cwd } = await target.shell.run("cd /usr", { waitMs: 20_000, unasked: { inNamespace: true } });
+  expect(cwd).toBe("/usr");
+  const { stdout } = await target.transport.run("ls -A /tmp/buddy-0; ls -d /dir 2>/dev/null; :");
+  expect(stdout.toString()).toBe("");
+  rmSync(home, { recursive: true });
+});
+
 test("a directory that cannot be entered by its name runs beside it", async () => {
   const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-gone-")));
   mkdirSync(join(at, "sub"));

@@ -3,8 +3,9 @@ import { quoteOnOneLine } from "../loader.ts";
 import { followClean } from "../unasked/clean-script.ts";
 
 /**
- * $1 directory for the exported variables, $2 whether to take over those of a shell before, $3 directory, $4 mark for
- * the environment of everything it starts, $5 the variables as buddy knows them: after a drop the directory is gone.
+ * $1 directory for the exported variables (in ~/.cache/buddy where another user has taken its place), $2 whether to
+ * take over those of a shell before, $3 directory, $4 mark for the environment of everything it starts, $5 the
+ * variables as buddy knows them: after a drop the directory is gone.
  * The key for the marks is the first line on stdin, then each line is a request.
  *
  * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it
@@ -16,17 +17,22 @@ export const DIRECT_LOOP = `
 unset l
 exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
-__buddy_file=$1/env __buddy_tag= __buddy_save= __buddy_at= __buddy_for= NL='
+__buddy_file= __buddy_tag= __buddy_save= __buddy_at= __buddy_for= NL='
 '
 # A link there, or a directory of another user, is not used: nothing is made through it.
-if { [ -d "\${1%/*}" ] || ( umask 077; mkdir "\${1%/*}" ); } 2>/dev/null && [ ! -L "\${1%/*}" ] && [ -O "\${1%/*}" ]; then
-  for d in "\${1%/*}"/direct-*; do
+for __buddy_for in "\${1%/*}" "\${HOME:-/tmp}/.cache/buddy"; do
+  [ -d "$__buddy_for" ] || ( umask 077; mkdir -p "$__buddy_for" ) 2>/dev/null
+  if [ ! -L "$__buddy_for" ] && [ -O "$__buddy_for" ]; then
+    __buddy_file=$__buddy_for/\${1##*/}/env
+    break
+  fi
+done
+if [ -n "$__buddy_file" ]; then
+  for d in "$__buddy_for"/direct-*; do
     # What a shell left behind that was killed.
-    if [ "$d" != "$1" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
+    if [ "$d" != "\${__buddy_file%/env}" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
   done 2>/dev/null
-  ( umask 077; mkdir -p "$1" && { [ -s "$__buddy_file" ] || printf '%s' "$5" >>"$__buddy_file"; } && echo $$ >"$1/pid" ) 2>/dev/null
-else
-  __buddy_file=
+  ( umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$5" >>"$d/env"; } && echo $$ >"$d/pid" ) 2>/dev/null
 fi
 if [ "$2" = 1 ]; then
   if [ -s "$__buddy_file" ] && [ -O "$__buddy_file" ]; then . "$__buddy_file"; else eval "$5"; fi 2>/dev/null
@@ -35,6 +41,7 @@ if [ "$2" = 1 ]; then
 fi
 export BUDDY_JOB="$4"
 shift 5
+__buddy_for= __buddy_last=\${__buddy_file:+\${__buddy_file%/env}/dir}
 __buddy_keep() { if [ -O "$__buddy_file" ]; then { export -p; printf 'umask '; umask; } >|"$__buddy_file"; fi; }
 # The directory as marks carry it; a program for that is started only in a directory with such a name.
 __buddy_place() {
@@ -109,7 +116,7 @@ __buddy_ask() {
 
 /** A command that runs as a clean child; `clean` gives its lines of sh. */
 export function cleanRequest(command: string, clean: (to: string) => string): string {
-  const to = '"${__buddy_file%/env}/dir"';
+  const to = '"${__buddy_last:-/dev/null}"';
   return `{ ${clean(to)}\n${followClean(command, to, "command cd")}\n[ $__buddy_code = 0 ] || (exit $__buddy_code); } 9>&2 2>/dev/null`;
 }
 

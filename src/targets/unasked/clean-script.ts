@@ -131,12 +131,12 @@ function withoutFunctions(bash: string): string[] {
 
 /**
  * No shell inside reads a start-up file (SHLVL: see CLEAN_BASH), no pager waits for keys, git does not write into its
- * index, and all go where the policy looked.
+ * index, pip (before 23.1) does not ask for a newer one, and all go where the policy looked.
  */
 export const QUIETLY =
   `[ "\${SHLVL:-0}" -gt 2 ] || export SHLVL=3; ` +
   "unset BASH_ENV ENV CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
-  "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0; " +
+  "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0 PIP_DISABLE_PIP_VERSION_CHECK=1; " +
   `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
   "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";
 

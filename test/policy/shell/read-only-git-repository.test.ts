@@ -145,6 +145,12 @@ test("a bare repository inside another repository raises a doubt, one by itself 
   expect(doubt("alone.git")).toBeUndefined();
 });
 
+test.each(["/", "../..", "../../other"])("core.worktree = %s would show files outside the repository", (worktree) => {
+  const directory = repository(`elsewhere-${worktree.length}`, `core.worktree=${worktree}`);
+  mkdirSync(path("other"), { recursive: true });
+  expect(doubt(directory)).toContain("outside");
+});
+
 test("a .git file that points elsewhere is judged by what it points to", () => {
   const hidden = repository("hidden", `core.fsmonitor=${path("program")}`);
   mkdirSync(path("pointing"));

@@ -45,6 +45,8 @@ visit() {
   bare
   all=$(keys --local; [ -f "$dir/config.worktree" ] && keys --worktree)
   printf '%s\\n' "$all"
+  # The files of another directory would be shown as if they were in it; a submodule is below what it belongs to.
+  case $all in *'key core.worktree'*) case $(ask rev-parse --show-toplevel)/ in "\${dir%/.git*}"/*) ;; *) echo outside ;; esac ;; esac
   hook=$common/hooks/post-index-change
   [ -x "$hook" ] && echo hook
   for file in "$common/config" "$dir/config.worktree" "$dir/HEAD" "$hook"; do printf 'file %s\\n' "$file"; done
@@ -125,6 +127,7 @@ const DOUBTS: Readonly<Record<string, string>> = {
   foreign: "the repository belongs to another user",
   embedded: "it is a bare repository inside another repository",
   refused: "git does not accept the repository",
+  outside: "the repository's configuration names files outside it",
   hook: "the repository has a hook that runs when git refreshes its index",
   missing: "the directory cannot be entered, so git would look at another one",
   deep: "the submodules are nested too deep to check",

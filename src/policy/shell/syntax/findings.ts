@@ -28,8 +28,8 @@ export class Findings {
   environment = false;
   /** The name of such a variable, if it says that the value is a secret and something but a test gets it. */
   secretVariable: string | undefined;
-  /** What is expanded is only compared. */
-  comparing = false;
+  /** Of what is expanded only counts whether there is any. */
+  testsEmpty = false;
   depth = 0;
   /** The shell at hand need not be bash: only what all shells read alike is certain. */
   anyShell = false;
@@ -140,3 +140,12 @@ export interface Walked {
 
 /** What a list prints, where that is known. */
 export type Printed = string | undefined;
+
+/**
+ * Of a test: whether there is a value, and nothing of what it is. A pattern tells a value letter by letter, and bash
+ * keeps what `=~` matched.
+ */
+export function comparesNothing(test: string): boolean {
+  const rest = test.replaceAll(/\s[!=]=?\s+(?:""|'')(?=\s|$)/g, " ");
+  return !/[=<>~]|\s-(?:eq|ne|[lg][te]|ef|nt|ot)\s/.test(rest);
+}

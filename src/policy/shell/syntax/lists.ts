@@ -10,7 +10,7 @@ import {
 } from "unbash";
 import { Arithmetic } from "./arithmetic.ts";
 import { areNames, areNumbers, NUMBER, SPLIT, UNKNOWN, WORD } from "./field.ts";
-import { type Findings, OutOfWork, type Printed } from "./findings.ts";
+import { comparesNothing, type Findings, OutOfWork, type Printed } from "./findings.ts";
 import { namesOfAll } from "./printed-names.ts";
 import { perhaps } from "./printed.ts";
 import { redirected } from "./redirections.ts";
@@ -233,9 +233,9 @@ export class Lists {
         this.#branches(node.items.map((item) => item.body));
         return undefined;
       case "TestCommand":
-        this.found.comparing = true;
+        this.found.testsEmpty = comparesNothing(this.source.slice(node.pos, node.end));
         this.evaluation.test(node.expression);
-        this.found.comparing = false;
+        this.found.testsEmpty = false;
         return "";
       case "ArithmeticCommand":
         if (node.expression !== undefined) this.evaluation.expression(node.expression);

@@ -7,7 +7,7 @@ import { applyBuiltin } from "./builtins.ts";
 import { type Field, field, HOME, isFixed, isUnknown, programName, UNKNOWN } from "./field.ts";
 import { differsBetweenShells, isBash, outsideCommonGrammar } from "./common-grammar.ts";
 import { CallGraph } from "../dangers/fork-bomb.ts";
-import type { Findings, FoundCommand, Printed } from "./findings.ts";
+import { comparesNothing, type Findings, type FoundCommand, type Printed } from "./findings.ts";
 import type { Lists } from "./lists.ts";
 import { gitAliasRuns } from "../wrappers/git.ts";
 import { parseInner } from "./parse.ts";
@@ -67,14 +67,15 @@ export class SimpleCommands {
     if (node.name.parts?.some((part) => part.type === "ProcessSubstitution") === true)
       this.found.uncertain("a process substitution where a command name is expected");
     let outcomes: Field[][] = [[]];
-    const { comparing } = this.found;
-    this.found.comparing = node.name.text === "[" || node.name.text === "test";
+    const { testsEmpty } = this.found;
+    const isTest = node.name.text === "[" || node.name.text === "test";
+    this.found.testsEmpty = isTest && comparesNothing(node.args.map(({ text }) => text).join(" "));
     for (const word of [node.name, ...node.args]) {
       this.found.spend(1);
       const ways = word.type === "Word" ? expandWord(word, this.by) : this.#declared(word);
       outcomes = this.#combined(outcomes, ways);
     }
-    this.found.comparing = comparing;
+    this.found.testsEmpty = testsEmpty;
     const outs = new Set<Printed>();
     const run = (argv: readonly Field[]) => {
       outs.add(this.run(argv, io.input, { assigns, writes: io.writes, by: undefined }));

@@ -69,7 +69,7 @@ class Walk implements Expansion {
 
   fromEnvironment(name: string): void {
     this.found.environment ||= isFromEnvironment(name);
-    if (!this.found.comparing && tellsOfSecret(name)) this.found.secretVariable ??= name;
+    if (!this.found.testsEmpty && tellsOfSecret(name)) this.found.secretVariable ??= name;
   }
 
   runText(text: string): void {
