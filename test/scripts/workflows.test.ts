@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { devDependencies, scripts } from "../../package.json";
+import { needs } from "../support/needs.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -31,6 +32,20 @@ function runs(name: string, job?: string): string {
 
 const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 const testCommand = /^npx --yes bun@\S+ install --frozen-lockfile && npm test$/m.exec(readme)?.[0] ?? "none";
+
+const checked = await needs("shellcheck");
+checked.test("a step went on in the wrong directory after a failure: shellcheck has no objection to any", () => {
+  const steps = ["ci", "release"].flatMap((name) => Object.values(workflow(name).jobs).flatMap((job) => job.steps));
+  const objections = steps.flatMap(({ run }) => {
+    if (run === undefined) return [];
+    const script = run.replaceAll(/\$\{\{.*?\}\}/g, "value");
+    const { stdout } = Bun.spawnSync(["shellcheck", "--shell=bash", "--format=gcc", "-"], {
+      stdin: Buffer.from(script),
+    });
+    return stdout.length === 0 ? [] : [`${script}\n${stdout.toString()}`];
+  });
+  expect(objections).toEqual([]);
+});
 
 describe("the workflows", () => {
   test.each(["ci", "release"])("%s runs the test command of the README", (name) => {

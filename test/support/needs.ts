@@ -142,6 +142,7 @@ const TRIES = {
   asciinema: async () => works(["asciinema", "--version"]),
   ip: async () => works(["ip", "-V"]),
   openssl: async () => works(["openssl", "version"]),
+  shellcheck: async () => works(["shellcheck", "--version"]),
   npm: async () => works(["npm", "--version"]),
   ruby: async () => works(["ruby", "--version"]),
   dpkg: async () => works(["dpkg-deb", "--version"]),
