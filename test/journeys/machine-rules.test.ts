@@ -1,6 +1,6 @@
 /** Rules of machines in the compiled binary: read-only, guarded, labels, notes, limits of approvals. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
@@ -172,6 +172,36 @@ test("approve_max = 0: no mode approves there, and shell_confirm = false does no
     expect(await rig.exec([...flags, "--no-tmux", "go"])).toMatchObject({ code: 3 });
     expect(made(rig)).toBe(false);
   }
+});
+
+test("of several machines, the one whose approve_max is over changes nothing, whatever tool or words are used for it", async () => {
+  const declared = { risk: "medium", mutation: true, privesc: false, why: "to have it" };
+  const file = { path: "old", old_text: "one", new_text: "two" };
+  await using rig = execRig(
+    [
+      shell("sleep 1.5"),
+      shell("touch a1", declared),
+      shell("touch a2", { ...declared, on: ["p*"] }),
+      shell("cat old && touch a3", { on: ["prod"] }),
+      shell("touch a4", { ...declared, on: ["dev", "prod"], mode: "background" }),
+      call("write_file", { path: "a5", content: "x\n", on: ["prod"], sudo: true }),
+      call("edit_file", { ...file, on: ["prod", "dev"] }),
+      call("send-keys", { literal_text: "touch a6", enter: true, on: ["prod"], ...declared }),
+      call("tmux-create-pane", { pane: "x", on: ["prod"], ...declared }),
+      shell("touch a7", { ...declared, pane: "x" }),
+      shell("rm old", { ...declared, risk: "high" }),
+      { text: "ok" },
+    ],
+    {
+      config: `[targets.prod]\nvia = ["env", "-u", "prod"]\ncd = "~/prod"\n[targets.dev]\nvia = ["env", "-u", "dev"]\ncd = "~/dev"\n${rules("prod", 'approve_max = "1s"')}`,
+    },
+  );
+  for (const name of ["prod", "dev"]) rig.box.write(`home/${name}/old`, "one\n");
+  const { code } = await rig.events(["--approve", "1h", "--canary", "1", "--on", "dev,prod", "go"]);
+  expect(code).toBe(3);
+  expect(readdirSync(join(rig.box.home, "prod"))).toEqual(["old"]);
+  expect(readFileSync(join(rig.box.home, "prod/old"), "utf8")).toBe("one\n");
+  expect(readdirSync(join(rig.box.home, "dev")).sort()).toEqual(["a1", "a4"]);
 });
 
 test("deny and shell_auto_approve of a rule hold on its machines only", async () => {

@@ -73,9 +73,8 @@ class MachineCalls {
   #asking: Asking[] = [];
   /** Machines that may run unasked, and wait to hear whether another one has to be asked about. */
   #allowed: { readonly progress: Progress; go(why: string | undefined): void }[] = [];
+  /** The set has been asked about, or needed no question: what comes later is asked about together. */
   #judged = false;
-  /** The set has been asked about: what comes later is asked by itself. */
-  #asked = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #looking: ReturnType<typeof setImmediate> | undefined;
   #running = 0;
@@ -154,7 +153,6 @@ class MachineCalls {
     const { promise, resolve } = Promise.withResolvers<Decision>();
     this.#asking.push({ progress, request, place, resolve });
     this.#enter(progress, "asking");
-    if (this.#asked) void this.#ask();
     return promise;
   }
 
@@ -168,7 +166,7 @@ class MachineCalls {
 
   /** Every machine has said whether it needs approval, or is no longer awaited. */
   #allJudged(): void {
-    if (this.#judged) return;
+    if (this.#judged) return void (this.#asking.length > 0 && this.#ask());
     if (this.#asking.length > 0) {
       for (const one of this.#all)
         if (one.state === "connecting" || one.state === "judging") this.#leaveOut(one, this.#silent(one));
@@ -189,11 +187,9 @@ class MachineCalls {
     this.#beforeAll(allowed.map(({ progress }) => progress));
     for (const { go } of allowed) go(undefined);
     if (this.#asking.length > 0) void this.#ask();
-    else this.#asked = true;
   }
 
   async #ask(): Promise<void> {
-    this.#asked = true;
     const order = (one: Asking): number => this.#all.indexOf(one.progress);
     let left = this.#asking.splice(0).sort((a, b) => order(a) - order(b));
     try {
@@ -210,14 +206,14 @@ class MachineCalls {
         }
         if (decision.kind === "approved" && decision.canary === true) {
           const [first, ...others] = left as [Asking, ...Asking[]];
-          first.resolve({ kind: "approved", by: decision.by });
+          this.#answer(first, { kind: "approved", by: decision.by });
           await first.progress.over.promise;
           heading = this.#canaryWords(first.progress);
           left = others;
           continue;
         }
         this.#beforeAll(left.map(({ progress }) => progress));
-        for (const one of left) one.resolve(decision);
+        for (const one of left) this.#answer(one, decision);
         return;
       }
     } catch (error) {
@@ -237,7 +233,7 @@ class MachineCalls {
       const machines = byMode.map(({ one }) => one.progress.machine.name);
       this.#call.publish({ ...answeredEvent(first.one.request, first.decision), machines });
     }
-    for (const { one, decision } of byMode) one.resolve(decision);
+    for (const { one, decision } of byMode) this.#answer(one, decision);
     return asking.filter((one) => !byMode.some((done) => done.one === one));
   }
 
@@ -253,6 +249,12 @@ class MachineCalls {
     const decision = await this.#fleet.approvals.decide(question, signal, (asked) => publish(askedEvent(asked)));
     publish(answeredEvent(question, decision));
     return decision;
+  }
+
+  /** It looks at the machine once more: where that has moved, or a changed command needs more, it asks again. */
+  #answer(one: Asking, decision: Decision): void {
+    this.#enter(one.progress, "judging");
+    one.resolve(decision);
   }
 
   #release(one: Asking, result: ToolResult): void {
@@ -368,8 +370,8 @@ class MachineCalls {
   #lookNow(): void {
     clearTimeout(this.#timer);
     const open = this.#all.filter(({ state }) => state !== "finished");
-    const unjudged = open.filter(({ state }) => state === "connecting" || state === "judging");
-    const asks = this.#asking.length + this.#allowed.length > 0 && !this.#judged;
+    const unjudged = open.filter(({ state }) => state === "judging" || (state === "connecting" && !this.#judged));
+    const asks = this.#asking.length + this.#allowed.length > 0;
     if (asks && unjudged.length === 0) return this.#allJudged();
     // A question is on the screen, or a canary has to end: nothing is late.
     if (!asks && open.some(({ state }) => state === "asking" || state === "allowed" || state === "queued")) return;

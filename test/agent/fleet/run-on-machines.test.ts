@@ -27,6 +27,8 @@ interface Rig {
   readonly allowed?: readonly string[];
   readonly reads?: boolean;
   readonly request?: (name: string) => Partial<ApprovalRequest>;
+  /** What an edited command is asked about with. */
+  readonly edited?: (name: string) => Promise<Partial<ApprovalRequest>> | Partial<ApprovalRequest>;
   readonly target?: (name: string) => Promise<Target>;
   readonly run?: (name: string, signal: AbortSignal) => Promise<ToolResult> | ToolResult;
   readonly signal?: AbortSignal;
@@ -77,7 +79,12 @@ function rig(options: Rig) {
         editable: true,
         ...options.request?.(name),
       };
-      const decision = await broker.decide(request, signal);
+      let decision = await broker.decide(request, signal);
+      if (decision.kind === "edited" && options.edited !== undefined)
+        decision = await broker.decide(
+          { ...request, action: decision.command, ...(await options.edited(name)) },
+          signal,
+        );
       if (decision.kind === "denied")
         return { kind: "result", result: { ok: false, outcome: "denied", result: `denied by ${decision.by}` } };
     }
@@ -167,6 +174,35 @@ describe("the question", () => {
     expect(Object.values(await outcomes(canary.results))).not.toContain("exited");
     const right = rig({ answers: [{ kind: "yes", typed: "web03" }], request: typed });
     expect(new Set(Object.values(await outcomes(right.results)))).toEqual(new Set(["exited"]));
+  });
+
+  test("an edited command that needs their names is one question for them again", async () => {
+    const { results, asked, ran } = rig({
+      answers: [
+        { kind: "edit", command: "restart" },
+        { kind: "yes", typed: "web[01-04]" },
+      ],
+      edited: async (name) => {
+        await Bun.sleep(name === "web02" ? 50 : 0);
+        return { answer: "typed", typed: name };
+      },
+    });
+    await results;
+    expect(asked.map(({ action, where, typed }) => [action, where, typed])).toEqual([
+      ["reload", "deploy@web[01-04] (4)", undefined],
+      ["restart", "deploy@web[01-04] (4)", "web[01-04]"],
+    ]);
+    expect(ran.toSorted()).toEqual(NAMES);
+  });
+
+  test("a machine that falls silent after the answer is named, and does not hold up the others", async () => {
+    const { results, ran } = rig({
+      answers: [{ kind: "edit", command: "restart" }, { kind: "yes" }],
+      edited: (name) => (name === "web02" ? hang() : {}),
+      fleet: { patience: { connect: 50, run: 50 } },
+    });
+    expect(await outcomes(results)).toMatchObject({ web01: "exited", web02: "unreachable", web04: "exited" });
+    expect(ran.toSorted()).toEqual(["web01", "web03", "web04"]);
   });
 
   test("choosing machines does not get around a name that has to be typed", async () => {
