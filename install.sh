@@ -334,15 +334,16 @@ advise_path() {
   esac
   try=$directory/buddy
   say "$directory is not in your PATH. Add it, for example:"
-  line="export PATH=\"$directory:\$PATH\""
+  line="export PATH=\"$directory:\$PATH\"" next='open a new shell'
   # The file that an interactive shell of this user reads.
   case ${SHELL:-} in
     */fish) say "  fish_add_path '$directory'" && return ;;
     */zsh) profile="${ZDOTDIR:-~}/.zshrc" ;;
     */bash) if [ "$(uname -s)" = Darwin ]; then profile=\~/.bash_profile; else profile=\~/.bashrc; fi ;;
-    *) profile=\~/.profile ;;
+    */csh | */tcsh) line="setenv PATH \"$directory:\$PATH\"" profile=\~/.cshrc ;;
+    *) profile=\~/.profile next='log in again' ;;
   esac
-  say "  echo '$line' >> $profile   and open a new shell"
+  say "  echo '$line' >> $profile   and $next"
 }
 
 main "$@"

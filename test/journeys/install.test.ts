@@ -242,7 +242,8 @@ describe("install.sh", () => {
   test.each([
     ["/usr/bin/zsh", "~/.zshrc"],
     ["/bin/bash", process.platform === "darwin" ? "~/.bash_profile" : "~/.bashrc"],
-    ["/bin/dash", "~/.profile"],
+    ["/bin/dash", "~/.profile   and log in again"],
+    ["/bin/tcsh", "~/.cshrc"],
     ["/usr/bin/fish", "fish_add_path"],
   ])("for %s it names %s", async (shell, words) => {
     expect((await install({ SHELL: shell })).stderr).toContain(words);
