@@ -7,6 +7,7 @@ import {
   HOME_PARENTS,
   LIVE_DIRECTORIES,
   PRIVATE_NAMES,
+  RUNTIME_UNITS,
   SENSITIVE_IN_HOME,
   SYSTEM_DIRECTORIES,
   SYSTEM_EXCEPTIONS,
@@ -153,8 +154,8 @@ class Place {
   }
 
   #system(path: string): Sensitive | undefined {
-    if (SYSTEM_EXCEPTIONS.some((exception) => path !== exception && within(path, this.fold(exception))))
-      return undefined;
+    const isOpen = SYSTEM_EXCEPTIONS.some((exception) => path !== exception && within(path, this.fold(exception)));
+    if (isOpen && !RUNTIME_UNITS.test(path)) return undefined;
     if (this.#homes.some((home) => within(path, home))) return undefined;
     for (const directory of SYSTEM_DIRECTORIES)
       if (within(path, this.fold(directory)))

@@ -21,6 +21,9 @@ export const SYSTEM_EXCEPTIONS: readonly string[] = words(
   "/dev/shm /run/user /private/var/tmp /private/var/folders /run/lock",
 );
 
+/** Of those, units that run with the session of a user. */
+export const RUNTIME_UNITS = /^\/run\/user\/[^/]+\/systemd(?:\/|$)/;
+
 /** Views of the running system, not files: nothing is written to them as a file, as root neither. */
 export const LIVE_DIRECTORIES: readonly string[] = words("/dev /proc /sys");
 
@@ -89,6 +92,10 @@ export const SENSITIVE_IN_HOME: readonly (readonly [what: string, names: readonl
       .gradle/gradle.properties .m2/settings.xml .mavenrc .sbt .ivy2 .ansible .ansible.cfg .config/ansible .rpmmacros
       .dpkg.cfg .bundle/config .config/containers .makepkg.conf .config/pacman .Xresources .Xdefaults .config/i3
       .config/sway .config/hypr .config/openbox .fonts.conf .config/gtk-3.0 .config/xonsh .xonshrc`),
+  ],
+  [
+    "among code that programs load when they start",
+    words(".local/lib .node_modules .node_libraries perl5 .perl5 .gem .R .luarocks .less"),
   ],
   [
     "run when a session or a service starts",

@@ -25,6 +25,8 @@ test.each([
   "/proc/self/root/etc/passwd",
   "/sys/power/state",
   "/run/systemd/system/x.service",
+  "/run/user/1000/systemd/user/x.service",
+  `${HOME}/.local/lib/python3.11/site-packages/x.pth`,
   "/var/lib/dpkg/status",
   "/var/spool/cron/crontabs/kim",
   "/var/log/auth.log",

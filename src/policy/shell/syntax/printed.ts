@@ -71,6 +71,10 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
       )
         return undefined;
       return isFixed(text) ? decoded(text) : undefined;
+    case "xxd":
+      return text !== undefined && isFixed(text) && /^(?:-r -ps?|-ps? -r)$/.test(words.join(" "))
+        ? decoded(text, "hex")
+        : undefined;
     case "rev":
       return text !== undefined && words.length === 0
         ? text
@@ -189,10 +193,10 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": "'",
 };
 
-function decoded(text: string): string | undefined {
+function decoded(text: string, from: "base64" | "hex" = "base64"): string | undefined {
   const guess = text.startsWith(GUESS) ? GUESS : "";
   const compact = text.slice(guess.length).replace(/\s+/g, "");
-  if (!/^[A-Za-z0-9+/]*=*$/.test(compact)) return undefined;
-  const bytes = Buffer.from(compact, "base64").toString("utf8");
+  if (!(from === "hex" ? /^(?:[\da-fA-F]{2})*$/ : /^[A-Za-z0-9+/]*=*$/).test(compact)) return undefined;
+  const bytes = Buffer.from(compact, from).toString("utf8");
   return bytes.includes("\uFFFD") || /[\uFDD0-\uFDEF]/.test(bytes) ? undefined : guess + bytes;
 }

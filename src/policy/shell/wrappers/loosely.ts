@@ -5,6 +5,7 @@ import { words } from "../../../lib/text.ts";
 import { type Field, field, programName } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
 import { leadingOptions } from "./options.ts";
+import { debuggerRuns } from "./other-languages.ts";
 import { fromInput, joined, rest, runs, script, type Wrapper } from "./wrapped.ts";
 
 interface Loose {
@@ -47,7 +48,13 @@ function loosely({ verb, operands = 0, text, textOnly = false, shell = false, pr
     }
     if (project && !rest(argv, from).some((word) => OF_THE_SYSTEM.test(programName(word.value)))) return undefined;
     // An entry of shell_allow that names the verb covers what is behind it.
-    if (dashes >= 0) return { harmless: false, commands: [rest(argv, at)], at: verbAt === 0 ? at : verbAt };
+    if (dashes >= 0) {
+      // `--` may belong to the command: `firejail rm -r -- x`.
+      const before = options.at + operands;
+      const early = before < dashes ? runs(argv, options, before, false).commands : undefined;
+      const commands = [rest(argv, at), ...(early ?? [])];
+      return { harmless: false, commands, at: verbAt === 0 ? at : verbAt };
+    }
     return runs(argv, options, at, false, verbAt === 0 ? {} : { at: verbAt });
   };
 }
@@ -141,8 +148,8 @@ export const LOOSE: Readonly<Record<string, Wrapper>> = Object.fromEntries([
   ["adb", loosely({ verb: /^shell$/, shell: true })],
   ["perf", loosely({ verb: /^(?:stat|record|trace)$/ })],
   ["rr", loosely({ verb: /^record$/ })],
-  ["gdb", loosely({ verb: /^--args$/ })],
-  ["lldb", loosely({ verb: /^--$/ })],
+  ["gdb", (argv, input) => debuggerRuns(argv, input) ?? loosely({ verb: /^--args$/ })(argv, input)],
+  ["lldb", (argv, input) => debuggerRuns(argv, input) ?? loosely({ verb: /^--$/ })(argv, input)],
   ["npm", loosely({ verb: /^exec$/, text: /^(?:-c|--call)$/, project: true })],
   ["pnpm", loosely({ verb: /^exec$/, project: true })],
   ["npx", loosely({ text: /^(?:-c|--call)$/, project: true })],

@@ -3,16 +3,16 @@
  * do, never a proof.
  */
 import { inQuotes } from "../../../lib/quote.ts";
-import { programName } from "../syntax/field.ts";
+import { type Field, programName } from "../syntax/field.ts";
 import { isHarmlessProgram } from "../read-only/awk.ts";
 import { isHarmlessScript } from "../read-only/sed.ts";
-import { script, type Wrapper } from "./wrapped.ts";
+import { type Input, script, type Wrapper } from "./wrapped.ts";
 
 const TEXT = String.raw`(?:"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')`;
 /** `os.system("…")`, `subprocess.run(["rm", "-rf"])`, `system "rm", "-rf"`, `execSync('…')`. */
 const CALL = new RegExp(
   String.raw`\b(?:system|popen|exec\w*|spawn\w*|shell_exec|passthru|run|call|check_(?:call|output)|get(?:status)?output` +
-    String.raw`|(?:async-)?shell-command(?:-to-string)?)` +
+    String.raw`|(?:async-)?shell-command(?:-to-string)?|do shell script)` +
     String.raw`[\s([]*(${TEXT}(?:\s*,[\s[]*${TEXT})*)`,
   "gi",
 );
@@ -27,7 +27,8 @@ const OVERWRITING = new RegExp(
     String.raw`|(?:writeFile(?:Sync)?|createWriteStream|file_put_contents)[\s(]*["'])(\/dev\/[^"']+)`,
   "g",
 );
-const QX = /\bqx\s*(?:\(([^)]*)\)|\{([^}]*)\}|\[([^\]]*)\]|!([^!]*)!|\|([^|]*)\|)/g;
+/** `qx{…}` runs it; so does `system q{…}`. */
+const QX = /\b(?:qx|(?:system|exec)[\s(]*%?q[qQ]?)\s*(?:\(([^)]*)\)|\{([^}]*)\}|\[([^\]]*)\]|!([^!]*)!|\|([^|]*)\|)/g;
 /** A loop without end that forks. */
 const FORKS =
   /\bfork\b[\s()]*(?:while|until)\b|\bfork\(\) for _\b|\b(?:while\s*\(?\s*(?:1|true)\b|for\s*\(;;\)|loop\b)[^]*\bfork\b(?!["'])/i;
@@ -58,10 +59,37 @@ const inner = (text: string) => text.slice(1, -1).replace(/\\(["'\\])/g, "$1");
 const scripts = (texts: readonly string[]) =>
   texts.length === 0 ? undefined : { harmless: false, scripts: texts.slice(0, MOST_TEXTS).map((text) => script(text)) };
 
-export const otherLanguage: Wrapper = (argv) => scripts(argv.slice(1).flatMap(({ value }) => handedOver(value)));
+/** A program is an argument, or what they read. */
+const programs = (argv: readonly Field[], input: Input) => [
+  ...argv.slice(1).map(({ value }) => value),
+  ...(input.kind === "known" ? [input.text] : []),
+];
 
-export const javaScript: Wrapper = (argv) =>
-  scripts(argv.slice(1).flatMap(({ value }) => handedOver(value, SHELL_TEMPLATES)));
+export const otherLanguage: Wrapper = (argv, input) =>
+  scripts(programs(argv, input).flatMap((text) => handedOver(text)));
+
+export const javaScript: Wrapper = (argv, input) =>
+  scripts(programs(argv, input).flatMap((text) => handedOver(text, SHELL_TEMPLATES)));
+
+/** `-ex 'shell command'` of gdb, `-o 'platform shell command'` of lldb. */
+export const debuggerRuns: Wrapper = (argv, input) =>
+  scripts(
+    programs(argv, input).flatMap((text) =>
+      [...text.slice(0, LONGEST).matchAll(/(?:^|\n)\s*(?:(?:platform\s+)?shell\b|!)\s*([^\n]+)/g)].map(
+        ([, command = ""]) => command,
+      ),
+    ),
+  );
+
+/** `-f -`: the recipes of what make reads. */
+export const makeRuns: Wrapper = (argv, input) =>
+  input.kind === "known" && argv.some(({ value }) => /^(?:-f|--file=|--makefile=)?(?:-|\/dev\/stdin)$/.test(value))
+    ? scripts(
+        [...input.text.slice(0, LONGEST).matchAll(/^(?:\t|[^\n=]*?:[^=\n][^\n]*;)[-@+]*([^\n]+)/gm)].map(
+          ([, line = ""]) => line.replaceAll("$$", "$"),
+        ),
+      )
+    : undefined;
 
 /** `"…" | getline`, `print "…" | "sh"`, `print | "…"`. */
 const PIPED = new RegExp(
@@ -96,17 +124,13 @@ export const editorRuns: Wrapper = (argv) =>
   scripts(argv.slice(1).flatMap(({ value }) => /^\+?:?[ \t]*!([^]+)$/.exec(value)?.[1] ?? []));
 
 /** `\! command` of psql and mysql, `.shell command` of sqlite3, `spawn command` of expect. */
-export const clientRuns: Wrapper = (argv) =>
+export const clientRuns: Wrapper = (argv, input) =>
   scripts(
-    argv
-      .slice(1)
-      .flatMap(({ value }) =>
-        [
-          ...value
-            .slice(0, LONGEST)
-            .matchAll(/(?:^|[\n;])\s*(?:\\!|\.(?:shell|system)\b|system\b|spawn\b)\s*([^\n;]+)/g),
-        ].map(([, command = ""]) => command),
-      ),
+    programs(argv, input).flatMap((text) =>
+      [
+        ...text.slice(0, LONGEST).matchAll(/(?:^|[\n;])\s*(?:\\!|\.(?:shell|system)\b|system\b|spawn\b)\s*([^\n;]+)/g),
+      ].map(([, command = ""]) => command.replaceAll(/\{([^{}]*)\}/g, (_, braced: string) => inQuotes(braced))),
+    ),
   );
 
 /** Options of tar whose value is a command. */

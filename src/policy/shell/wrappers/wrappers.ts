@@ -8,7 +8,16 @@ import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./elsewhere.
 import { callback, crontab, evaluate, keyBinding, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
 import { LOOSE } from "./loosely.ts";
 import { env, flock, nice, scheduler, scriptCommand, timeout, watch } from "./surroundings.ts";
-import { awkRuns, clientRuns, editorRuns, javaScript, otherLanguage, sedRuns, tarRuns } from "./other-languages.ts";
+import {
+  awkRuns,
+  clientRuns,
+  editorRuns,
+  makeRuns,
+  javaScript,
+  otherLanguage,
+  sedRuns,
+  tarRuns,
+} from "./other-languages.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
 /** What the program would run; undefined: it is not a wrapper. */
@@ -176,7 +185,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   watch,
   script: scriptCommand,
   flock,
-  ...named("ssh autossh", ssh),
+  ...named("ssh autossh slogin rsh remsh", ssh),
   mosh: afterDashes(undefined),
   sshpass: plain({ flags: "ev", values: "fdpP" }),
   env,
@@ -205,7 +214,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   ...named("at batch", later),
   crontab,
   ...named("nix nix-shell", nixShell),
-  ...named("python python2 python3 perl ruby php lua emacs emacsclient", otherLanguage),
+  ...named("python python2 python3 perl ruby php lua emacs emacsclient osascript tclsh guile", otherLanguage),
   ...named("psql mysql mariadb sqlite3 expect", clientRuns),
   ...named("node nodejs deno bun", javaScript),
   ...named("awk gawk mawk nawk original-awk", awkRuns),
@@ -215,6 +224,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   tmux: tmuxRuns,
   screen: screenRuns,
   entr,
+  ...named("make gmake", makeRuns),
 };
 
 export function isPrivileging(name: string): boolean {
