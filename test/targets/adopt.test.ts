@@ -10,6 +10,8 @@ import { join } from "node:path";
 import { openTarget } from "../../src/targets/open.ts";
 import { placeOf } from "../../src/targets/place.ts";
 import type { Pane, Target, TargetNotice } from "../../src/targets/target.ts";
+import { runShellTool } from "../../src/tools/run-shell.ts";
+import type { ToolContext } from "../../src/tools/tool.ts";
 import { available, needs } from "../support/needs.ts";
 import { type Container, containerTarget } from "../support/container.ts";
 import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";
@@ -113,6 +115,26 @@ describe("a shell inside the pane", () => {
     expect((await target.shell.where()).cwd).toBe(/bash|zsh|fish/.test(name) ? odd : "");
     await target.shell.run("cd /usr");
     expect((await target.shell.where()).cwd).toBe("/usr");
+  });
+
+  test("a command in the background runs in the directory of the adopted shell", async () => {
+    await enter("bash --norc", /^(?!.*\[buddy).*[$]$/);
+    await target.adopt!();
+    await target.shell.run("cd /usr");
+    const tool = runShellTool({ timeoutMs: 10_000, slowTimeoutMs: 10_000 });
+    const declared = { risk: "low", mutation: false, privesc: false, why: "the test wants it" } as const;
+    const context: ToolContext = {
+      signal: new AbortController().signal,
+      target: () => Promise.resolve(target),
+      emit: () => undefined,
+      budget: 1000,
+      dryRun: false,
+      mask: (text) => text,
+    };
+    const { outputs } = await tool.run({ command: "pwd", mode: "background", ...declared }, context);
+    let said = "";
+    await until(async () => (said += (await target.background.output(outputs?.[0] ?? "")).stdout) !== "", "it says so");
+    expect(said).toBe("/usr\n");
   });
 
   test("nothing is typed at the pane's own prompt, or into a program that is not a shell", async () => {
