@@ -80,8 +80,15 @@ function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | 
       if (real !== path && (holdsSecrets(real) || holdsSecretFiles(real)))
         return `${word} leads to ${real}, which contains secrets the model would see`;
       if (real !== path && isDeviceToRead(real)) return `${word} leads to ${real}, which is a device`;
+      if (isPipe(real)) return `${word} is a pipe: what is read from it is gone for others`;
     }
   return undefined;
+}
+
+function isPipe(path: string): boolean {
+  // These mean files of the process that looks.
+  if (/^\/(?:dev|proc)\//.test(path)) return false;
+  return statSync(withBytes(path), { throwIfNoEntry: false })?.isFIFO() === true;
 }
 
 /** Whatever the words of a text may name, from each directory that it enters. */

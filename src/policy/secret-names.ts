@@ -256,6 +256,10 @@ export const keys = once(() =>
   /proc/#/root/**
   /proc/#/cwd/**
   /proc/#/mem
+  /proc/#/task/#/mem
+  /proc/#/task/#/root/**
+  /proc/#/task/#/cwd/**
+  /proc/vmcore
   /proc/#/fd/**
   /proc/#/task/#/fd/**
   /proc/#/map_files/**

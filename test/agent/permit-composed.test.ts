@@ -180,6 +180,17 @@ describe("configuration", () => {
     expect(results.at(-1)).toBe("hello");
   });
 
+  test("a pipe is asked about: what is read from it is gone for others", async () => {
+    const reads = ["cat pipe", "grep -c x < pipe"];
+    await using here = new Here([...reads.map((text) => shell(text)), shell("ls pipe"), { text: "done" }], {
+      answer: () => ({ kind: "no" }),
+    });
+    Bun.spawnSync(["mkfifo", join(here.cwd, "pipe")]);
+    const { results } = await here.turn();
+    expect(here.asked.map(({ action }) => action)).toEqual(reads);
+    expect(results.at(-1)).toBe("pipe");
+  });
+
   test("a secret in a file is not shown in another form", async () => {
     const forms = [
       "od -c notes.txt",

@@ -3,7 +3,7 @@
  */
 import { words } from "../../lib/text.ts";
 import { hasBuddysBelow, hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
-import { isDeviceToRead, startingAt } from "./dangers/protected-paths.ts";
+import { hasDevicesBelow, isDeviceToRead, isOfAnotherMachine, startingAt } from "./dangers/protected-paths.ts";
 import { type Field, HOME, programName, readable, STAR, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { openedBy, readsAnyFile } from "./unknown-names.ts";
@@ -24,7 +24,9 @@ export function secretRead(found: FoundCommand, cwd: string | undefined): string
   for (const path of pathsOf(program, found)) {
     for (const place of places) {
       if (isBuddysOwn(path, place)) return `${readable(path)} belongs to buddy itself`;
+      if (isOfAnotherMachine(path, place)) return `${readable(path)} may be on another machine`;
       if (namesOnly) continue;
+      if ((whole || above(path) !== path) && hasDevicesBelow(above(path), place)) return "it reads devices";
       if (whole && hasBuddysBelow(above(path), place)) return `${readable(path)} contains files of buddy itself`;
       if (holdsSecrets(path, place) || holdsSecretFiles(path, place) || (whole && hasSecretsBelow(above(path), place)))
         return withSecrets(path);
@@ -58,6 +60,7 @@ export function secretInput(walked: Walked, cwd: string | undefined): string | u
     for (const place of startingAt(directories, cwd))
       if (holdsSecrets(file, place) || isBuddysOwn(file, place)) return withSecrets(file);
       else if (isDeviceToRead(file, place)) return "it reads a device";
+      else if (isOfAnotherMachine(file, place)) return `${readable(file)} may be on another machine`;
   return undefined;
 }
 

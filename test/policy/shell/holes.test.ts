@@ -270,6 +270,29 @@ describe("reading a device may disturb it, whatever directory its name counts fr
   });
 });
 
+describe("reads that act, or ask another machine", () => {
+  test.each([
+    "cat /sys/kernel/debug/dri/0/i915_wedged",
+    "cat /sys/kernel/debug/tracing/per_cpu/cpu0/trace_pipe_raw",
+    "grep -r . /sys/kernel",
+    "find /sys -type f -exec cat {} +",
+    "find /dev -type c -exec head -c1 {} +",
+    "cat /sys/kernel/*/x",
+    "cat /run/initctl",
+    "xxd -s 4096 -l 64 /proc/7/task/7/mem",
+    "ls /net/files.example.com",
+    "test -e /net/secret.example.com",
+    "cat < /afs/example.com/x",
+  ])("%s asks", asks);
+  test.each([
+    "grep -r . /sys/class/net/eth0",
+    "find /sys/class/net -name carrier -exec cat {} +",
+    "cat /sys/kernel/mm/transparent_hugepage/enabled",
+    "ls /net /sys/kernel/debug",
+    "cat net/host/x",
+  ])("%s is still a read", (text) => expect(kinds(text)[0]).toBe("allow"));
+});
+
 describe("variables that become text of another command", () => {
   test.each([
     'echo "# $(printenv API_KEY)"',

@@ -132,12 +132,28 @@ export function isHarmlessSink(value: string): boolean {
   return /^\/dev\/(?:null|stdout|stderr|tty)$/.test(value);
 }
 
-/** A device file whose reading may block, drain or disturb something; plain sources of bytes are not. */
+/** A file whose reading may block, drain or disturb something; plain sources of bytes are not. */
 export function isDeviceToRead(value: string, cwd = "."): boolean {
   const path = resolved(value, isUnknown(cwd) ? "." : cwd);
-  if (path.from === "/" && /^(?:proc\/kmsg|sys\/.*trace_pipe)$/.test(path.parts.join("/"))) return true;
+  if (path.from === "/" && ACTS.test(path.parts.join("/"))) return true;
   if (path.from !== "/" || path.parts[0] !== "dev" || path.parts.length < 2) return false;
   return !/^\/dev\/(?:null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/[0-9]+|shm\/.*)$/.test(
     `/${path.parts.join("/")}`,
   );
+}
+
+/** Messages that are gone once they are read, and debugfs, where a look at some files makes a driver do something. */
+const ACTS =
+  /^(?:proc\/(?:kmsg|acpi\/event)|run\/initctl|sys\/.*trace_pipe(?:_raw)?|sys\/kernel\/(?:debug|[\uFDD0-\uFDD2]+)\/.*)$/;
+
+/** A directory with such files somewhere below it. */
+export function hasDevicesBelow(value: string, cwd = "."): boolean {
+  const path = resolved(value, isUnknown(cwd) ? "." : cwd);
+  return path.from === "/" && /^(?:dev|sys|sys\/kernel(?:\/debug|\/tracing)?)$/.test(path.parts.join("/"));
+}
+
+/** Directories in which a name is looked up as a machine of the network: automounts, AFS, CernVM-FS. */
+export function isOfAnotherMachine(value: string, cwd = "."): boolean {
+  const path = resolved(value, isUnknown(cwd) ? "." : cwd);
+  return path.from === "/" && /^(?:(?:net|afs|cvmfs)|network\/servers)\/[^/]/i.test(path.parts.join("/"));
 }
