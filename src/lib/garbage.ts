@@ -17,6 +17,23 @@ let uncollected = 0;
 const COLLECT_CHARS = 4 << 20;
 
 /**
+ * To be called while a server thinks, with the size of its request: more often than the two copies of the conversation
+ * that each leaves behind would ask for. Two of three run beside the work; the third runs at once, and also drops code
+ * that is not used any more. In a run of 200 calls the last ones were slower than the first where all ran at once, for
+ * 1 ms more of processor time each; where none did, it took 3 MB more.
+ */
+export function collectRequest(chars: number): void {
+  requested += chars;
+  if (requested < COLLECT_REQUESTS) return;
+  requested = 0;
+  Bun.gc(++collections % 3 === 0);
+}
+
+let requested = 0;
+let collections = 0;
+const COLLECT_REQUESTS = 200 * 1024;
+
+/**
  * Counts what was read of one stream; a promise is to be awaited before more is read. `seq 1 6000000` with `--json`
  * took 96 MB more than a quiet run without these turns and collections, and 49 MB with them; its reader got 20 MB of
  * live output instead of 3, for 2.7 s of processor time instead of 1.9.

@@ -1,5 +1,5 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
-import { collectAfter } from "../../lib/garbage.ts";
+import { collectRequest } from "../../lib/garbage.ts";
 import { boundedText, fetchVia } from "../../lib/network.ts";
 import { trace } from "../../lib/trace.ts";
 import type { Answer } from "./answer.ts";
@@ -59,9 +59,7 @@ export async function* exchange(
       ...(ask.unix !== undefined && { unix: ask.unix }),
       ...(ask.ca !== undefined && { tls: { ca: ask.ca } }),
     } as BunFetchRequestInit);
-    // While the server thinks, when it costs no time: more often than the two copies of the conversation that each
-    // request leaves behind would ask for.
-    if (typeof body === "string") collectAfter(16 * body.length);
+    if (typeof body === "string") collectRequest(body.length);
     const [response, { Answer }] = await Promise.all([responding, import("./answer.ts")]);
     trace("headers", () => ({ status: response.status, request_id: requestId(response.headers) }));
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);

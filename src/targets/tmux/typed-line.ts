@@ -7,11 +7,13 @@ const WRITTEN = /[^\0]|$/;
 
 export class TypedLine {
   #bytes = 0;
+  /** Read when someone asks: of most commands, as the shell draws them, no one does. */
+  readonly #unread: Buffer[] = [];
   readonly #screen = new ScreenText(() => {}, GAP);
 
   write(bytes: Buffer): void {
     this.#bytes += bytes.length;
-    if (this.#bytes < MAX_TYPED_BYTES) this.#screen.write(bytes);
+    if (this.#bytes < MAX_TYPED_BYTES) this.#unread.push(bytes);
   }
 
   text(): string {
@@ -26,6 +28,7 @@ export class TypedLine {
 
   /** A prompt at the right is drawn by a jump: it is neither what comes first in the line, nor before the cursor. */
   #lines(): string[] {
+    for (const bytes of this.#unread.splice(0)) this.#screen.write(bytes);
     const lines = this.#screen.pending().split("\n");
     return lines.map((line, at) => {
       const start = line.search(WRITTEN);
