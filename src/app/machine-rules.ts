@@ -49,8 +49,11 @@ export class MachineRules {
   /** For people: of several machines all labels, the mode where it is the same, and the shortest limit. */
   get current(): EffectiveRules {
     if (this.#rules.length === 0) return NO_RULES;
-    const [first = NO_RULES, ...others] = this.#places().map((place) => this.at(place));
-    return others.length === 0 ? first : together([first, ...others]);
+    const places = this.#places();
+    const [first] = places;
+    return first !== undefined && places.length === 1
+      ? this.at(first)
+      : together(places.map((place) => ({ ...this.at(place), name: place.name })));
   }
 
   /**
@@ -70,16 +73,21 @@ export class MachineRules {
   }
 }
 
-function together(all: readonly [EffectiveRules, ...EffectiveRules[]]): EffectiveRules {
+function together(all: readonly (EffectiveRules & { readonly name: string })[]): EffectiveRules {
   const labels = [...new Set(all.flatMap(({ label }) => label ?? []))];
   const windows = all.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
-  const [{ mode }] = all;
+  const mode = all[0]?.mode ?? "normal";
+  // A note that is not about all of them says which it is about.
+  const about = (note: string): string => {
+    const those = all.filter(({ notes }) => notes.includes(note));
+    return those.length === all.length ? note : `${foldNames(those.map(({ name }) => name))}: ${note}`;
+  };
   return {
     mode: all.every((one) => one.mode === mode) ? mode : "normal",
     ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
     ...(windows.length === 0 ? {} : { approveMaxMs: Math.min(...windows) }),
     deny: [...new Set(all.flatMap(({ deny }) => deny))],
-    notes: [...new Set(all.flatMap(({ notes }) => notes))],
+    notes: [...new Set(all.flatMap(({ notes }) => notes))].map(about),
     patterns: [...new Set(all.flatMap(({ patterns }) => patterns))],
   };
 }

@@ -137,10 +137,14 @@ test("a + adds machines, a name goes back to one, local to this machine", async 
 });
 
 test("rules of several machines are facts of all of them, and their notes are shown after /on", async () => {
-  await using here = await rig([], '[rules."one"]\nlabel = "PROD"\nnotes = "call Ann first"\n');
+  const rules = '[rules."one"]\nlabel = "PROD"\nnotes = "call Ann first"\n[rules."*"]\nnotes = "22 to 04"\n';
+  await using here = await rig([], rules);
   const { run, loaded } = here;
-  expect(await on(run, loaded, "both")).toContain("notes: call Ann first");
-  expect(run.rules.current).toMatchObject({ label: "PROD", notes: ["call Ann first"] });
+  const said = await on(run, loaded, "both");
+  // What is not about all of them says which it is about.
+  expect(said).toContain("notes: one: call Ann first");
+  expect(said).toContain("notes: 22 to 04");
+  expect(run.rules.current).toMatchObject({ label: "PROD", notes: ["one: call Ann first", "22 to 04"] });
 });
 
 test("/targets names what there is, and what is in use", async () => {

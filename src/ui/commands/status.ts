@@ -15,7 +15,8 @@ export function status(screen: CommandScreen): void {
     { label: "target", value: oneLine(targetWords(facts)) },
     ...(rules === undefined ? [] : [{ label: "rules", value: rules }]),
     ...(facts.target.notes ?? []).map((note) => ({ label: "notes", value: oneLine(note) })),
-    { label: "directory", value: oneLine(facts.target.cwd) },
+    // Several machines have one each.
+    ...(facts.target.cwd === "" ? [] : [{ label: "directory", value: oneLine(facts.target.cwd) }]),
     { label: "attach", value: oneLine(facts.target.attach ?? "no shared pane") },
     { label: "session", value: facts.session + (facts.resumed ? " (resumed)" : "") },
     { label: "approvals", value: approvalWords(host.approvals.mode, Date.now()) },
