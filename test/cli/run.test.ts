@@ -42,6 +42,7 @@ describe("run", () => {
 
   test.each([
     [["exce", "hi"], 'unknown command "exce"; did you mean exec?'],
+    [["version"], 'unknown command "version"; did you mean --version?'],
     [["fix nginx"], "stdin is not a terminal; use buddy exec"],
     [["constructor"], 'unknown command "constructor"'],
     [[""], "empty command name"],

@@ -116,6 +116,7 @@ export class ReplRig implements AsyncDisposable {
       prompt,
       signal,
       gate: async (name) => {
+        signal.throwIfAborted();
         const { promise, reject } = Promise.withResolvers<never>();
         signal.addEventListener("abort", () => reject(signal.reason));
         await Promise.race([this.#gate(name).promise, promise]);
