@@ -18,7 +18,7 @@ import { hideFromChildren } from "../../src/lib/start-child.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
 import { until } from "../support/until.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const root = mkdtempSync(join(tmpdir(), "buddy-mcp-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -207,7 +207,7 @@ describe("one bad server", () => {
   });
 
   test("a list of endless pages comes to an end", async () => {
-    await using all = rig({ a: program("pages") });
+    await using all = rig({ a: program("pages", { start_timeout: 60_000 }) });
     const { servers, names } = all;
     await servers.ready(never);
     expect(names()).toEqual(["a__echo", "a__look"]);

@@ -66,12 +66,15 @@ async function call(id: Message["id"], params: Record<string, unknown>): Promise
   if (mode === "crash-on-call") process.exit(7);
   if (mode === "changing") send({ method: "notifications/tools/list_changed" });
   if (mode === "no-answer") return;
-  if (mode === "progress")
+  if (mode === "progress") {
     for (let i = 1; i <= 2000; i++)
       send({
         method: "notifications/progress",
         params: { progressToken: token, progress: i, message: "step\u001b[31m" },
       });
+    // Its result comes after the answer to this: a client forgets progress that it reads together with the result.
+    return void send({ id: `read ${id}`, method: "ping" });
+  }
   if (mode === "flood-on-call") return flood();
   if (mode === "huge-result") return void send({ id, result: text(`head ${"x".repeat(2_000_000)} tail`) });
   if (mode === "bad-result")
@@ -96,6 +99,8 @@ async function flood(): Promise<void> {
 
 async function handle({ id, method, params = {} }: Message): Promise<void> {
   if (mode === "hang") return;
+  if (method === undefined && String(id).startsWith("read "))
+    return void send({ id: Number(String(id).slice(5)), result: text("echo: ") });
   if (method === "initialize") {
     if (mode === "flood") void flood();
     const result = {
