@@ -173,6 +173,7 @@ test("closing does not end what another transport started", async () => {
   const seconds = uniqueSeconds();
   await using first = new LocalTransport({});
   const child = first.spawn(["sleep", seconds]);
+  await until(() => processesWith(`sleep ${seconds}`).length === 1, "it runs");
   const second = new LocalTransport({});
   second.spawn(["true"]);
   await second[Symbol.asyncDispose]();
