@@ -204,7 +204,7 @@ text() {
   ended
   (
     exec 6>&- 7>&-
-    __buddy_file=$D/env __buddy_tag=$1 __buddy_key=$Y __buddy_text=$3
+    __buddy_last=$D/dir __buddy_tag=$1 __buddy_key=$Y __buddy_text=$3
     export TERM=dumb PAGER=cat GIT_PAGER=cat BUDDY_JOB="$J"
     if cd -- "$2" 2>/dev/null; then eval "$__buddy_text"; else printf '%s\\n' "cd: $2: no such directory" >&2; (exit 126); fi
     c=$?
