@@ -38,7 +38,7 @@ const SECTIONS: Readonly<Record<string, { readonly title: string; readonly about
     },
     agent: {
       title: "A one-shot run and its calls",
-      after: `An unasked call runs behind both locks, in a fork of a clean bash that stays there. The goals of calls are of the time before the locks, the record and masking.`,
+      after: `A call is the time from the answer of the model, as it goes out, to the last byte of the next request. An unasked one runs behind both locks, in a fork of a clean bash that stays there. The goals of calls are of the time before the locks, the record and masking.`,
     },
     exec: { title: "A command" },
     files: { title: "Files and background shells" },

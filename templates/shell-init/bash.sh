@@ -289,7 +289,7 @@ __buddy_inherits() {
   mapfile -d '' state <"$__buddy_run/$__buddy_pane.state"
   mapfile -d '' limits <"/proc/$$/limits"
   case ${state-} in *SIGINT*) return 1 ;; esac
-  __buddy_stat $$ && __buddy_now="$1 ${__buddy_stat[18]} ${limits-}${state-}"
+  __buddy_stat $$ && __buddy_now=$1' '${__buddy_stat[18]}' '${limits-}${state-}
 }
 __buddy_serves() { __buddy_stat "${__buddy_server% *}" && [ "${__buddy_stat[21]}" = "${__buddy_server#* }" ]; }
 # Reads about process $1: state 2, group 4, session 5, niceness 18, start 21.

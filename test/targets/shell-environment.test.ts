@@ -1,5 +1,7 @@
 /** What one shell hands to the next: exported variables and the umask for background shells and after a drop. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { proxyTo } from "../support/proxy.ts";
 import { useSshd } from "../support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmux.ts";
@@ -59,6 +61,16 @@ function sameEnvironment(name: string): void {
     await place.target.background.kill(id);
   });
 }
+
+test("a direct shell keeps its variables as long as it lives", async () => {
+  const place = await openTestTarget("local", { tmux: "never" });
+  const { shell } = place.target;
+  await shell.run("export WORD=kept");
+  const file = shell.environmentFile!;
+  expect(readFileSync(file, "utf8")).toContain("WORD=");
+  await place[Symbol.asyncDispose]();
+  await until(() => !existsSync(dirname(file)), "its directory is gone");
+});
 
 ssh.test("exported variables of a direct shell survive a drop, and the rest is reported as lost", async () => {
   const notices: string[] = [];

@@ -20,7 +20,7 @@ for b in "\${d%/*/*}" "\${d%/*}"; do
   if [ -L "$b" ] || [ ! -O "$b" ]; then exit 1; fi
 done
 rm -rf "$d" && mkdir "$d" || exit 1
-trap 'rm -rf "$d"' EXIT
+trap 'rm -rf "$d"; rmdir "\${d%/*}" 2>/dev/null' EXIT
 trap 'exit 1' HUP INT TERM
 mkfifo "$d/ask" "$d/answer" && cat >"$d/program" <<'BUDDY_ASKPASS' && chmod 700 "$d/program" && "$d/program" || exit 1
 #!/bin/sh
@@ -88,7 +88,7 @@ export class Askpass implements AsyncDisposable {
     this.#ended.abort();
     this.#process.stdin.end();
     this.#process.kill();
-    await this.#transport.run('rm -rf -- "$1"', { args: [this.#directory] }).catch(() => undefined);
+    await this.#transport.run('rm -rf -- "$1"; rmdir -- "${1%/*}"', { args: [this.#directory] }).catch(() => undefined);
   }
 
   async #follow(ask: Ask, ready: () => void): Promise<void> {
