@@ -196,4 +196,4 @@ function wordsOf(event: AgentEvent): number {
 }
 
 const MOST_JOINED = 64 * 1024;
-const MOST_LIVE = 1024 * 1024;
+const MOST_LIVE = 256 * 1024;

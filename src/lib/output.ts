@@ -124,7 +124,7 @@ export class Output {
 }
 
 const ROOM_IN_ANY_PIPE = 4096;
-const PIECE = 256 * 1024;
+const PIECE = 64 * 1024;
 
 const NAMES: Readonly<Record<number, string>> = { 1: "standard output", 2: "standard error" };
 

@@ -113,8 +113,9 @@ export class Privacy {
   mask(text: string, context: MaskContext): string {
     if (text === "") return text;
     if (!this.enabled) return this.hideOwn(text);
-    // Most prompts are a sentence: they need none of what follows.
-    const whole = context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
+    // Most prompts are a sentence: they need none of what follows. Long texts do, and the question takes as long as it.
+    const whole =
+      text.length < LONG_TEXT && context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
     if (whole && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text) && this.dumpsSecret?.(text) !== true)
       return this.hideOwn(text);
     const clean = this.hideOwn(text);
@@ -303,6 +304,7 @@ const ANY_NAME = "‹secret-(\\d{1,6})[^›\\n]{0,100}›";
 
 const MOST_SECRETS = 2_000;
 const LONGEST_FROM = 120;
+const LONG_TEXT = 4096;
 
 /** Every text with a secret in it has one of these; ordinary sentences have none. */
 const MAY_HOLD_SECRETS =

@@ -72,6 +72,15 @@ export class TerminalText {
     if (chunk !== "") this.#half = "";
     let at = 0;
     while (at < text.length) {
+      const lines = this.#plainLines(text, at);
+      if (lines > at) {
+        this.#out += text.slice(at, lines);
+        this.#before = "";
+        this.#marks = 0;
+        this.#atStart = false;
+        at = lines;
+        continue;
+      }
       const run = this.#state === "ground" ? this.#plainAt(text, at) : "";
       const character = run === "" ? firstOf(text.slice(at, at + 2)) : run;
       if (at + 1 === text.length && isHighSurrogate(character)) {
@@ -82,6 +91,22 @@ export class TerminalText {
       else this.#pass(run);
       at += character.length;
     }
+  }
+
+  /** Where the whole lines from here end that pass as they are: a flood has a million, each of them several strings. */
+  #plainLines(text: string, at: number): number {
+    if (this.#command || this.#state !== "ground" || this.#column > 0 || this.#cut > 0 || this.#held !== "") return at;
+    if (this.#colors !== undefined && this.#colors.sequence() !== "") return at;
+    PLAIN_LINES.lastIndex = at;
+    if (!PLAIN_LINES.test(text)) return at;
+    const end = text.lastIndexOf("\n", PLAIN_LINES.lastIndex - 1) + 1;
+    let line = at;
+    while (line < end) {
+      const next = text.indexOf("\n", line);
+      if (next - line > this.#maxLine) break;
+      line = next + 1;
+    }
+    return line;
   }
 
   #plainAt(text: string, at: number): string {
@@ -269,6 +294,8 @@ const SHORT = 1_000;
 type State = "ground" | "escape" | "escape-more" | "csi" | "osc" | "string";
 
 const MAX_LINE = 20_000;
+/** Bounded: behind each line that is too long it begins again. */
+const PLAIN_LINES = /[\t\n\x20-\x7e]{1,65536}/y;
 /** Combining marks on one base: scripts in use need up to five. */
 const MAX_MARKS = 8;
 const MAX_PARAMETERS = 128;

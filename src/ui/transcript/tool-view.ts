@@ -163,9 +163,11 @@ class OutputPreview {
 
   /** Text that is safe to show; lines may be cut anywhere. */
   push(text: string): void {
+    const last = startOfLast(text, this.#keep);
     let from = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-      this.#line(this.#partial + text.slice(from, Math.min(end, from + LINE)));
+      if (from < last && this.#head.length >= this.#keep) this.#lines++;
+      else this.#line(this.#partial + text.slice(from, Math.min(end, from + LINE)));
       this.#partial = "";
       from = end + 1;
     }
@@ -204,6 +206,13 @@ class OutputPreview {
     this.#tail.push(text);
     if (this.#tail.length > this.#keep) this.#tail.shift();
   }
+}
+
+/** Where the last `count` lines of a text begin. */
+function startOfLast(text: string, count: number): number {
+  let at = text.length;
+  for (let left = count; left >= 0 && at > 0; left--) at = text.lastIndexOf("\n", at - 1);
+  return Math.max(0, at);
 }
 
 /** What a person reads of a result: what was written for people, or what the model gets, without its envelope. */
