@@ -5,10 +5,10 @@
 import {
   countsTokens,
   inPlace,
-  isPlain,
   kindOfPlace,
   kindOfShape,
   placeHint,
+  plainValue,
   shapeHint,
   shapes,
 } from "./secret-shapes.ts";
@@ -89,11 +89,11 @@ function findInPlaces(text: string, spans: SecretSpan[]): void {
   const hint = placeHint().for(text);
   if (hint === undefined) return;
   for (let match = hint.exec(text); match !== null; match = hint.exec(text))
-    hint.lastIndex = placeAt(text, match.index, match[0], spans);
+    hint.lastIndex = placeAt(text, match.index, match[0].length, spans);
 }
 
-/** A place that has this word; where to go on. */
-export function placeAt(text: string, at: number, word: string, spans: SecretSpan[]): number {
+/** A place that has a word of this length here; where to go on. */
+export function placeAt(text: string, at: number, word: number, spans: SecretSpan[], known = placeOf): number {
   const place = inPlace();
   for (const from of starts(text, at)) {
     place.lastIndex = from;
@@ -103,11 +103,22 @@ export function placeAt(text: string, at: number, word: string, spans: SecretSpa
     while (found[group] === undefined) group++;
     const lead = found[group] as string;
     const end = from + found[0].length;
-    if (!countsTokens().test(lead) && !isPlain(lead, text.slice(from + lead.length, end)))
-      spans.push({ start: from + lead.length, end, kind: kindOfPlace(lead) });
-    return Math.max(at + word.length, end);
+    const { kind, isPlain } = known(lead);
+    if (kind !== undefined && !isPlain(text.slice(from + lead.length, end)))
+      spans.push({ start: from + lead.length, end, kind });
+    return Math.max(at + word, end);
   }
-  return at + word.length;
+  return at + word;
+}
+
+export interface Place {
+  /** Undefined for a counter. */
+  readonly kind: string | undefined;
+  readonly isPlain: (value: string) => boolean;
+}
+
+export function placeOf(lead: string): Place {
+  return { kind: countsTokens().test(lead) ? undefined : kindOfPlace(lead), isPlain: plainValue(lead) };
 }
 
 /**
@@ -120,8 +131,9 @@ function starts(text: string, hint: number): readonly number[] {
   const found = [from];
   if (text[from - 1] === "\\") found.push(text[from] === "u" ? from + 5 : from + 1);
   // `?a.b-token=`: a word may begin with what only separates
-  const dashes = /^[.-]+/.exec(text.slice(from, from + 4))?.[0].length ?? 0;
-  if (dashes > 0) found.push(from + dashes);
+  let dash = from;
+  while (dash < from + 4 && (text[dash] === "-" || text[dash] === ".")) dash++;
+  if (dash > from) found.push(dash);
   if (from !== hint) found.push(hint);
   return found;
 }
@@ -145,7 +157,7 @@ function isWord(code: number): boolean {
  * a word that it needs is there.
  */
 function findInDocuments(text: string, spans: SecretSpan[]): void {
-  if (text.includes("password")) {
+  if (/password[ \t]/.test(text)) {
     groupSpans(
       text,
       /\blogin[ \t]+[^\s"']{1,100}[ \t]+password[ \t]+(?!\[redacted\]|‹secret-)([^\s"'\\]{3,})/g,
@@ -156,7 +168,7 @@ function findInDocuments(text: string, spans: SecretSpan[]): void {
       groupSpans(text, /^[ \t]*password[ \t]+(?!\[redacted\]|‹secret-)(\S{3,})[ \t]*$/gm, "password", spans);
   }
   // host:port:database:user:password
-  if (text.includes(":*:") || text.includes(":543") || text.includes(":643"))
+  if (/:(?:\*:|[56]43)/.test(text))
     groupSpans(
       text,
       /^[^:\s/]{1,253}:(?:\*|543[0-9]|643[0-9]):[^:\s]{1,63}:[^:\s]{1,63}:(?!\[redacted\]|‹secret-)(\S{3,})$/gm,

@@ -2,6 +2,7 @@
  * Finds given secrets in a text, in the encodings they travel in, and long pieces of them; its time grows with the
  * text alone.
  */
+import type { WindowSteps } from "./window-steps.ts";
 
 export interface KnownSpan<T> {
   readonly start: number;
@@ -24,6 +25,9 @@ export class KnownSecrets<T> {
   /** By a hash of the next four, where all that begin so have them: few other texts get that far. */
   readonly #seconds = new Uint8Array(HEADS);
   readonly #candidates = new Map<number, Map<number, Map<string, Candidate<T>>>>();
+  /** The length of the shortest candidate. */
+  #shortest = LONGEST_WINDOW;
+  #steps: WindowSteps | undefined;
   #size = 0;
 
   get empty(): boolean {
@@ -55,6 +59,8 @@ export class KnownSecrets<T> {
   find(text: string): KnownSpan<T>[] {
     const spans: KnownSpan<T>[] = [];
     if (this.#size === 0) return spans;
+    const steps = text.length < LONG_TEXT ? undefined : this.#windowSteps();
+    if (steps !== undefined) return this.#findInLong(text, steps);
     const last = text.length - HEAD;
     const heads = this.#heads;
     // Rolled over the text: a character is looked at once.
@@ -71,6 +77,26 @@ export class KnownSecrets<T> {
       at--;
     }
     return spans;
+  }
+
+  #findInLong(text: string, steps: WindowSteps): KnownSpan<T>[] {
+    const spans: KnownSpan<T>[] = [];
+    for (let at = steps.next(text, 0); at >= 0;) {
+      const head = headOf(text, at);
+      const span = this.#heads[head] === 0 ? undefined : this.#at(text, at, head, spans.at(-1)?.end ?? 0);
+      if (span !== undefined) spans.push(span);
+      at = steps.next(text, span?.end ?? at + 1);
+    }
+    return spans;
+  }
+
+  #windowSteps(): WindowSteps | undefined {
+    if (this.#shortest < LEAST_WINDOW) return undefined;
+    if (this.#steps !== undefined) return this.#steps;
+    this.#steps = inLongTexts.steps?.(this.#shortest);
+    for (const lengths of this.#candidates.values())
+      for (const texts of lengths.values()) for (const text of texts.keys()) this.#steps?.add(text);
+    return this.#steps;
   }
 
   #goesOn(text: string, at: number): boolean {
@@ -97,6 +123,10 @@ export class KnownSecrets<T> {
 
   #put(candidate: Candidate<T>): void {
     const hash = headOf(candidate.text);
+    if (candidate.text.length < this.#shortest) {
+      this.#shortest = candidate.text.length;
+      this.#steps = undefined;
+    } else this.#steps?.add(candidate.text);
     const longer = candidate.text.length >= 2 * HEAD;
     if (longer) this.#seconds[headOf(candidate.text, HEAD)] = 1;
     if (!longer || this.#heads[hash] === 0) this.#heads[hash] = longer ? LONGER : ANY;
@@ -120,11 +150,16 @@ interface Candidate<T> {
   readonly at?: number;
 }
 
-const HEAD = 4;
-const HEADS = 1 << 16;
+export const HEAD = 4;
+export const HEADS = 1 << 16;
 /** What is known to begin so has eight characters or more; or some of it has fewer. */
 const LONGER = 1;
 const ANY = 2;
+/** Where it is loaded: a start has no long text. */
+export const inLongTexts: { steps?: (window: number) => WindowSteps } = {};
+const LONG_TEXT = 4096;
+const LEAST_WINDOW = 8;
+const LONGEST_WINDOW = 64;
 /** Longer secrets are known by fewer, longer pieces. */
 const LONG = 200;
 const LONG_PART = 24;
@@ -134,10 +169,9 @@ function roll(head: number, code: number): number {
   return ((head << 4) ^ code ^ (code >> 4)) & (HEADS - 1);
 }
 
-function headOf(text: string, from = 0): number {
-  let head = 0;
-  for (let at = from; at < from + HEAD; at++) head = roll(head, text.charCodeAt(at));
-  return head;
+export function headOf(text: string, from = 0): number {
+  const first = roll(roll(0, text.charCodeAt(from)), text.charCodeAt(from + 1));
+  return roll(roll(first, text.charCodeAt(from + 2)), text.charCodeAt(from + 3));
 }
 
 /** As it stands in a URL, in JSON, and in JSON inside JSON. */

@@ -306,10 +306,11 @@ const placeholder = once(
   () => /^(?:password|passwd|pass|secret|token|api_?key|key|changeme|example|x{3,}|\*{3,}|\.{3,}|…+)$/i,
 );
 
-/** A placeholder, or a word that is assigned to a name in small letters, which is code or prose. */
-export function isPlain(lead: string, value: string): boolean {
-  if (placeholder().test(value) && !lead.includes("://")) return true;
-  return /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase() && /^[A-Za-z_-]+$/.test(value);
+/** Of a value behind this lead: a placeholder, or a word that is assigned to a name in small letters: code or prose. */
+export function plainValue(lead: string): (value: string) => boolean {
+  const isUrl = lead.includes("://");
+  const isCode = /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase();
+  return (value) => (!isUrl && placeholder().test(value)) || (isCode && /^[A-Za-z_-]+$/.test(value));
 }
 
 /** Counters, and marks of where a list continues: no secrets, whatever they are called. */

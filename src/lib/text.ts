@@ -6,6 +6,11 @@ export function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }
 
+/** A copy: a piece cut from a text keeps all of it in memory. */
+export function detached(text: string): string {
+  return [...text].join("");
+}
+
 /** `1 line`, `2 lines`. */
 export function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;

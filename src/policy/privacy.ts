@@ -6,6 +6,7 @@ import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.
 import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
 import { HeldText, safeCut } from "../lib/redact.ts";
 import { placeHint, unfinished } from "../lib/secret-shapes.ts";
+import { detached } from "../lib/text.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
 import { outgoingSecret } from "./outgoing-secret.ts";
 import { isListing, type OutputKind } from "./output-kind.ts";
@@ -113,7 +114,7 @@ export class Privacy {
   mask(text: string, context: MaskContext): string {
     if (text === "") return text;
     if (!this.enabled) return this.hideOwn(text);
-    // Most prompts are a sentence: they need none of what follows. Long texts do, and the question takes as long as it.
+    // Most prompts are a sentence: they need none of what follows.
     const whole =
       text.length < LONG_TEXT && context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
     if (whole && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text) && this.dumpsSecret?.(text) !== true)
@@ -202,7 +203,7 @@ export class Privacy {
 
   #spans(text: string, context: MaskContext): Span[] {
     const found: Span[] = [...findSecrets(text), ...listedSecrets(text, context.output ?? "ordinary")].filter(
-      ({ start, end }) => !isMasked(text.slice(start, end)),
+      ({ start, end }) => !isMasked(text, start, end),
     );
     for (const span of this.#knownSecrets().find(text)) found.push(span);
     for (const span of this.#atEdges(text, context)) found.push(span);
@@ -234,10 +235,10 @@ export class Privacy {
       number: this.#next++,
       kind: kind.replace(/[‹›\s]+/g, " "),
       from: from.slice(0, LONGEST_FROM),
-      value,
+      value: detached(value),
     };
     this.#secrets.set(secret.number, secret);
-    this.#byValue.set(value, secret);
+    this.#byValue.set(secret.value, secret);
     this.#learn(secret);
     const inside = decoded(value);
     if (inside !== undefined) this.#watched.set(inside, kind);
@@ -338,7 +339,10 @@ function classOf(code: number): number {
   return code >= 48 && code <= 57 ? 3 : 4;
 }
 
-function isMasked(value: string): boolean {
+function isMasked(text: string, start: number, end: number): boolean {
+  const first = text.charAt(start);
+  if (first !== "‹" && first !== "[") return false;
+  const value = text.slice(start, end);
   return /^(?:‹secret-\d+[^›]*›|\[redacted\])$/.test(value);
 }
 

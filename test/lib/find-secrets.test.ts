@@ -3,6 +3,7 @@ import { findSecrets } from "../../src/lib/find-secrets.ts";
 import "../../src/lib/long-texts.ts";
 import { placeHint, shapeHint } from "../../src/lib/secret-shapes.ts";
 import { KnownSecrets } from "../../src/lib/known-secrets.ts";
+import { Seeded } from "../support/seeded.ts";
 
 /** What is found in a text, alone and behind so much other text that it is looked for in another way. */
 const found = (text: string) => {
@@ -203,4 +204,26 @@ describe("a known secret is found", () => {
     two.add("first-one-longer", 2);
     expect(two.find("first-one first-one-longer first-one").map(({ tag }) => tag)).toEqual([1, 2, 1]);
   });
+});
+
+test("known secrets are found at the same places in a long text as in a short one", () => {
+  const random = new Seeded(7);
+  const letters = ["a", "b", "1", "é"];
+  for (let round = 0; round < 40; round++) {
+    const secrets = Array.from({ length: 12 }, () => `s${random.text(letters, 8)}-${random.text(letters, 14)}abcdef`);
+    const short = new KnownSecrets<string>();
+    const long = new KnownSecrets<string>();
+    for (const [index, secret] of secrets.entries()) {
+      const parts = index % 2 === 0 ? 12 : 0;
+      short.add(secret, secret, { parts });
+      long.add(secret, secret, { parts });
+      // Some are learned after a search.
+      if (index === 5) long.find(LINES);
+    }
+    const text = random.text([...secrets, ...letters, "s-", "abcdef", "\n"], 40);
+    const moved = short.find(text).map((span) => {
+      return { ...span, start: span.start + LINES.length, end: span.end + LINES.length };
+    });
+    expect(long.find(LINES + text)).toEqual(moved);
+  }
 });
