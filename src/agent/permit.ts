@@ -4,6 +4,7 @@
  */
 import { isListedHost, namesHost } from "../policy/domain-list.ts";
 import { NO_RULES } from "../policy/machine-rules.ts";
+import { outgoingSecret } from "../policy/outgoing-secret.ts";
 import { judgeUrl } from "../policy/urls.ts";
 import type { Verdict } from "../policy/verdict.ts";
 import type { Intent, ToolResult } from "../tools/tool.ts";
@@ -111,7 +112,7 @@ async function permitServer(
   intent: Intent & { kind: "server" },
 ): Promise<Permission> {
   const { server, says, believed } = intent;
-  const leaving = parts.privacy.leaving(intent.title);
+  const leaving = outgoingSecret(intent.title, parts.privacy.guarded());
   const secrets = call.secrets.length > 0 || leaving !== undefined;
   const run = (): Permission => ({ kind: "run", input: call.reveal(call.input) });
   if (believed && !secrets) return run();
@@ -188,7 +189,7 @@ export async function permitUrl(
   const ask = parts.confirm.fetch;
   // What the policy refuses by its name needs no question: the tool refuses it.
   if (!search && ask !== "always" && (await judgeUrl(url, parts.urlRules)).kind === "deny") return undefined;
-  const secret = parts.privacy.leaving(url);
+  const secret = outgoingSecret(url, parts.privacy.guarded());
   const host = URL.parse(url)?.hostname ?? "";
   const known =
     search || isListedHost(url, parts.urlRules.allow) || parts.prompts.some((prompt) => namesHost(prompt, url));

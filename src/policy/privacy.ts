@@ -8,7 +8,7 @@ import { HeldText, safeCut } from "../lib/redact.ts";
 import { placeHint, unfinished } from "../lib/secret-shapes.ts";
 import { detached } from "../lib/text.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
-import { outgoingSecret } from "./outgoing-secret.ts";
+import type { Guarded } from "./outgoing-secret.ts";
 import { isListing, type OutputKind } from "./output-kind.ts";
 import { insertLiterals } from "./shell-literal.ts";
 
@@ -185,11 +185,11 @@ export class Privacy {
     );
   }
 
-  /** The name of a secret that a URL or a query would give away, in whatever encoding. */
-  leaving(text: string): string | undefined {
+  /** What no URL and no query may give away. */
+  guarded(): Guarded[] {
     const own = this.#options.own().filter((key) => key.length >= 6);
     const named = this.list().map((secret) => ({ value: secret.value, name: nameOf(secret) }));
-    return outgoingSecret(text, [...own.map((value) => ({ value, name: "a key of buddy's own" })), ...named]);
+    return [...own.map((value) => ({ value, name: "a key of buddy's own" })), ...named];
   }
 
   #take(number: number): string | undefined {
