@@ -38,7 +38,7 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
 /** Model servers of this machine that are not in use. */
 export async function localServers(inUse: string, candidates?: readonly Candidate[]): Promise<Finding[]> {
   const { findLocalServers } = await import("../../../model/local-servers.ts");
-  const found = (await findLocalServers(candidates)).filter(({ baseUrl }) => baseUrl !== inUse);
+  const found = (await findLocalServers(candidates, PATIENCE_MS)).filter(({ baseUrl }) => baseUrl !== inUse);
   return found.map(({ name, baseUrl, models }) => ({
     check: "local",
     status: "info",
@@ -53,6 +53,8 @@ function someOf(models: readonly string[]): string {
 }
 
 const MOST_MODELS = 5;
+/** A busy server counts here; a port where nothing listens refuses at once. */
+const PATIENCE_MS = 2_000;
 
 /** Of a profile whose key is not known before a request. */
 function otherAccess({ settings, baseUrl }: ResolvedProfile): string {
