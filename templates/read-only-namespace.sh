@@ -146,15 +146,16 @@ if [ -n "$own" ]; then
   if [ -z "$mounts" ] && [ "$(points self)" = "$(points "$pid")" ]; then mounts=$(cat /proc/self/mounts); fi
 fi
 
-# Mounts that appear later are not in the namespace, and those that go are held by it: it is made again. findmnt reports a change
-# at once, but not one from before it listens; so there is a look every few seconds, too.
+held() { IFS= read -r stat <"/proc/$pid/stat" || return 1; set -- ${stat##*) }; [ "$1" != Z ] && [ "${20}" = "$start" ]; }
+# Mounts that appear later are not in the namespace, and those that go are held by it: it is made again; so is one whose process was
+# killed. findmnt reports a change at once, but not one from before it listens; so there is a look every few seconds, too.
 {
   poll=
   if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null & poll=$!; fi
   while sleep 2 && kill -0 $$; do echo look; done 2>/dev/null
   [ -z "$poll" ] || kill $poll
 } | while read -r action; do
-  if [ "$(cat /proc/self/mounts)" = "$mounts" ]; then continue; fi
+  if held 2>/dev/null && [ "$(cat /proc/self/mounts)" = "$mounts" ]; then continue; fi
   : >"$file.changing"
   rm -f "$file"
   old=$pid

@@ -156,7 +156,7 @@ test("a file system that is mounted later is seen in it, read-only", async () =>
   }
 });
 
-test("it stays the same while no mount changes", async () => {
+test("it stays the same while no mount changes, and is made again when what holds it is killed", async () => {
   const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-same-")));
   const looks = join(at, "looks");
   mkdirSync(join(at, "bin"));
@@ -177,6 +177,8 @@ test("it stays the same while no mount changes", async () => {
     const first = readFileSync(file, "utf8");
     await until(() => existsSync(looks) && readFileSync(looks, "utf8").length > 10, "the mounts are looked at");
     expect(readFileSync(file, "utf8")).toBe(first);
+    process.kill(Number(first.split(" ")[0]), "SIGKILL");
+    await until(() => existsSync(file) && ![first, ""].includes(readFileSync(file, "utf8")), "it is made again");
   } finally {
     process.kill(-namespace.pid, "SIGKILL");
     await namespace.exited;

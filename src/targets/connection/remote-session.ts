@@ -257,13 +257,13 @@ running() {
  * `open_namespace WORDS` makes the namespace as `how` says, with the clean shell in it behind those words, and sets
  * its pid and start; `serve "PID START" WORDS` starts another one with words that enter a namespace. Both wait until
  * it is there. 8 and 9 are stdout and stderr of the session. S is its bash, W its directory. Its end is reported to
- * whoever waits for it.
+ * whoever waits for it. The mark is for that shell alone: what holds the namespace must outlive a text that is stopped.
  */
 const SERVE = lean(`
 served() {
   exec 5<>"$D/texts" 6>&3 2>/dev/null 7>&-
   printf %s ${quote(STAND)} >"$D/stand"
-  export TERM=dumb BUDDY_JOB="$J"
+  export TERM=dumb
   "$@" 3<"$D/stand"
   : >"$D/gone"
   echo gone >&6
@@ -271,7 +271,7 @@ served() {
 open_namespace() {
   if [ -z "$S" ] || [ -e "$D/gone" ]; then return 1; fi
   exec 3<>"$D/codes"
-  set -- ${DEFAULT_SIGNALS} "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe"
+  set -- ${DEFAULT_SIGNALS} BUDDY_JOB="$J" "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe"
   served unshare $how sh "$dir/namespace.sh" "$dir/fstab" "\${how##*propagation }" "$@" <&4 >"$dir/made" &
   said=; read -r said pid start <"$dir/made"
   IFS= read -r s <&3; exec 3>&-
@@ -284,7 +284,7 @@ serve() {
   [ -p "$D/texts" ] || mkfifo "$D/texts" "$D/codes" || return 1
   s=$1; shift
   exec 3<>"$D/codes"
-  set -- ${DEFAULT_SIGNALS} "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe" "$s"
+  set -- ${DEFAULT_SIGNALS} BUDDY_JOB="$J" "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe" "$s"
   served "$@" </dev/null >&8 4>&- 8>&- &
   IFS= read -r s <&3; exec 3>&-
   [ "$s" = ready ]

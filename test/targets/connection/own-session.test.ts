@@ -79,6 +79,28 @@ test("a text that takes too long is ended there, and so is one whose connection 
   expect((await target.shell.run("echo back", UNASKED)).output.head).toBe("back\n");
 });
 
+test("after a text was stopped the next ones are still behind both locks", async () => {
+  await using target = await open();
+  const mark = `/tmp/buddy-own-${crypto.randomUUID()}`;
+  for (let round = 0; round < 3; round++) {
+    const seconds = uniqueSeconds();
+    const stop = new AbortController();
+    const stopped = target.shell.run(`sleep ${seconds}`, { ...UNASKED, signal: stop.signal });
+    await until(() => processesWith(`sleep ${seconds}`).length > 0, "it runs");
+    stop.abort();
+    expect((await stopped).outcome).toEqual({ kind: "stopped", by: "user" });
+    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+    // Once by itself, then in a clean shell that stays again.
+    for (const text of [`: >${mark}; echo out`, `: >${mark}; echo out`, "uname -n"]) {
+      const { outcome, output, stderr } = await target.shell.run(text, UNASKED);
+      expect(outcome).toEqual({ kind: "exited", code: 0 });
+      expect(output.head).not.toBe("");
+      if (text !== "uname -n") expect(stderr?.head).toContain("Read-only");
+    }
+    expect(existsSync(mark)).toBe(false);
+  }
+});
+
 test("one clean shell takes all texts, another one after it was killed, and nothing of it is left", async () => {
   const said = async (target: Target, text: string): Promise<string> =>
     (await target.shell.run(text, UNASKED)).output.head.trim();
