@@ -123,7 +123,7 @@ interface DescribedMachine {
  */
 export function aboutMachines(machines: readonly DescribedMachine[]): string | undefined {
   const texts = machines.map(({ rules, files }) => aboutMachine(rules, files));
-  if (texts.every((text) => text === undefined)) return undefined;
+  if (!texts.some((text) => text !== undefined)) return undefined;
   if (machines.length === 1) return `What the operator wrote about this machine:\n\n${texts[0]}`;
   const said = Map.groupBy(machines, (_, index) => texts[index]);
   const parts = [...said].flatMap(([text, members]) =>

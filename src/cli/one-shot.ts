@@ -32,7 +32,8 @@ export async function oneShot(
   { globals, timeoutMs, out = new Output(1), err = new Output(2), explain }: OneShotOptions,
   work: (around: OneShot) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  using signals = watchSignals();
+  // Not `using`: the runtime compiles what it takes when it first meets one.
+  const signals = watchSignals();
   const ending = new AbortController();
   const limits = [signals.signal, ending.signal];
   if (timeoutMs !== undefined) limits.push(AbortSignal.timeout(timeoutMs));
@@ -57,6 +58,7 @@ export async function oneShot(
     return exitCodeOf(cause);
   } finally {
     await Promise.all([out.flush(), err.flush()]);
+    signals[Symbol.dispose]();
   }
 }
 

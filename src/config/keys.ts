@@ -121,7 +121,9 @@ export function isLocal(baseUrl: string): boolean {
   const { hostname: host } = new URL(baseUrl);
   if (host.startsWith("[")) return host === "[::1]" || /^\[f[cd][0-9a-f]{2}:/.test(host);
   if (!host.includes(".") || LOCAL_DOMAINS.some((domain) => host.endsWith(domain))) return true;
-  return /^(127|10|192\.168|169\.254|172\.(1[6-9]|2\d|3[01]))\./.test(host);
+  const [first = 0, second = 0] = host.split(".").map(Number);
+  if (first === 172) return second >= 16 && second <= 31;
+  return first === 127 || first === 10 || (first === 192 && second === 168) || (first === 169 && second === 254);
 }
 
 const LOCAL_DOMAINS = [".localhost", ".local", ".internal", ".lan"];

@@ -94,8 +94,12 @@ const KEY_BYTES = 32;
 
 function readKey(path: string): Uint8Array | undefined {
   try {
-    const key = readFileSync(path);
-    return key.length === KEY_BYTES ? key : undefined;
+    // Not a Buffer: the first one of a process takes 0.15 ms.
+    const text = readFileSync(path, "latin1");
+    if (text.length !== KEY_BYTES) return undefined;
+    const key = new Uint8Array(KEY_BYTES);
+    for (let at = 0; at < KEY_BYTES; at++) key[at] = text.charCodeAt(at);
+    return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;

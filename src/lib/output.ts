@@ -105,7 +105,7 @@ export class Output {
 
   /** Valid until the next piece. */
   #bytes(text: string): Uint8Array {
-    if (text.length < PIECE / 16) return Buffer.from(text);
+    if (text.length < PIECE / 16) return new TextEncoder().encode(text);
     this.#buffer ??= new Uint8Array(3 * PIECE);
     return this.#buffer.subarray(0, new TextEncoder().encodeInto(text, this.#buffer).written);
   }

@@ -3,22 +3,15 @@
  * behaves; and why a program cannot be started.
  */
 import { closeSync, lstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
+import { isHidden } from "./hidden-variables.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Variables of buddy itself; those that hold the keys of profiles are added when the configuration is read. */
-const hidden = new Set(["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "AGENT_API_KEY"]);
-
-/** No child started from now on gets these variables. */
-export function hideFromChildren(names: Iterable<string>): void {
-  for (const name of names) hidden.add(name);
-}
 
 /** The whole environment without secrets: for programs that work for the operator (shells, ssh, container engines). */
 export function childEnv(extra: Environment = {}, from: Environment = process.env): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries({ ...from, ...extra })) {
-    if (value !== undefined && !hidden.has(name)) env[name] = value;
+    if (value !== undefined && !isHidden(name)) env[name] = value;
   }
   return env;
 }

@@ -56,7 +56,9 @@ export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Pr
 
 /** Lets keys, timers and other streams have a turn. */
 export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  setImmediate(resolve);
+  return promise;
 }
 
 /** For loops whose source may send faster than keys are read: called each round, gives a turn away when one is due. */

@@ -157,71 +157,87 @@ class HttpModelClient implements ModelClient {
   }
 
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
-    const { retries = DEFAULTS.retries, backoffMs, maxRetryMs } = this.#options;
-    using _ = this.#watchWindow(signal);
-    let waited = 0;
-    let refreshed = false;
-    let refused: string | undefined;
-    for (let attempt = 1; ;) {
-      const ask = await this.#prepare(request, refused, signal);
-      const traced = tracing() ? (await import("./trace-exchange.ts")).traceExchange(ask, attempt) : undefined;
-      const answer = exchange(ask, signal);
-      let shown = false;
-      let error: ModelError;
-      try {
-        for (;;) {
-          const { done, value } = await answer.next();
-          traced?.first();
-          if (done) {
-            traced?.end(value);
-            yield this.#done(request, value);
-            return;
+    const window = this.#watchWindow(signal);
+    const tries: Tries = { attempt: 1, waited: 0, refused: undefined, refreshed: false, shown: false };
+    try {
+      for (;;) {
+        const ask = await this.#prepare(request, tries.refused, signal);
+        const traced = tracing() ? (await import("./trace-exchange.ts")).traceExchange(ask, tries.attempt) : undefined;
+        const answer = exchange(ask, signal);
+        let error: ModelError;
+        tries.shown = false;
+        try {
+          for (;;) {
+            const { done, value } = await answer.next();
+            traced?.first();
+            if (done) {
+              traced?.end(value);
+              yield this.#done(request, value);
+              return;
+            }
+            for (const event of value) {
+              tries.shown ||= event.type !== "tool-call";
+              yield event;
+            }
           }
-          for (const event of value) {
-            shown ||= event.type !== "tool-call";
-            yield event;
-          }
+        } catch (caught) {
+          error = (await import("./explain.ts")).explain(caught, ask.situation);
+          traced?.failed(error);
+        } finally {
+          // Closes the connection when the reader stops early; without effect when the answer has ended.
+          await answer.return(undefined as never);
         }
-      } catch (caught) {
-        error = (await import("./explain.ts")).explain(caught, ask.situation);
-        traced?.failed(error);
-      } finally {
-        // Closes the connection when the reader stops early; without effect when the answer has ended.
-        await answer.return(undefined as never);
+        const { events, wait } = await this.#tryAgain(error, ask, tries, signal);
+        for (const event of events) yield event;
+        await pause(wait, signal).catch(() => {
+          throw cancelled(signal);
+        });
       }
-      if (signal.aborted) throw error;
-      const adjustment = (await import("./adjustments.ts")).adjustmentFor(error, this.#adjusted, ask.sent);
-      refused = error.status === 401 && this.#endpoint.renews && !refreshed ? ask.token : undefined;
-      if (adjustment) this.#adjusted.add(adjustment);
-      if (adjustment) this.#text.forget();
-      if (adjustment === "bare_schemas") this.#bareTools = (await import("./bare-schemas.ts")).bareTools;
-      if (refused !== undefined) refreshed = true;
-      if (adjustment || refused !== undefined) {
-        if (shown) yield { type: "discard" };
-        if (adjustment === "images")
-          yield { type: "notice", message: `pictures are left out, because ${error.message}` };
-        continue;
-      }
-      const fallback = await this.#otherModel(error, signal);
-      if (fallback !== undefined) {
-        yield {
-          type: "notice",
-          message: `${this.profile.model} is not available with this sign-in; using ${fallback}`,
-        };
-        continue;
-      }
-      if (!error.retryable || attempt > (error.retryOnce ? Math.min(1, retries) : retries)) throw error;
-      const { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } = await import("./http/retry.ts");
-      const wait = waitBefore(attempt, error.retryAfterMs, backoffMs ?? FIRST_WAIT_MS);
-      if (wait > MAX_WAIT_MS || waited + wait > (maxRetryMs ?? MAX_TOTAL_WAIT_MS)) throw tooLong(error, wait);
-      if (shown) yield { type: "discard" };
-      yield { type: "retry", attempt, of: retries, host: this.#endpoint.host, reason: error.brief, waitMs: wait };
-      await pause(wait, signal).catch(() => {
-        throw cancelled(signal);
-      });
-      waited += wait;
-      attempt++;
+    } finally {
+      window?.[Symbol.dispose]();
     }
+  }
+
+  /** What to say and how long to wait before the next attempt; throws where there is none. */
+  async #tryAgain(
+    error: ModelError,
+    ask: Pick<Sent, "sent" | "token">,
+    tries: Tries,
+    signal: AbortSignal,
+  ): Promise<{ readonly events: readonly ModelEvent[]; readonly wait: number }> {
+    if (signal.aborted) throw error;
+    const { retries = DEFAULTS.retries, backoffMs, maxRetryMs } = this.#options;
+    const adjustment = (await import("./adjustments.ts")).adjustmentFor(error, this.#adjusted, ask.sent);
+    tries.refused = error.status === 401 && this.#endpoint.renews && !tries.refreshed ? ask.token : undefined;
+    if (adjustment) this.#adjusted.add(adjustment);
+    if (adjustment) this.#text.forget();
+    if (adjustment === "bare_schemas") this.#bareTools = (await import("./bare-schemas.ts")).bareTools;
+    if (tries.refused !== undefined) tries.refreshed = true;
+    const discard: readonly ModelEvent[] = tries.shown ? [{ type: "discard" }] : [];
+    if (adjustment || tries.refused !== undefined) {
+      const message = `pictures are left out, because ${error.message}`;
+      return {
+        events: [...discard, ...(adjustment === "images" ? [{ type: "notice", message } as const] : [])],
+        wait: 0,
+      };
+    }
+    const fallback = await this.#otherModel(error, signal);
+    if (fallback !== undefined) {
+      const message = `${this.profile.model} is not available with this sign-in; using ${fallback}`;
+      return { events: [{ type: "notice", message }], wait: 0 };
+    }
+    const { attempt } = tries;
+    if (!error.retryable || attempt > (error.retryOnce ? Math.min(1, retries) : retries)) throw error;
+    const { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } = await import("./http/retry.ts");
+    const wait = waitBefore(attempt, error.retryAfterMs, backoffMs ?? FIRST_WAIT_MS);
+    if (wait > MAX_WAIT_MS || tries.waited + wait > (maxRetryMs ?? MAX_TOTAL_WAIT_MS)) throw tooLong(error, wait);
+    tries.waited += wait;
+    tries.attempt++;
+    const { host } = this.#endpoint;
+    return {
+      events: [...discard, { type: "retry", attempt, of: retries, host, reason: error.brief, waitMs: wait }],
+      wait,
+    };
   }
 
   /** The models of a subscription change: one that is gone is replaced by the first that is offered. */
@@ -251,11 +267,7 @@ class HttpModelClient implements ModelClient {
     return `${this.profile.api} ${this.#endpoint.host} ${this.profile.model}`;
   }
 
-  async #prepare(
-    request: ModelRequest,
-    refused: string | undefined,
-    signal: AbortSignal,
-  ): Promise<Exchange & { readonly sent: Record<string, unknown>; readonly token: string | undefined }> {
+  async #prepare(request: ModelRequest, refused: string | undefined, signal: AbortSignal): Promise<Sent> {
     const { unix, ca } = this.#options;
     const { session } = request;
     const { headers, situation, token } = await this.#endpoint.request({ refused, session }, signal);
@@ -305,6 +317,24 @@ class HttpModelClient implements ModelClient {
     ) as Record<string, unknown>;
     return extraBody === undefined ? body : withExtra(body, extraBody);
   }
+}
+
+interface Sent extends Exchange {
+  readonly sent: Record<string, unknown>;
+  readonly token: string | undefined;
+}
+
+/** The attempts of one request. */
+interface Tries {
+  attempt: number;
+  /** All waits so far. */
+  waited: number;
+  /** A token that the server did not take. */
+  refused: string | undefined;
+  /** Another token was asked for; once. */
+  refreshed: boolean;
+  /** Something of this attempt was shown. */
+  shown: boolean;
 }
 
 /** Only the one that is spoken is loaded. */

@@ -95,7 +95,7 @@ function isDirectory(path: string): boolean {
 
 /** Best effort: a session is none the worse for not being listed. */
 export function rememberDirectory(stateDirectory: string | undefined, directory: string): void {
-  if (stateDirectory === undefined || /[\n\0]/.test(directory) || isByProcess(directory)) return;
+  if (stateDirectory === undefined || directory.includes("\n") || isByProcess(directory)) return;
   try {
     if (`\n${listed(stateDirectory)}`.includes(`\n${directory}\n`)) return;
     mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });

@@ -1,5 +1,5 @@
 /** Numbers, times, labels and a few sentences as every screen shows them. */
-import type { RetryEvent } from "../agent/events.ts";
+import type { MachineFinishedEvent, RetryEvent } from "../agent/events.ts";
 import { showLine, showText } from "../policy/terminal-text.ts";
 import type { StatusRow } from "./repl/host.ts";
 import { collapseSpaces } from "../lib/text.ts";
@@ -8,6 +8,16 @@ import { localTime } from "../lib/durations.ts";
 /** Made safe for the screen, on one line. */
 export function oneLine(text: string): string {
   return collapseSpaces(showText(text));
+}
+
+/** What one of several machines says, with its name. */
+export function withMachine({ machine, text }: { readonly machine?: string; readonly text: string }): string {
+  return machine === undefined ? text : `${machine}: ${text}`;
+}
+
+/** `7 of 12 done · web05, web07`. */
+export function progressWords({ done, of, waiting }: MachineFinishedEvent): string {
+  return [`${done} of ${of} done`, ...(waiting.length === 0 ? [] : [oneLine(waiting.join(", "))])].join(" · ");
 }
 
 export function compactNumber(value: number): string {

@@ -3,7 +3,8 @@ import { afterEach, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { askProgram, childEnv, hideFromChildren, startChild } from "../../src/lib/start-child.ts";
+import { hideFromChildren } from "../../src/lib/hidden-variables.ts";
+import { askProgram, childEnv, startChild } from "../../src/lib/start-child.ts";
 
 const NAMES = ["BUDDY_API_KEY", "START_CHILD_KEY", "START_CHILD_OTHER"];
 

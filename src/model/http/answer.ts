@@ -281,9 +281,9 @@ export class SseParser {
   #hold(bytes: Uint8Array): void {
     if (bytes.length > 0) this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    const before = this.#aside.reduce((sum, { length }) => sum + length, this.#data?.length ?? 0);
-    if (this.#heldBytes + before > MAX_EVENT_BYTES)
-      throw new Malformed("a single event of the stream has more than 64 MB");
+    let total = this.#heldBytes + (this.#data?.length ?? 0);
+    for (const { length } of this.#aside) total += length;
+    if (total > MAX_EVENT_BYTES) throw new Malformed("a single event of the stream has more than 64 MB");
     if (this.#heldBytes < LONG_LINE) return;
     this.#long ??= new LongJson({ aside: this.#aside, known: this.#known });
     for (const piece of this.#held.splice(0)) this.#long.push(this.#decode(piece, true));

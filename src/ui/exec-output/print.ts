@@ -5,8 +5,8 @@ import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { terminalEncoder } from "../terminal/ascii.ts";
 import { theme, type Theme, type ThemeName } from "../theme.ts";
-import { progressWords, ToolView, type ToolViewOptions, withMachine } from "../transcript/tool-view.ts";
-import { retryWords, oneLine } from "../words.ts";
+import type { ToolView, ToolViewOptions } from "../transcript/tool-view.ts";
+import { oneLine, progressWords, retryWords, withMachine } from "../words.ts";
 import { LiveLine } from "./live-line.ts";
 
 export interface PrintOptions {
@@ -266,7 +266,7 @@ export class Printer {
   /** On a terminal the live line names it; a log is not left without a word while it runs. */
   async #toolStarted(event: AgentEvent & { type: "tool_started" }): Promise<void> {
     if (this.#options.quiet || !this.#options.showToolCalls) return;
-    this.#tools.set(event.call, new ToolView(event.tool, event.title, this.#view));
+    this.#tools.set(event.call, await this.#toolView(event.tool, event.title));
     if (this.#live !== undefined) return;
     const what = oneLine(this.#options.redact(event.title)) || oneLine(event.tool);
     const line = `${clip(`${this.#style.grey("›")} ${this.#style.bold(what)}`, this.#view.width())}\n`;
@@ -275,6 +275,12 @@ export class Printer {
     const timer = setTimeout(() => void this.#err(line), SOON_MS);
     timer.unref();
     this.#announcements.set(event.call, timer);
+  }
+
+  /** Loaded with the first call: an answer without one does not need it. */
+  async #toolView(tool: string, title: string): Promise<ToolView> {
+    const { ToolView } = await import("../transcript/tool-view.ts");
+    return new ToolView(tool, title, this.#view);
   }
 
   /** By whole lines: a secret may arrive in two pieces, and calls that run in parallel must not mix. */
@@ -301,7 +307,7 @@ export class Printer {
 
   async #toolFinished(event: AgentEvent & { type: "tool_finished" }): Promise<void> {
     await this.#endToolOutput(event.call);
-    const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#view);
+    const tool = this.#tools.get(event.call) ?? (await this.#toolView(event.tool, ""));
     this.#tools.delete(event.call);
     clearTimeout(this.#announcements.get(event.call));
     this.#announcements.delete(event.call);

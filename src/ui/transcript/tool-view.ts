@@ -6,7 +6,7 @@ import { clip, withoutTabs, plural } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
-import { seconds, wrapped, oneLine } from "../words.ts";
+import { oneLine, progressWords, seconds, wrapped } from "../words.ts";
 
 export class ToolView {
   readonly #name: string;
@@ -233,16 +233,6 @@ function withoutOutcome(text: string, { ok, outcome }: Pick<ToolFinishedEvent, "
   if (ok || !text.startsWith(said)) return text;
   const added = text.slice(said.length);
   return added === "" ? "" : added.startsWith(": ") ? added.slice(2) : text;
-}
-
-/** What one of several machines says, with its name. */
-export function withMachine({ machine, text }: { readonly machine?: string; readonly text: string }): string {
-  return machine === undefined ? text : `${machine}: ${text}`;
-}
-
-/** `7 of 12 done · web05, web07`. */
-export function progressWords({ done, of, waiting }: MachineFinishedEvent): string {
-  return [`${done} of ${of} done`, ...(waiting.length === 0 ? [] : [oneLine(waiting.join(", "))])].join(" · ");
 }
 
 function outcomeWords(event: ToolFinishedEvent): string {

@@ -13,8 +13,8 @@ import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
 import { PlainStream, Thought } from "./text-streams.ts";
 import type { Theme } from "../theme.ts";
-import { ToolView, type ToolViewOptions, withMachine } from "./tool-view.ts";
-import { compactNumber, oneLine, retryWords, seconds } from "../words.ts";
+import { ToolView, type ToolViewOptions } from "./tool-view.ts";
+import { compactNumber, oneLine, retryWords, seconds, withMachine } from "../words.ts";
 
 export interface TranscriptOptions extends ToolViewOptions {
   readonly links: boolean;

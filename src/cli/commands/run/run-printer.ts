@@ -6,7 +6,7 @@ import { isTerminal } from "../../../lib/terminal.ts";
 import { showText, TerminalText } from "../../../policy/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
 import { answered, groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
-import { progressWords } from "../../../ui/transcript/tool-view.ts";
+import { progressWords } from "../../../ui/words.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
 import { oneLine } from "../../../ui/words.ts";
 
