@@ -337,6 +337,9 @@ const parts: Record<string, () => Promise<void>> = {
     await rest();
     const plain = await plainCalls(at, names);
     costs("a later command, in plain shells that stay open", { ms: median(plain.ms), cpuMs: plain.cpuMs });
+    // No tool can be faster than these.
+    figure(`… ${fastest} to them, by the clock`, least(warm, "ms") / median(plain.ms), "×");
+    figure(`… ${fastest} to them, by CPU`, least(warm, "cpuMs") / plain.cpuMs, "×");
     await rest();
     const run = await session(at, hosts, 20);
     // Events come in bursts: only over all calls the time between them is that of the calls.
