@@ -108,14 +108,15 @@ export function* linesIn(path: string): Generator<Line> {
 }
 
 /**
- * Line by line: a file of any size takes the memory of its longest line. A link is refused. Bytes are valid until the
- * next line is asked for.
+ * Line by line: a file of any size takes the memory of its longest line. A link is refused, and so is a line longer
+ * than any that buddy writes: it would never end. Bytes are valid until the next line is asked for.
  */
 export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { readonly bytes: Buffer }> {
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const chunk = Buffer.allocUnsafe(1 << 20);
     let rest: Buffer[] = [];
+    let length = 0;
     let number = 0;
     for (let count = 0; (count = readSync(file, chunk)) > 0;) {
       let from = 0;
@@ -123,9 +124,12 @@ export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { rea
         const end = chunk.subarray(from, at);
         const line = rest.length === 0 ? end : Buffer.concat([...rest, end]);
         rest = [];
+        length = 0;
         yield { bytes: line, number: ++number, whole: true };
       }
       if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
+      length += count - from;
+      if (length > LONGEST_LINE) throw new Error(`line ${number + 1} is longer than ${LONGEST_LINE >> 20} MB`);
     }
     if (rest.length > 0) yield { bytes: Buffer.concat(rest), number: ++number, whole: false };
   } finally {
@@ -150,6 +154,7 @@ export function endsInsideLine(file: number): boolean {
 }
 
 const NEWLINE = 10;
+const LONGEST_LINE = 128 << 20;
 
 // Replaces a file as a whole: a reader sees the old text or the new one, and a failure leaves nothing behind.
 

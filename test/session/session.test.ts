@@ -11,6 +11,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -194,6 +195,16 @@ describe("where sessions live", () => {
     const place = sessionDirectory(join(cwd, "x".repeat(300)), state);
     expect(place.directory).toBe(join(state, "sessions"));
     expect(place.notice).toContain("sessions are stored in");
+  });
+
+  test("a file without lines was read to its end, and would have filled the memory", () => {
+    mkdirSync(join(cwd, ".buddyx/sessions"), { recursive: true });
+    const path = join(cwd, ".buddyx/sessions/aaaa-bbbb-cccc-dddd.jsonl");
+    writeFileSync(path, "");
+    truncateSync(path, 2 ** 40);
+    expect(root().list()).toMatchObject([
+      { id: "aaaa-bbbb-cccc-dddd", problem: expect.stringContaining("longer than") },
+    ]);
   });
 
   test("a place where nothing can be written is reported, and the work continues", async () => {
