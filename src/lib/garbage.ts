@@ -17,9 +17,9 @@ const COLLECT_CHARS = 4 << 20;
 
 /**
  * To be called while a server thinks, with the size of its request: two copies of the conversation are left of each.
- * After every fourth, sooner where they are large; every other time beside the work, otherwise at once, which also drops
- * code that is not used any more. Always at once, and by size alone, the last of 200 calls were slower than the first;
- * mostly beside the work took a fifth less of processor time, but 2 MB more.
+ * After every fourth, sooner where they are large; every other time beside the work, otherwise at once, which also
+ * drops code that is not used any more. Always at once, and by size alone, the last of 200 calls were slower than the
+ * first; mostly beside the work took a fifth less of processor time, but 2 MB more.
  */
 export function collectRequest(chars: number): void {
   requested += Math.max(chars, USUAL_REQUEST);
