@@ -195,5 +195,5 @@ function wordsOf(event: AgentEvent): number {
   return event.type === "text" || event.type === "reasoning" ? event.delta.length : 0;
 }
 
-const MOST_JOINED = 64 * 1024;
-const MOST_LIVE = 256 * 1024;
+const MOST_JOINED = 32 * 1024;
+const MOST_LIVE = 128 * 1024;

@@ -2,6 +2,7 @@
  * Keeps secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which becomes its value only
  * on the target.
  */
+import { collectAfter } from "../lib/garbage.ts";
 import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.ts";
 import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
 import { HeldText, safeCut } from "../lib/redact.ts";
@@ -121,6 +122,7 @@ export class Privacy {
       return this.hideOwn(text);
     const clean = this.hideOwn(text);
     const spans = this.#spans(clean, context);
+    collectAfter(SPAN * spans.length);
     return replaceSpans(clean, spans, (span, value) => this.#replacement(span, value, context.from));
   }
 
@@ -306,6 +308,8 @@ const ANY_NAME = "‹secret-(\\d{1,6})[^›\\n]{0,100}›";
 const MOST_SECRETS = 2_000;
 const LONGEST_FROM = 120;
 const LONG_TEXT = 4096;
+/** Garbage of one secret, about. */
+const SPAN = 1024;
 
 /** Every text with a secret in it has one of these; ordinary sentences have none. */
 const MAY_HOLD_SECRETS =

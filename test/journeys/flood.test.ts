@@ -37,6 +37,6 @@ async function peakOf(command: string): Promise<number> {
 
 test("a flood that no one reads stays out of memory", async () => {
   const quiet = await peakOf("echo one line");
-  // 340 MB: half of what is not read would be seen. What the allocator keeps for itself is 50 to 110 MB.
-  expect((await peakOf("seq 1 40000000")) - quiet).toBeLessThan(170);
+  // 340 MB; 30 to 36 MB more were measured.
+  expect((await peakOf("seq 1 40000000")) - quiet).toBeLessThan(60);
 }, 360_000);

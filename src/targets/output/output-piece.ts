@@ -92,10 +92,11 @@ export class FilePiece implements OutputPiece {
     const fd = (this.#fd ??= fs.openSync(this.#file, "r+"));
     if (this.#drafted > 0) fs.ftruncateSync(fd, this.size);
     this.#drafted = 0;
-    const data = inverted(Buffer.from(bytes));
     try {
-      for (let done = 0; done < data.length;)
-        done += fs.writeSync(fd, data, done, data.length - done, this.size + done);
+      for (let done = 0; done < bytes.length;) {
+        const data = inverted(copy.subarray(0, bytes.copy(copy, 0, done)));
+        done += fs.writeSync(fd, data, 0, data.length, this.size + done);
+      }
     } catch (error) {
       fs.ftruncateSync(fd, this.size);
       throw error;
@@ -152,6 +153,9 @@ export function readInverted(file: string, at: number, length: number): Buffer |
     return undefined;
   }
 }
+
+/** What is being written: a new buffer for each piece would be garbage of the size of all output. */
+const copy = Buffer.allocUnsafeSlow(32 * 1024);
 
 /**
  * Every bit turned round. A plain file would be found by a `grep -r` through the home, whose own output goes into it:

@@ -242,6 +242,8 @@ export class ScreenText {
   }
 
   #escape(sequence: string): void {
+    // Colours, which a coloured line has several of.
+    if (sequence.endsWith("m") && sequence.charCodeAt(1) === 0x5b) return;
     if (isQuestion(sequence)) this.#asked = true;
     // oxlint-disable-next-line no-control-regex
     const csi = /^(?:\u001b\[|\u009b)([?>=!]?)([\d;:]*)[ -/]*([@-~])$/.exec(sequence);

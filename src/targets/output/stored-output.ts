@@ -22,7 +22,7 @@ export interface Places {
   readonly lasting: boolean;
 }
 
-const FLUSH_AT = 64 * 1024;
+const FLUSH_AT = 32 * 1024;
 const MEMORY_SEGMENT = 1024 * 1024;
 /** Text older than this is on the disk, even if buddy is killed now. */
 const SAVE_MS = 500;
