@@ -44,7 +44,10 @@ function __buddy_save
 end
 
 function __buddy_start --on-event fish_preexec
-    printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag
+    # What you entered: on the screen it may be on several rows.
+    set -l line
+    test "$__buddy_tag" = 0; and set line ';L;'(string sub -l 500 -- "$argv" | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
+    printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag "$line"
 end
 
 function __buddy_status

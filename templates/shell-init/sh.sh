@@ -18,9 +18,10 @@ if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
 fi
 __buddy_id=0 __buddy_tag=0 __buddy_e=$(printf '\033') __buddy_b=$(printf '\a') __buddy_l= __buddy_r= __buddy_f=
 # Tells the line editor that characters take no room.
-case ${KSH_VERSION-}${BB_ASH_VERSION-} in
+# busybox has no variable with its version before 1.36.
+case ${KSH_VERSION-}${BB_ASH_VERSION-$(readlink /proc/$$/exe 2>/dev/null)} in
 *MIRBSD*) __buddy_l=$(printf '\001') __buddy_f=$(printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
-[0-9]*) __buddy_l='\[' __buddy_r='\]' ;;
+[0-9]* | */busybox*) __buddy_l='\[' __buddy_r='\]' ;;
 esac
 # In marks a byte of the directory that a terminal or a prompt could take for something else is %XX. Where there is one,
 # the expansion is empty, and the function prints all of it so.
@@ -55,7 +56,7 @@ __buddy_tail() {
 }
 __buddy_head() {
   __buddy_tag=$1
-  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
+  printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
 }
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env

@@ -62,7 +62,10 @@ __buddy_after() {
 
 __buddy_start() {
   emulate -L zsh; setopt noxtrace
-  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag
+  # What you entered: on the screen it may be on several rows. Without a history only its third form is given.
+  local line=
+  (( __buddy_tag )) || line=";L;${${${1:-$3}[1,500]}//[[:cntrl:]]/ }"
+  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag $line
 }
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.

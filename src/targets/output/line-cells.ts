@@ -21,6 +21,10 @@ export class LineCells {
     return this.#cells === undefined;
   }
 
+  get width(): number {
+    return this.#spread().length;
+  }
+
   get column(): number {
     return this.#cells === undefined ? this.#spread().length : this.#column;
   }
@@ -136,7 +140,7 @@ const TAB = 8;
 const GAP = "\0";
 const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
 
-function* segments(text: string): Generator<string> {
+export function* segments(text: string): Generator<string> {
   // oxlint-disable-next-line no-control-regex
   if (/^[\x20-\x7e\t]*$/.test(text)) yield* text;
   else for (const { segment } of SEGMENTER.segment(text)) yield segment;

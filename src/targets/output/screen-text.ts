@@ -1,5 +1,5 @@
 /** Turns the bytes a program writes to a terminal into the text a person would read there. */
-import { LineCells } from "./line-cells.ts";
+import { LineCells, segments } from "./line-cells.ts";
 
 /** Lines that can still change: a terminal cannot move its cursor above the top of the screen. */
 const ROWS = 50;
@@ -15,6 +15,7 @@ const MAX_SEQUENCE = 64 * 1024;
 export class ScreenText {
   readonly #commit: (text: string) => void;
   readonly #gap: string;
+  readonly #width: number | undefined;
   #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** Plain mode: text whose last ROWS lines can still change. */
   #plain = "";
@@ -30,19 +31,25 @@ export class ScreenText {
   #savedColumn = 0;
   #asked = false;
 
-  /** `commit` gets text that no later output can change; `gap` marks where the cursor jumped over cells. */
-  constructor(commit: (text: string) => void, gap = " ") {
+  /**
+   * `commit` gets text that no later output can change; `gap` marks where the cursor jumped over cells. With `width`,
+   * lines wrap as on the terminal, and a row that is full and the next one are one line.
+   */
+  constructor(commit: (text: string) => void, gap = " ", width?: number) {
     this.#commit = commit;
     this.#gap = gap;
+    this.#width = width;
   }
 
   get fullScreen(): boolean {
     return this.#alternate !== undefined;
   }
 
-  /** Where the cursor is in its line. */
+  /** Where the cursor is in its line, which may be of several rows. */
   get column(): number {
-    return this.#current().column;
+    let column = this.#current().column;
+    for (let row = this.#row - 1; this.#goesOn(row); row--) column += this.#width ?? 0;
+    return column;
   }
 
   /** A program asked the terminal something: whether it waited for the answer is not known. */
@@ -91,7 +98,12 @@ export class ScreenText {
       this.#plain += this.#line.text(this.#gap);
       this.#line = new LineCells();
     }
-    const simple = this.#screen === undefined && this.#alternate === undefined && this.#line.empty && !this.#graphics;
+    const simple =
+      this.#screen === undefined &&
+      this.#alternate === undefined &&
+      this.#line.empty &&
+      !this.#graphics &&
+      this.#width === undefined;
     if (simple && !SPECIAL.test(text)) this.#plain += text.includes("\r") ? text.replaceAll("\r\n", "\n") : text;
     else this.#interpret(text);
     if (this.#plain.length > FLUSH_AT) this.#flush();
@@ -111,7 +123,13 @@ export class ScreenText {
     const lines = this.#screen.map((line) => line.text(this.#gap));
     const all = lines.length;
     while (lines.length > this.#row + 1 && lines.at(-1) === "") lines.pop();
-    return lines.join("\n") + (lines.length < all ? "\n" : "");
+    const text = lines.map((line, row) => (row < lines.length - 1 && !this.#goesOn(row) ? `${line}\n` : line)).join("");
+    return text + (lines.length < all ? "\n" : "");
+  }
+
+  /** The row is full: the next one belongs to the same line. */
+  #goesOn(row: number): boolean {
+    return this.#width !== undefined && (this.#screen?.[row]?.width ?? 0) >= this.#width;
   }
 
   #interpret(text: string): void {
@@ -178,8 +196,17 @@ export class ScreenText {
 
   #print(run: string): void {
     const shown = this.#graphics ? run.replace(/[`-~]/g, (c) => LINE_DRAWING[c.charCodeAt(0) - 96] ?? c) : run;
-    if (this.#screen === undefined) this.#line.put(shown);
+    if (this.#width !== undefined) this.#printWrapped(shown, this.#width);
+    else if (this.#screen === undefined) this.#line.put(shown);
     else this.#current().put(shown);
+  }
+
+  #printWrapped(text: string, width: number): void {
+    this.#enterScreen();
+    for (const char of segments(text)) {
+      if (this.#current().column + Bun.stringWidth(char) > width) this.#newline();
+      this.#current().put(char);
+    }
   }
 
   #current(): LineCells {
@@ -197,10 +224,16 @@ export class ScreenText {
       case "\r":
         return this.#current().to(0);
       case "\b":
-        return this.#current().left(1);
+        return this.#left(1);
       case "\t":
         return this.#current().put("\t");
     }
+  }
+
+  /** Behind the last column the cursor is on it. */
+  #left(count: number): void {
+    const line = this.#current();
+    line.to(Math.min(line.column, (this.#width ?? Infinity) - 1) - count);
   }
 
   #newline(): void {
@@ -281,7 +314,7 @@ export class ScreenText {
       case "C":
         return this.#current().right(count);
       case "D":
-        return this.#current().left(count);
+        return this.#left(count);
       case "G":
       case "`":
         return this.#current().to((first ?? 1) - 1);

@@ -26,7 +26,7 @@ import {
   WHO,
 } from "./adopted-hooks.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
-import { isTerminalReply, TypedLine } from "./typed-line.ts";
+import { isTerminalReply, TypedLine, YANK } from "./typed-line.ts";
 import { ADOPT } from "./watch.ts";
 
 export interface InnerMachine {
@@ -43,6 +43,7 @@ export interface InnerMachine {
 
 export interface AdoptedPane {
   readonly outputStore: OutputStore;
+  width(): number;
   /** Clears the line and types the text, with Enter unless `enter` is false. */
   type(text: string, enter?: boolean): Promise<void>;
   /** Types what the terminal does not show, and Enter. */
@@ -67,6 +68,7 @@ const TYPING_MS = 15_000;
 /** How long the prompt may take that comes after the hooks were taken out. */
 const OUT_MS = 700;
 const INTERRUPTED = 130;
+const LONGEST_PROMPT = 4096;
 
 interface Running {
   readonly tag: number;
@@ -98,6 +100,8 @@ export class AdoptedShell implements Shell {
   /** Names its functions. */
   #word = "";
   #typed = new TypedLine();
+  /** The last that came before the prompt was ready: its last line is the prompt. */
+  #before = Buffer.alloc(0);
   #typedAt = 0;
   /** What the operator had typed when a command came. */
   #aside = "";
@@ -274,7 +278,7 @@ export class AdoptedShell implements Shell {
 
   #begin(tag: number, options: RunOptions): Running {
     const typed = this.#typed.text();
-    this.#aside = isTerminalReply(typed) ? "" : typed;
+    this.#aside = isTerminalReply(typed) ? "" : this.#typed.isScrolled ? YANK : typed;
     const notes = this.#aside === "" ? [] : ["A line that the operator had typed was set aside and put back."];
     const recording = new Recording(this.#pane.outputStore.open(), options, "stdout");
     const lastActivity = performance.now();
@@ -330,6 +334,8 @@ export class AdoptedShell implements Shell {
       return;
     }
     const running = this.#current;
+    if (!this.#ready)
+      this.#before = Buffer.concat([this.#before, bytes.subarray(-LONGEST_PROMPT)]).subarray(-LONGEST_PROMPT);
     if (running?.started === true) {
       running.lastActivity = performance.now();
       running.recording.write(bytes);
@@ -380,7 +386,8 @@ export class AdoptedShell implements Shell {
 
   #promptDrawn(): void {
     this.#ready = true;
-    this.#typed = new TypedLine();
+    const prompt = this.#before.subarray(this.#before.lastIndexOf(10) + 1);
+    this.#typed = new TypedLine({ prompt, width: () => this.#pane.width() });
     const line = this.#aside;
     this.#aside = "";
     if (line !== "") void this.#pane.type(line, false).catch(() => {});

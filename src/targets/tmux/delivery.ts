@@ -14,6 +14,8 @@ export interface Delivery {
   readonly lines: readonly string[];
   /** Output begins at the mark behind the text shown to the operator, not at the start of the command. */
   readonly shown: boolean;
+  /** Lines of that text below the prompt's own. */
+  readonly shownLines: number;
 }
 
 export interface DeliveryTarget {
@@ -72,16 +74,18 @@ export function deliver(
       files: { [script]: typedScript(shown ?? command, tag, once) },
       lines: [leaveMode, `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`],
       shown: false,
+      shownLines: linesShown(shown ?? command),
     };
   }
   const keys = `send-keys -t ${place.pane} -H ${KEY}`;
   if (secret === undefined && fitsOneLine(command, place.shell)) {
-    return { files: { [next]: `${tag}\n${command}` }, lines: [leaveMode, keys], shown: false };
+    return { files: { [next]: `${tag}\n${command}` }, lines: [leaveMode, keys], shown: false, shownLines: 0 };
   }
   return {
     files: { [script]: sourcedScript(command, tag, place.shell, secret), [next]: `${tag}\n${source}` },
     lines: [leaveMode, keys],
     shown: true,
+    shownLines: linesShown(shown ?? command),
   };
 }
 
@@ -108,6 +112,7 @@ function deliverClean(
       files: { [file("sh")]: typedScript(seen, tag, gone("sh") + child, "$__buddy_code") },
       lines: [leaveMode, keys],
       shown: false,
+      shownLines: linesShown(seen),
     };
   }
   return {
@@ -122,6 +127,8 @@ function deliverClean(
     },
     lines: [leaveMode, `send-keys -t ${place.pane} -H ${KEY}`],
     shown: true,
+    // The first one is behind the prompt.
+    shownLines: linesShown(seen) - 1,
   };
 }
 
@@ -136,7 +143,7 @@ function cleanSource(
   asked: string,
 ): string {
   const to = file("dir");
-  const shown = `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
+  const shown = remembered(tag, linesShown(seen) - 1) + `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
   switch (shell) {
     case "fish":
       // fish draws every line that it runs: this one is drawn over.
@@ -242,18 +249,15 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], s
   const seen = secret?.shown ?? command;
   const gone = secret === undefined ? "" : `${removed(secret.script)}; `;
   const shown = quote(excerpt(seen));
+  const marked = remembered(tag, linesShown(seen)) + `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
   switch (shell) {
     case "fish":
-      return [
-        `${gone}printf '%s\\n' ${fishQuote(excerpt(seen))}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag}`,
-        command,
-        "",
-      ].join("\n");
+      return [`${gone}printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}`, command, ""].join("\n");
     case "zsh":
-      return `{ ${gone}print -sr -- ${quote(seen)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}print -sr -- ${quote(seen)}; printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
     case "bash":
     case "sh":
-      return `{ ${gone}history -s -- ${quote(seen)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}history -s -- ${quote(seen)}; printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
   }
 }
 
@@ -272,10 +276,19 @@ function removed(script: string): string {
 function typedScript(command: string, tag: number, run = command, code = "$?"): string {
   // Typed lines can arrive twice when the first was slow: the second does nothing.
   const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
-  const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag}; } 2>/dev/null`;
+  const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}; } 2>/dev/null`;
   // An empty expansion runs nothing: `set -x` has nothing to show.
   const repair = `{ __buddy_check ${code}; } 9>&2 2>/dev/null\n\${__buddy_repair:+"$__buddy_repair"}`;
   return `${once}\n${head}\n${run}\n${repair}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
+}
+
+/** For a buddy that finds the command running: so many lines below the prompt are its text. */
+function remembered(tag: number, lines: number): string {
+  return lines === 0 ? "" : `printf '\\033]7;buddy;%s;C;%s+%s;%s\\a' "$__buddy_key" ${tag} ${lines} "$__buddy_at"; `;
+}
+
+function linesShown(command: string): number {
+  return excerpt(command).split("\n").length;
 }
 
 function excerpt(command: string): string {

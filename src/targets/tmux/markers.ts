@@ -25,8 +25,17 @@ export type Mark =
   | { readonly kind: "ready"; readonly cwd?: string }
   /** The shell took our line; `aside` is what the operator had typed. */
   | { readonly kind: "taken"; readonly tag: number; readonly aside: string }
-  /** `greets`: text of the shell's own follows (PS0 of bash), and a mark behind it. */
-  | { readonly kind: "started"; readonly tag: number; readonly greets?: true }
+  /**
+   * `greets`: text of the shell's own follows (PS0 of bash), and a mark behind it. `line`: what the operator entered,
+   * where the shell says it (zsh, fish). `shownLines`: so many lines below the prompt are the command's own text.
+   */
+  | {
+      readonly kind: "started";
+      readonly tag: number;
+      readonly greets?: true;
+      readonly line?: string;
+      readonly shownLines?: number;
+    }
   /** The text shown to the operator is over, output begins. */
   | { readonly kind: "shown"; readonly tag: number }
   | { readonly kind: "ended"; readonly code: number; readonly tag: number }
@@ -119,8 +128,16 @@ export function parseMark(text: string): Mark | undefined {
       const fields = /^(\d*);?(.*)$/s.exec(rest);
       return { kind: "taken", tag: Number(fields?.[1] ?? 0), aside: fields?.[2] ?? "" };
     }
-    case "C":
-      return { kind: "started", tag: Number.parseInt(rest, 10) || 0, ...(rest.endsWith(";S") ? { greets: true } : {}) };
+    case "C": {
+      const [, tag, lines, greets, line] = /^(\d*)(?:\+(\d+))?(?:;(S)$|;L;(.*))?/s.exec(rest) ?? [];
+      return {
+        kind: "started",
+        tag: Number(tag),
+        ...(lines === undefined ? {} : { shownLines: Number(lines) }),
+        ...(greets === undefined ? {} : { greets: true }),
+        ...(line === undefined ? {} : { line }),
+      };
+    }
     case "S":
       return { kind: "shown", tag: Number(rest) || 0 };
     case "E": {
@@ -184,8 +201,11 @@ export type CapturedCommand =
   /** The screen does not show it: better an error than another command's output. */
   | { readonly kind: "unclear"; readonly why: string };
 
-/** What the command typed at prompt `id` printed, read from a captured screen. */
-export function commandAfterPrompt(captured: string, id: number): CapturedCommand {
+/**
+ * What the command typed at prompt `id` printed, read from a captured screen. `shownLines` of its own text are below
+ * the prompt.
+ */
+export function commandAfterPrompt(captured: string, id: number, shownLines = 0): CapturedCommand {
   const lines = captured.split("\n");
   const prompts = visiblePrompts(lines);
   const start = prompts.findLast((one) => one.id === id);
@@ -201,7 +221,7 @@ export function commandAfterPrompt(captured: string, id: number): CapturedComman
       why: `prompt ids jump from ${id} to ${jumped.id}: another command ran in between`,
     };
   }
-  const from = start.line + 1;
+  const from = start.line + 1 + shownLines;
   if (end === undefined) return { kind: "running", output: lines.slice(from).join("\n") };
   if (jumped !== undefined && jumped.line < end.line) {
     return { kind: "unclear", why: `prompt ids jump from ${id} to ${jumped.id}` };

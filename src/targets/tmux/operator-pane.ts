@@ -35,6 +35,7 @@ export class OperatorPane {
   readonly #options: OperatorPaneOptions;
   readonly #shells: AdoptedShells;
   readonly #row: OperatorPaneRow;
+  #width: number;
   readonly #client: ControlClient;
   #looking: ReturnType<typeof setInterval> | undefined;
 
@@ -75,6 +76,7 @@ export class OperatorPane {
     this.id = options.id;
     this.#options = options;
     this.#row = row;
+    this.#width = row.width;
     this.#client = client;
     this.#shells = shells;
     this.panes = this.#onlyThis();
@@ -99,6 +101,7 @@ export class OperatorPane {
     const shell = await this.#shells.adopt(
       {
         outputStore: this.#options.outputStore,
+        width: () => this.#width,
         type: (text, enter = true) => this.#send(typeKeys(text, enter)),
         typeUnseen: (text) => this.#send(`-H ${hexKeys(text)} 0d`),
         interrupt: () => this.#send("C-c"),
@@ -135,6 +138,7 @@ export class OperatorPane {
     if (this.#client.closed) return "tmux has ended, or ended the connection";
     const listed = await this.#client.ask(`list-panes -s -t '${this.#row.session}:' -F '${OPERATOR_PANE}'`);
     const row = listed.map(parseOperatorPane).find(({ id }) => id === this.id);
+    this.#width = row?.width ?? this.#width;
     if (row !== undefined && !row.dead) return whyClosedOff(row);
     this.#shells.endAll();
     return "it was closed, or moved to another session";
@@ -257,6 +261,7 @@ interface OperatorPaneRow {
   readonly pid: number;
   readonly tty: string;
   readonly dead: boolean;
+  readonly width: number;
   readonly fullScreen: boolean;
   readonly synchronized: boolean;
   readonly inputOff: boolean;
@@ -270,6 +275,7 @@ const FIELDS = [
   "pane_pid",
   "pane_tty",
   "pane_dead",
+  "pane_width",
   "alternate_on",
   "pane_synchronized",
   "pane_input_off",
@@ -279,7 +285,7 @@ const FIELDS = [
 const OPERATOR_PANE = FIELDS.map((name) => `#{${name}}`).join("|");
 
 function parseOperatorPane(line: string): OperatorPaneRow {
-  const [id = "", session = "", pid, tty = "", dead, fullScreen, synchronized, inputOff, managed = ""] =
+  const [id = "", session = "", pid, tty = "", dead, width, fullScreen, synchronized, inputOff, managed = ""] =
     line.split("|");
   return {
     id,
@@ -287,6 +293,7 @@ function parseOperatorPane(line: string): OperatorPaneRow {
     pid: Number(pid),
     tty,
     dead: dead === "1",
+    width: Number(width),
     fullScreen: fullScreen === "1",
     synchronized: synchronized === "1",
     inputOff: inputOff === "1",

@@ -56,6 +56,7 @@ export class PaneInput {
   send(command: RunningCommand, delivery: Delivery): void {
     const { id } = this.#state;
     this.#state.sending(command);
+    command.shownLines = delivery.shownLines;
     const isPut = this.#session.options.transport.kind === "local" && putHere(delivery.files);
     this.#session.send(isPut ? delivery.lines : byTmux(delivery)).then(
       async (replies) => {
@@ -90,7 +91,9 @@ export class PaneInput {
         return state.finish({ kind: "lost", why: command.refusal ?? UNTAKEN, notRun: true });
       }
       state.sendingAgain(attempt === 2);
-      await this.#session.send(byTmux(deliver(command.text, command.tag, this.place, command)));
+      const delivery = deliver(command.text, command.tag, this.place, command);
+      command.shownLines = delivery.shownLines;
+      await this.#session.send(byTmux(delivery));
     } catch (error) {
       if (state.current !== command) return;
       const why = `the command could not be delivered (${messageOf(error)}); it did not run`;

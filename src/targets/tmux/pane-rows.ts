@@ -8,6 +8,7 @@ export interface PaneRow {
   readonly tty: string;
   readonly pid: number;
   readonly dead: boolean;
+  readonly width: number;
   /** The name buddy gave the pane; "" when the pane is not buddy's. */
   readonly name: string;
   readonly command: string;
@@ -24,6 +25,7 @@ export const PANE_FORMAT = [
   "pane_tty",
   "pane_pid",
   "pane_dead",
+  "pane_width",
   "@buddy_pane",
   "pane_current_command",
   "window_name",
@@ -35,10 +37,11 @@ export const PANE_FORMAT = [
 
 export function parsePanes(lines: readonly string[]): PaneRow[] {
   return lines.map((line) => {
-    const [id = "", window = "", tty = "", pid, dead, name = "", command = "", ...more] = line.split("|");
+    const [id = "", window = "", tty = "", pid, dead, width, name = "", command = "", ...more] = line.split("|");
     const [windowName = "", skipped = "", ...start] = more;
     const shell = startedShell(start.join("|"));
-    return { id, window, tty, pid: Number(pid), dead: dead === "1", name, command, windowName, skipped, shell };
+    const numbers = { pid: Number(pid), width: Number(width) };
+    return { id, window, tty, ...numbers, dead: dead === "1", name, command, windowName, skipped, shell };
   });
 }
 

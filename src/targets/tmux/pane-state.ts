@@ -12,7 +12,7 @@ import type { PaneRow } from "./pane-rows.ts";
 import type { ForegroundState } from "./probe.ts";
 import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
-import { isTerminalReply, OWN_SCRIPT, TypedLine } from "./typed-line.ts";
+import { isTerminalReply, OWN_SCRIPT, TypedLine, YANK } from "./typed-line.ts";
 import { shorten } from "../../lib/text.ts";
 
 export type ShellPhase =
@@ -73,6 +73,8 @@ const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing 
 
 export class PaneState {
   readonly changes = new Condition();
+  /** In columns. */
+  width: number;
   readonly gap = new Gap();
   readonly #options: PaneStateOptions;
   readonly #effects: PaneEffects;
@@ -93,9 +95,13 @@ export class PaneState {
   #modelTyped = false;
   /** The operator's line that was set aside for a command, and the one that was put back. */
   #aside = "";
+  #isAsideScrolled = false;
   #givenBack = "";
   #typedAt = 0;
   #typed = new TypedLine();
+  /** What was drawn since the prompt began; undefined once it is drawn. */
+  #drawing: Buffer[] | undefined;
+  #prompt = Buffer.alloc(0);
   /** The last command asked the terminal something: answers that it did not read are in the line. */
   #answers = false;
   /** Ctrl-C was pressed at a line that the shell has not given up yet. */
@@ -113,6 +119,7 @@ export class PaneState {
     this.#options = options;
     this.#effects = effects;
     this.#cwd = options.cwd;
+    this.width = row.width;
     this.#editor = this.shell.kind !== "sh";
     this.#scanner = this.#newScanner();
   }
@@ -211,7 +218,7 @@ export class PaneState {
     const { mark: last } = snapshot;
     if (last?.kind === "started") {
       this.#cwd = snapshot.cwd || this.#cwd;
-      if (this.#current === undefined && last.tag !== 0) this.#followCommand(last.tag, snapshot);
+      if (this.#current === undefined && last.tag !== 0) this.#followCommand(last, snapshot);
     }
     for (const one of marks) {
       this.#mark(one);
@@ -236,6 +243,7 @@ export class PaneState {
     this.#promptSeen = false;
     this.#breaking = false;
     if (!this.#editor) command.setAside(this.#takeAside(this.#typed.text()));
+    this.#isAsideScrolled = this.#typed.isScrolled;
     this.#typed = new TypedLine();
   }
 
@@ -326,6 +334,7 @@ export class PaneState {
   /** Another pane took its place. */
   revived(row: PaneRow): void {
     this.#row = row;
+    this.width = row.width;
     this.#alive = true;
     this.#skipped = false;
     this.#editor = this.shell.kind !== "sh";
@@ -367,6 +376,7 @@ export class PaneState {
       return;
     }
     this.#current?.output(bytes);
+    this.#drawing?.push(Buffer.from(bytes));
     if (this.#phase !== "ready") return;
     this.#typed.write(bytes);
     // A prompt that is drawn again by itself (an asynchronous theme) begins at the left; fish does so for every key.
@@ -384,6 +394,7 @@ export class PaneState {
         if (command?.phase === "started" && !ours) return;
         this.#editor = this.shell.kind !== "sh" && mark.typed !== true;
         if (mark.plain === true) this.startUpSkipped(undefined);
+        this.#drawing = [];
         // The same prompt, drawn again by the editor of mksh or busybox: nothing has run since.
         if (this.#phase === "ready" && mark.id === this.#promptId) {
           this.#typed = new TypedLine();
@@ -407,7 +418,7 @@ export class PaneState {
       case "started":
         this.#phase = "running";
         if (ours) command.started(mark.greets);
-        else this.#operatorCommand = this.#typed.text();
+        else this.#operatorCommand = mark.line ?? this.#typed.text();
         break;
       case "shown":
         if (ours) command.outputBegins();
@@ -457,7 +468,9 @@ export class PaneState {
   #drawn(): void {
     clearTimeout(this.#drawnTimer);
     this.#phase = "ready";
-    this.#typed = new TypedLine();
+    if (this.#drawing !== undefined) this.#prompt = Buffer.concat(this.#drawing);
+    this.#drawing = undefined;
+    this.#typed = new TypedLine({ prompt: this.#prompt, width: () => this.width });
     const command = this.#current;
     if (command === undefined && this.#answers) {
       this.#answers = false;
@@ -466,7 +479,7 @@ export class PaneState {
     }
     if (command === undefined && this.#aside !== "") {
       this.#givenBack = this.#aside.trim();
-      this.#effects.giveBack(this.#aside);
+      this.#effects.giveBack(this.#isAsideScrolled ? YANK : this.#aside);
       this.#aside = "";
     }
     if (command?.phase !== "sent" || !this.#promptSeen) return;
@@ -539,8 +552,8 @@ export class PaneState {
     this.#effects.notice({ kind: "operator", text });
   }
 
-  #followCommand(tag: number, snapshot: PaneSnapshot): void {
-    this.#current = commandOnScreen(tag, snapshot, this.#options.outputStore);
+  #followCommand(mark: Mark & { kind: "started" }, snapshot: PaneSnapshot): void {
+    this.#current = commandOnScreen(mark, snapshot, this.#options.outputStore);
     const text = `A command from before still runs in the pane: ${named(this.#current.shown ?? this.#current.text)}`;
     this.#effects.notice({ kind: "info", text });
   }

@@ -215,6 +215,7 @@ export class TmuxPane implements Pane, PaneSink {
     const shell = await this.#adopted.adopt(
       {
         outputStore,
+        width: () => this.#state.width,
         type: (text, enter = true) => send(typeKeys(text, enter)),
         typeUnseen: (text) => send(`-H ${hexKeys(text)} 0d`),
         interrupt: () => send("C-c"),
@@ -269,6 +270,10 @@ export class TmuxPane implements Pane, PaneSink {
   paused(): void {
     this.#state.beginGap(false);
     void this.#recover("tmux left out output that came faster than it could be read").catch(() => {});
+  }
+
+  resized(width: number): void {
+    this.#state.width = width;
   }
 
   /** Takes buddy's hooks out of a shell of the operator's. */

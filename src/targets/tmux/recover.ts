@@ -9,6 +9,7 @@ import type { PaneState } from "./pane-state.ts";
 import { probeForeground } from "./probe.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
+import { OWN_SCRIPT } from "./typed-line.ts";
 
 /**
  * Reads the pane and takes up its stream again. A further gap begins this again by itself: then this one gives up in
@@ -200,13 +201,20 @@ function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | un
 const UNHEARD = "it ended while the connection was down, and its exit code is not known";
 
 /** A command that a buddy before this one started and that still runs: buddy can wait for it. */
-export function commandOnScreen(tag: number, { lines }: PaneSnapshot, outputStore: OutputStore): RunningCommand {
+export function commandOnScreen(
+  { tag, shownLines = 0 }: Mark & { kind: "started" },
+  { lines }: PaneSnapshot,
+  outputStore: OutputStore,
+): RunningCommand {
   const prompt = visiblePrompts(lines).at(-1);
-  const typed = prompt === undefined ? "" : (lines[prompt.line]?.slice(prompt.end).trim() ?? "");
-  const command = new RunningCommand(tag, typed || "(unknown)", outputStore.open(), {}, false);
+  const below = prompt === undefined ? [] : lines.slice(prompt.line + 1);
+  const first = prompt === undefined ? "" : (lines[prompt.line]?.slice(prompt.end).trim() ?? "");
+  const text = [first, ...below.slice(0, shownLines)].filter((line) => !OWN_SCRIPT.test(line)).join("\n");
+  const command = new RunningCommand(tag, text || "(unknown)", outputStore.open(), {}, false);
   command.promptId = prompt?.id ?? 0;
+  command.shownLines = shownLines;
   command.started();
-  const body = prompt === undefined ? "" : lines.slice(prompt.line + 1).join("\n");
+  const body = below.slice(shownLines).join("\n");
   if (body !== "") command.recording.insert(body);
   command.notes.push("The command was started before buddy was; what it had printed was read from the pane.");
   return command;
@@ -238,7 +246,7 @@ function fill(command: RunningCommand, { lines, alternate }: PaneSnapshot, why: 
   const { recording, promptId } = command;
   recording.resync(alternate);
   if (alternate) return void command.note(`${why}; a full-screen program shows its last state.`);
-  const own = sincePrompt(lines, promptId);
+  const own = sincePrompt(lines, promptId, command.shownLines);
   const missed = recording.empty ? own : missedOf(recording.lastLines, recording.lineCount(), own, lines, promptId);
   if (missed !== undefined) {
     if (missed !== "") recording.insert(missed);
@@ -288,8 +296,8 @@ export function linesAfter(seen: readonly string[], screen: string, count?: numb
 }
 
 /** All that the command entered at this prompt has printed; undefined when the screen does not reach back so far. */
-export function sincePrompt(screen: readonly string[], promptId: number): string | undefined {
-  const seen = commandAfterPrompt(screen.join("\n"), promptId);
+export function sincePrompt(screen: readonly string[], promptId: number, shownLines = 0): string | undefined {
+  const seen = commandAfterPrompt(screen.join("\n"), promptId, shownLines);
   return seen.kind === "unclear" ? undefined : seen.output;
 }
 

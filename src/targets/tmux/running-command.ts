@@ -27,6 +27,8 @@ export class RunningCommand {
   attempts = 0;
   /** Number in the visible prompt where it was entered. */
   promptId = 0;
+  /** Lines of its text below that prompt. */
+  shownLines = 0;
   /** Prompts that were drawn while it ran and showed no end. */
   promptsWithoutMark = 0;
   readonly sentAt = performance.now();

@@ -48,6 +48,7 @@ export interface PaneSink {
   gone(why: string): void;
   /** tmux left output out. */
   paused(): void;
+  resized(width: number): void;
 }
 
 /** How long tmux may take to answer when a session is opened, and when buddy says that it takes long. */
@@ -398,9 +399,11 @@ export class TmuxSession {
   }
 
   #dropMissing(rows: readonly PaneRow[]): void {
-    const there = new Set(rows.filter((row) => !row.dead).map((row) => row.id));
-    for (const pane of this.#sinks.keys()) {
-      if (!there.has(pane)) this.lostPane(pane);
+    const there = new Map(rows.filter((row) => !row.dead).map((row) => [row.id, row]));
+    for (const [pane, sink] of this.#sinks) {
+      const row = there.get(pane);
+      if (row === undefined) this.lostPane(pane);
+      else sink.resized(row.width);
     }
   }
 

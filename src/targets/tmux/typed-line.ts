@@ -4,12 +4,24 @@ import { ScreenText } from "../output/screen-text.ts";
 const MAX_TYPED_BYTES = 8192;
 const GAP = "\0";
 const WRITTEN = /[^\0]|$/;
+/** How mksh and ksh say that there is more. */
+const SCROLLED = /[\s\0]*[<>+*]\s*$/;
+
+/** Brings back a line that was erased, in shells that scroll it: what is on the screen is not all of it. */
+export const YANK = "\u0019";
 
 export class TypedLine {
+  readonly #after: { readonly prompt: Buffer; readonly width: () => number } | undefined;
   #bytes = 0;
   /** Read when someone asks: of most commands, as the shell draws them, no one does. */
   readonly #unread: Buffer[] = [];
-  readonly #screen = new ScreenText(() => {}, GAP);
+  #begin = 0;
+  #drawn: ScreenText | undefined;
+
+  /** `prompt` is what the shell drew before it: where the line begins, and so where it wraps. */
+  constructor(after?: { readonly prompt: Buffer; readonly width: () => number }) {
+    this.#after = after;
+  }
 
   write(bytes: Buffer): void {
     this.#bytes += bytes.length;
@@ -26,10 +38,32 @@ export class TypedLine {
     return first.includes("^C") ? "" : first.trim();
   }
 
+  /** The editor shows only a part of it, where the prompt was: mksh and ksh do not wrap lines. */
+  get isScrolled(): boolean {
+    return this.#bytes > 0 && !/^(?:\0|$)/.test(this.#screen.pending()) && this.#begin > 0;
+  }
+
+  get #screen(): ScreenText {
+    this.#drawn ??= this.#empty();
+    for (const bytes of this.#unread.splice(0)) this.#drawn.write(bytes);
+    return this.#drawn;
+  }
+
+  #empty(): ScreenText {
+    const width = this.#after?.width();
+    const empty = new ScreenText(() => {}, GAP, width);
+    if (this.#after === undefined || width === undefined) return empty;
+    const prompt = new ScreenText(() => {}, GAP, width);
+    prompt.write(this.#after.prompt);
+    this.#begin = prompt.column % width;
+    if (this.#begin > 0) empty.write(Buffer.from(`\u001b[${this.#begin}C`));
+    return empty;
+  }
+
   /** A prompt at the right is drawn by a jump: it is neither what comes first in the line, nor before the cursor. */
   #lines(): string[] {
-    for (const bytes of this.#unread.splice(0)) this.#screen.write(bytes);
     const lines = this.#screen.pending().split("\n");
+    if (this.isScrolled) return [`…${lines[0]?.replace(SCROLLED, "")}`];
     return lines.map((line, at) => {
       const start = line.search(WRITTEN);
       const isBehind = at === lines.length - 1 && start > this.#screen.column;
@@ -49,4 +83,4 @@ export function isTerminalReply(line: string): boolean {
 }
 
 /** How buddy itself runs a script, in a shell that cannot be given a line. */
-export const OWN_SCRIPT = /^\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;
+export const OWN_SCRIPT = /(?:^|\s)\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;

@@ -452,6 +452,31 @@ describe("a buddy that comes back", () => {
     expect(text(await second.shell.run("echo $PWD $MARK"))).toBe("/usr kept\n");
   });
 
+  const FOUND = ["bash", "zsh", "fish", "dash"].flatMap((shell) =>
+    [undefined, { inRoom: false }].map(
+      (unasked) => [shell, unasked === undefined ? "asked" : "unasked", unasked] as const,
+    ),
+  );
+
+  test.each(FOUND)(
+    "%s, %s: the text of the running command was the beginning of its output",
+    async (shell, how, unasked) => {
+      await using first = await openTestTarget("local", { shell });
+      const go = join(home.path, `go-${shell}-${how}`);
+      const command = `echo begun\nsh -c 'until [ -e ${go} ]; do sleep 0.05; done'\necho over`;
+      await first.target.shell.run(command, { noWait: true, ...(unasked === undefined ? {} : { unasked }) });
+      const screen = () => first.tmux("capture-pane", "-p", "-t", (first.target.shell as Pane).id);
+      await until(async () => (await screen()).includes("\nbegun\n"), "it has begun");
+      const notices: string[] = [];
+      await using second: Target = await first.again((notice) => notices.push(notice.text));
+      writeFileSync(go, "");
+      const result = await second.shell.wait({ waitMs: 10_000 });
+      expect([result.outcome, text(result)]).toEqual([{ kind: "exited", code: 0 }, "begun\nover\n"]);
+      expect(notices.join()).toContain("echo begun");
+      expect(notices.join()).not.toContain(".sh");
+    },
+  );
+
   test.each(["bash", "dash"])("continues in its %s pane when something cleaned its files away", async (shell) => {
     await using first = await openTestTarget("local", { shell });
     await first.target.shell.run("MARK=kept");
