@@ -238,7 +238,7 @@ const FIND = `
 ${BASE}${STATE}
 d=
 for e in "$base"/*/"$1"; do if [ -d "$e" ]; then d=$e; fi; done
-[ -n "$d" ] || exit 2
+[ -n "$d" ] || exit 42
 `;
 
 const TELL = `

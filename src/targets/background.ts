@@ -46,7 +46,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   const ask = async (script: string, id: string, args: readonly string[] = [], slow = false) => {
     if (!/^[A-Za-z0-9_-]+$/.test(id)) throw unknown(id);
     const result = await transport.run(script, { args: [base, id, ...args], slow });
-    if (result.code === 2) throw unknown(id);
+    if (result.code === 42) throw unknown(id);
     if (result.code !== 0) throw failure(result);
     return result;
   };

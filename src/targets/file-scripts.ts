@@ -99,7 +99,7 @@ if [ ! -e "$p" ]; then
   d=\${d:-/}
   if [ ! -d "$d" ]; then exit 20; fi
   if [ ! -x "$d" ]; then deny "$d"; fi
-  exit 2
+  exit 42
 fi
 if [ ! -f "$p" ]; then exit 22; fi
 if [ ! -r "$p" ]; then deny "$p"; fi

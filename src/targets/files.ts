@@ -232,9 +232,8 @@ function isKind(kind: string | undefined): kind is ResolvedPath["kind"] {
   return kind === "file" || kind === "directory" || kind === "other" || kind === "missing";
 }
 
-/** What the scripts' own exit codes mean. */
+/** What the scripts' own exit codes mean. 1 and 2 are those of the shell itself, of one that cannot fork, say. */
 const CODES: Readonly<Record<number, string>> = {
-  2: "no such file",
   3: "its target changed a moment ago; nothing was changed",
   4: "too many levels of symbolic links",
   5: "it cannot be read",
@@ -244,6 +243,7 @@ const CODES: Readonly<Record<number, string>> = {
   22: "it is not a regular file but a device, pipe or socket",
   29: "another user can exchange files in its directory, and it cannot be replaced as a whole; nothing was changed",
   41: "it is a symbolic link that leads nowhere",
+  42: "no such file",
 };
 
 const DENIED = 13;

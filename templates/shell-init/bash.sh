@@ -32,6 +32,11 @@ if [ -z "$__buddy_plain" ]; then
   unset __buddy_etc __buddy_own
 fi
 unset -f __buddy_names
+# What start-up files set is set again below: until then a command may fail, and no alias gets into a function.
+case $- in *e*) __buddy_set='set -e' ;; *) __buddy_set=: ;; esac
+set +e
+if shopt -q expand_aliases; then __buddy_set="shopt -s expand_aliases; $__buddy_set"; fi
+shopt -u expand_aliases
 # Variables that a start-up file made read-only, as hardened machines do: to set one would end this file.
 # IFS may be one of them, so nothing is split here.
 __buddy_fixed= __buddy_rest=$'\n'$(readonly -p)
@@ -39,9 +44,9 @@ for __buddy_file in PROMPT_COMMAND PS0 PS1 PS2 HISTCONTROL; do
   __buddy_pattern=$'\n'"declare -[A-Za-z]* $__buddy_file(="$'|\n|$)'
   [[ $__buddy_rest =~ $__buddy_pattern ]] && __buddy_fixed="$__buddy_fixed $__buddy_file "
 done
-__buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return ;; esac; return 1; }
+__buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return 0 ;; esac; return 1; }
 IFS= read -r __buddy_key <"$__buddy_dir/key"
-if [ -z "$__buddy_plain" ] && __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fixed PS1; then
+if [ -z "$__buddy_plain" ] && { __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fixed PS1 || [[ $__buddy_rest == *' __buddy_'* ]]; }; then
   # Nothing could report a prompt: the same shell again, with what the start-up files exported.
   BUDDY_DIR=$__buddy_dir BUDDY_LOGIN= BUDDY_PLAIN=readonly exec "$BASH" --rcfile "$__buddy_dir/bash.sh" -i
 fi
@@ -60,8 +65,8 @@ __buddy_place() {
     byte=${rest%%[!] #\&-[^-~]*}
     __buddy_at=$__buddy_at$byte rest=${rest:${#byte}}
     [ -n "$rest" ] || break
-    printf -v byte %d "'$rest"
-    printf -v byte %%%02X $((byte & 255))
+    builtin printf -v byte %d "'$rest"
+    builtin printf -v byte %%%02X $((byte & 255))
     __buddy_at=$__buddy_at$byte rest=${rest:1}
   done
 }
@@ -75,8 +80,11 @@ __buddy_before() {
   [ -t 9 ] || __buddy_repair=__buddy_stderr
   if [ -n "$__buddy_changes" ]; then __buddy_save; fi
   [ "$PWD" = "$__buddy_for" ] || __buddy_place
-  local mark="$__buddy_key;$__buddy_letter;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
-  printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
+  local letter=$__buddy_letter
+  # Without its line editor, lines are typed.
+  case :$SHELLOPTS: in *:emacs:* | *:vi:*) ;; *) case $letter in P) letter=Q ;; R) letter=U ;; esac ;; esac
+  local mark="$__buddy_key;$letter;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
+  builtin printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
   __buddy_tag=0
   if [ -n "${__buddy_history+set}" ]; then
     HISTCONTROL=$__buddy_history
@@ -87,7 +95,7 @@ __buddy_before() {
 }
 
 # For background shells. Before the prompt is reported where the command may have changed something, behind it otherwise.
-__buddy_save() { { export -p; printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"; }
+__buddy_save() { { export -p; builtin printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"; }
 
 __buddy_stderr() { exec 2>/dev/tty; }
 
@@ -95,7 +103,7 @@ __buddy_stderr() { exec 2>/dev/tty; }
 __buddy_after() {
   if __buddy_is_fixed PS1; then
     # Without the mark that the prompt is drawn: here it would come too early, and the prompt be taken for typed text.
-    printf '[buddy %s: %s] ' "$__buddy_id" "$__buddy_code"
+    builtin printf '[buddy %s: %s] ' "$__buddy_id" "$__buddy_code"
   else
     [ "$PS1" = "$__buddy_shown" ] || __buddy_ps1=$PS1
     __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_ps1\[\e]7771;$__buddy_key;B\a\]"
@@ -114,7 +122,7 @@ __buddy_after() {
 }
 
 # Where PROMPT_COMMAND cannot be set, the prompt itself carries the mark.
-__buddy_print() { { __buddy_place; printf %s "$__buddy_at"; return ${1:-0}; } 2>/dev/null; }
+__buddy_print() { { __buddy_place; builtin printf %s "$__buddy_at"; return ${1:-0}; } 2>/dev/null; }
 __buddy_marked_prompt() {
   local mark='$?;$((__buddy_tag));$(__buddy_print $?)\a'
   local before="\[\e]7;buddy;$__buddy_key;$__buddy_letter;\$((__buddy_id+=1));$mark\e]7771;$__buddy_key;$__buddy_letter;\$((__buddy_id));$mark\]"
@@ -132,7 +140,7 @@ __buddy_take() {
   READLINE_LINE=${READLINE_LINE//'[7771~'/}
   if [ "$__buddy_more" = 1 ]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
-    printf '\033]7771;%s;T;;%s\a' "$__buddy_key" "${READLINE_LINE//[[:cntrl:]]/ }"
+    builtin printf '\033]7771;%s;T;;%s\a' "$__buddy_key" "${READLINE_LINE//[[:cntrl:]]/ }"
     READLINE_LINE=
     kill -INT $$
     return
@@ -141,7 +149,7 @@ __buddy_take() {
   { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next" || :
   : >|"$__buddy_run/$__buddy_pane.next"
   __buddy_aside=$READLINE_LINE
-  printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
+  builtin printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
   { IFS= read -r for; IFS= read -r -d '' shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown" || :
   if [ -n "$tag" ] && [ "$for" = "$tag" ]; then
     # The operator sees the text that runs, not how it is started: readline draws that line unseen.
@@ -173,7 +181,7 @@ __buddy_show() {
   case $PS1 in *'$('* | *'`'*) ;; *) prompt=$PS1 ;; esac
   prompt=${prompt@P}
   prompt=${prompt##*$'\n'}
-  printf '%s\n' "${prompt//[$'\1\2']/}$1" >&2
+  builtin printf '%s\n' "${prompt//[$'\1\2']/}$1" >&2
 }
 
 # What runs unasked is asked of a clean shell that stays in the read-only namespace, on this terminal, and forks for each text. It is
@@ -185,7 +193,7 @@ __buddy_ask() {
   local line= part= at= taken= code= dead= round=0 int=
   trap 'int=1' INT
   {
-    printf '%s;%s\0' "$1" "$4" >&7
+    builtin printf '%s;%s\0' "$1" "$4" >&7
     while [ -z "$code" ]; do
       # Half a line may come before the time is over.
       if IFS= read -r -t 0.5 part <&8; then
@@ -240,7 +248,7 @@ __buddy_serve() {
     __buddy_piped=1
     {
       set +m
-      ( __buddy_namespace <&0 2</dev/tty 5<&7 6>&8 7>&- 8>&- & printf 'started %s\n' "$!" >&8 )
+      ( __buddy_namespace <&0 2</dev/tty 5<&7 6>&8 7>&- 8>&- & builtin printf 'started %s\n' "$!" >&8 )
       set -m
       until [ -n "$pid" ] && [ -n "$ready" ] || [ $round -gt 100 ]; do
         if IFS= read -r -t 0.1 part <&8; then
@@ -269,7 +277,7 @@ __buddy_leave() {
   [ -n "$__buddy_server" ] || return
   if __buddy_serves; then
     {
-      printf 'leave;\0' >&7
+      builtin printf 'leave;\0' >&7
       until [[ $line == *'leave left' ]] || ! __buddy_serves; do
         IFS= read -r -t 0.1 part <&8 || [ $((round += 1)) -lt 20 ] || kill -KILL "${__buddy_server% *}"
         line=$line$part
@@ -308,7 +316,7 @@ __buddy_signal() {
 # For lines that are typed, where the editor is switched off.
 __buddy_head() {
   __buddy_tag=$1
-  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$__buddy_at" "$__buddy_key" "$1"
+  builtin printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "$__buddy_at" "$__buddy_key" "$1"
 }
 # The prompt hooks do what the check does elsewhere.
 __buddy_check() { __buddy_code=$1; }
@@ -360,3 +368,4 @@ if [ "$__buddy_plain" = readonly ]; then
 fi
 unset __buddy_file __buddy_login __buddy_pattern __buddy_plain __buddy_rest
 __buddy_hook
+eval "unset __buddy_set; $__buddy_set"

@@ -15,7 +15,7 @@ end
 
 function __buddy_ended --on-event fish_postexec
     set -g __buddy_code $status
-    printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $__buddy_code $__buddy_tag
+    builtin printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $__buddy_code $__buddy_tag
 end
 # Handlers run in the order in which they were defined: what yours print is not output.
 for __buddy_file in (functions --handlers-type generic 2>/dev/null | string replace -rf '^fish_postexec (?!__buddy_)' '')
@@ -29,7 +29,7 @@ function __buddy_before --on-event fish_prompt
     set -g __buddy_id (math $__buddy_id + 1)
     __buddy_save >$__buddy_run/$__buddy_pane.env 2>/dev/null
     set -l mark "$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
-    printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
+    builtin printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
     set -g __buddy_tag 0
 end
 
@@ -38,16 +38,16 @@ function __buddy_save
     for name in (set -nx)
         string match -q '__buddy_*' -- $name; and continue
         string match -qr '^[A-Za-z_][A-Za-z_0-9]*$' -- $name; or continue
-        printf "export %s='%s'\n" $name (string replace -a "'" "'\\''" -- "$$name" | string collect)
+        builtin printf "export %s='%s'\n" $name (string replace -a "'" "'\\''" -- "$$name" | string collect)
     end
-    printf 'umask %s\n' (umask)
+    builtin printf 'umask %s\n' (umask)
 end
 
 function __buddy_start --on-event fish_preexec
     # What you entered: on the screen it may be on several rows.
     set -l line
     test "$__buddy_tag" = 0; and set line ';L;'(string sub -l 500 -- "$argv" | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
-    printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag "$line"
+    builtin printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag "$line"
 end
 
 function __buddy_status
@@ -58,18 +58,18 @@ end
 function __buddy_take
     if commandline --paging-mode; or commandline --search-mode
         # A list is open: that is given up first, buddy asks again.
-        printf '\033]7771;%s;T;;\a' $__buddy_key
+        builtin printf '\033]7771;%s;T;;\a' $__buddy_key
         commandline -f cancel
         return
     end
     # Without what is left of this key where it came behind half of another one.
     set -g __buddy_aside (commandline -b | string replace -ra '\e?\[7771~' '' | string collect)
-    set -l aside (printf '%s\n' $__buddy_aside | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
+    set -l aside (builtin printf '%s\n' $__buddy_aside | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
     set -l content ''
     test -s $__buddy_run/$__buddy_pane.next; and read -z content <$__buddy_run/$__buddy_pane.next
     echo -n >$__buddy_run/$__buddy_pane.next
     set -l parts (string split -m 1 \n -- $content)
-    printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"
+    builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"
     set -g __buddy_tag 0
     test -n "$parts[1]"; and set -g __buddy_tag $parts[1]
     commandline -r -- "$parts[2]"
@@ -79,7 +79,7 @@ function __buddy_take
     test $valid -eq 1; and commandline -r -- "eval "(string escape -- "$parts[2]")
     if test $valid -eq 2
         commandline -r ''
-        printf '\033]7771;%s;I\a' $__buddy_key
+        builtin printf '\033]7771;%s;I\a' $__buddy_key
         set -g __buddy_tag 0
     else
         commandline -f execute
@@ -96,10 +96,10 @@ end
 
 functions -q __buddy_user_prompt; or functions -c fish_prompt __buddy_user_prompt
 function fish_prompt
-    printf '[buddy %s: %s] ' $__buddy_id $__buddy_code
+    builtin printf '[buddy %s: %s] ' $__buddy_id $__buddy_code
     __buddy_status $__buddy_code
     __buddy_user_prompt
-    printf '\033]7771;%s;B\a' $__buddy_key
+    builtin printf '\033]7771;%s;B\a' $__buddy_key
 end
 
 # The title names the directory: a control character in it would end the title, and the rest be taken for output.

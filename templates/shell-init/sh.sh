@@ -13,21 +13,21 @@ fi
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
-  __buddy_cwd=$(cat "$__buddy_run/$__buddy_pane.cwd"; printf x)
+  __buddy_cwd=$(cat "$__buddy_run/$__buddy_pane.cwd"; command printf x)
   cd -- "${__buddy_cwd%x}" 2>/dev/null
 fi
-__buddy_id=0 __buddy_tag=0 __buddy_e=$(printf '\033') __buddy_b=$(printf '\a') __buddy_l= __buddy_r= __buddy_f=
+__buddy_id=0 __buddy_tag=0 __buddy_e=$(command printf '\033') __buddy_b=$(command printf '\a') __buddy_l= __buddy_r= __buddy_f=
 # Tells the line editor that characters take no room.
 # busybox has no variable with its version before 1.36.
 case ${KSH_VERSION-}${BB_ASH_VERSION-$(readlink /proc/$$/exe 2>/dev/null)} in
-*MIRBSD*) __buddy_l=$(printf '\001') __buddy_f=$(printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
+*MIRBSD*) __buddy_l=$(command printf '\001') __buddy_f=$(command printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
 [0-9]* | */busybox*) __buddy_l='\[' __buddy_r='\]' ;;
 esac
 # In marks a byte of the directory that a terminal or a prompt could take for something else is %XX. Where there is one,
 # the expansion is empty, and the function prints all of it so.
 __buddy_odd() {
   {
-    [ -n "${PWD##$__buddy_any}" ] || printf %s "$PWD" | { od -An -v -tx1 || cat; } | tr -d '\n' | tr ' ' %
+    [ -n "${PWD##$__buddy_any}" ] || command printf %s "$PWD" | { od -An -v -tx1 || cat; } | tr -d '\n' | tr ' ' %
     return ${1:-0}
   } 2>/dev/null
 }
@@ -44,9 +44,9 @@ __buddy_check() {
   [ -t 1 ] || exec >/dev/tty
   [ -t 9 ] || __buddy_repair=__buddy_stderr
   # For background shells.
-  { export -p; printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"
+  { export -p; command printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"
   # What follows is not the command's: dash traces even an empty line.
-  printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag"
+  command printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag"
 }
 __buddy_stderr() { exec 2>/dev/tty; }
 # A PS1 that the command set stays behind the visible prompt.
@@ -56,9 +56,9 @@ __buddy_tail() {
 }
 __buddy_head() {
   __buddy_tag=$1
-  printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
+  command printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
 }
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env
-{ export -p; printf 'umask '; umask; } 2>/dev/null >|"$__buddy_run/$__buddy_pane.env" || :
+{ export -p; command printf 'umask '; umask; } 2>/dev/null >|"$__buddy_run/$__buddy_pane.env" || :
 __buddy_tail 0

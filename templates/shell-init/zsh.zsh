@@ -2,6 +2,7 @@
 typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside= __buddy_at= __buddy_for=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 typeset -g __buddy_plain=$BUDDY_PLAIN
+setopt noaliases
 unset BUDDY_DIR BUDDY_PLAIN
 if [[ -z $__buddy_plain && "${(t)precmd_functions} ${(t)preexec_functions} ${(t)zshaddhistory_functions} ${(t)IFS}" == *readonly* ]]; then
   # Nothing could report a prompt: the same shell again, with what the start-up files exported.
@@ -25,7 +26,8 @@ __buddy_place() {
 
 # The group hides what `set -x` would print of this function.
 __buddy_before() { {
-  local -i code=$?
+  local -i code=$? __buddy_zle=0
+  [[ -o zle ]] && __buddy_zle=1
   emulate -L zsh; setopt noxtrace
   __buddy_code=code
   (( __buddy_id++ ))
@@ -33,11 +35,14 @@ __buddy_before() { {
   [[ -t 1 ]] || exec >/dev/tty
   [[ -n $__buddy_changes ]] && __buddy_save
   [[ $PWD == "$__buddy_for" ]] || __buddy_place
-  local mark="$__buddy_key;$__buddy_letter;$__buddy_id;$code;$__buddy_tag;$__buddy_at"
-  printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
+  local letter=$__buddy_letter
+  # Without its line editor, lines are typed.
+  (( __buddy_zle )) || letter=${${letter/P/Q}/R/U}
+  local mark="$__buddy_key;$letter;$__buddy_id;$code;$__buddy_tag;$__buddy_at"
+  builtin printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
   __buddy_tag=0
   # zsh's own mark for a missing newline comes too early: it would be taken for output. The same, drawn now.
-  (( __buddy_sp )) && print -nP -- "%B%S%#%s%b${(l:COLUMNS-1:)}"$'\r'
+  (( __buddy_sp )) && builtin print -nP -- "%B%S%#%s%b${(l:COLUMNS-1:)}"$'\r'
   return code
 } 2>/dev/null }
 
@@ -45,8 +50,8 @@ __buddy_before() { {
 __buddy_save() {
   local name
   {
-    for name in ${(k)parameters[(R)*export*]}; do print -r -- "export $name=${(qq)${(P)name}}"; done
-    print -n 'umask '; umask
+    for name in ${(k)parameters[(R)*export*]}; do builtin print -r -- "export $name=${(qq)${(P)name}}"; done
+    builtin print -n 'umask '; umask
   } >|$__buddy_run/$__buddy_pane.env
 }
 
@@ -65,7 +70,7 @@ __buddy_start() {
   # What you entered: on the screen it may be on several rows. Without a history only its third form is given.
   local line=
   (( __buddy_tag )) || line=";L;${${${1:-$3}[1,500]}//[[:cntrl:]]/ }"
-  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag $line
+  builtin printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag $line
 }
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
@@ -76,14 +81,14 @@ __buddy_take() {
   BUFFER=${${BUFFER//$'\e[7771~'/}//'[7771~'/}
   if [[ -n $PREBUFFER ]]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
-    printf '\033]7771;%s;T;;%s\a' $__buddy_key "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
+    builtin printf '\033]7771;%s;T;;%s\a' $__buddy_key "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
     zle .send-break
     return
   fi
   { IFS= read -r tag; IFS= read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
   : >|$__buddy_run/$__buddy_pane.next
   __buddy_aside=$BUFFER
-  printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
+  builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
   __buddy_hook
   # zsh names a missing file on the screen, whatever stderr is.
@@ -115,7 +120,9 @@ __buddy_give() {
 __buddy_nothing() { :; }
 
 __buddy_history() {
-  [[ $1 != " . $__buddy_run/"* ]]
+  emulate -L zsh
+  [[ $1 == " . $__buddy_run/"* ]] && return 1
+  return 0
 }
 
 # zsh would draw its mark for a missing newline before any hook runs, and themes switch that on again: no locals here.
@@ -130,9 +137,18 @@ __buddy_options() { {
 # The function called precmd runs before all hooks: what those print, or put in front of buddy's, is not output.
 __buddy_first() {
   local -i code=$?
-  [[ -t 1 ]] && printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $code $__buddy_tag
+  [[ -t 1 ]] && builtin printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $code $__buddy_tag
   return code
 }
+
+# For lines that are typed, where the editor is switched off.
+__buddy_head() {
+  __buddy_tag=$1
+  builtin printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "$__buddy_at" "$__buddy_key" "$1"
+}
+# The prompt hooks do what the check does elsewhere.
+__buddy_check() { __buddy_code=$1; }
+__buddy_tail() { return $1; }
 
 __buddy_hook() {
   emulate -L zsh; setopt noxtrace

@@ -71,7 +71,7 @@ export function deliver(
     const typed = hex(Buffer.from(source));
     const once = secret === undefined ? command : `${removed(secret.script)}\n${command}`;
     return {
-      files: { [script]: typedScript(shown ?? command, tag, once) },
+      files: { [script]: typedScript(shown ?? command, tag, place.shell, once) },
       lines: [leaveMode, `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`],
       shown: false,
       shownLines: linesShown(shown ?? command),
@@ -109,7 +109,7 @@ function deliverClean(
     const child = `{ ${lines}\n${followClean(command, quote(to), "command cd")}; } 9>&2 2>/dev/null`;
     const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
     return {
-      files: { [file("sh")]: typedScript(seen, tag, gone("sh") + child, "$__buddy_code") },
+      files: { [file("sh")]: typedScript(seen, tag, place.shell, gone("sh") + child, "$__buddy_code") },
       lines: [leaveMode, keys],
       shown: false,
       shownLines: linesShown(seen),
@@ -143,28 +143,30 @@ function cleanSource(
   asked: string,
 ): string {
   const to = file("dir");
-  const shown = remembered(tag, linesShown(seen) - 1) + `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
+  const shown = remembered(tag, linesShown(seen) - 1) + `builtin printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
   switch (shell) {
     case "fish":
       // fish draws every line that it runs: this one is drawn over.
-      return `printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(seen))}; ${shown}
+      return `builtin printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(seen))}; ${shown}
 /bin/sh ${fishQuote(file("run"))}
 set -l code $status
 ${mayMove(command) ? followInFish(to) : ""}__buddy_status $code
 `;
     case "zsh":
       // An interrupted child would end the lines that follow, and with them its exit code.
-      return `{ print -sr -- ${quote(seen)}; () {
+      return `{ builtin print -sr -- ${quote(seen)}; () {
 emulate -L sh; setopt localtraps noerrexit noxtrace; trap : INT; ${shown}
 ${lines}
 ${followClean(command, quote(to), "builtin cd -q")}
-return $__buddy_code; }; } 9>&2 2>/dev/null
+}; } 9>&2 2>/dev/null
+if [[ -o errexit ]]; then builtin printf '\\033]7771;%s;E;%s;%s\\a' $__buddy_key $__buddy_code ${tag}; else return $__buddy_code; fi
 `;
     case "bash":
     case "sh":
       // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
-      return `{ history -s -- ${quote(seen)}
-printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
+      return `if __buddy_is_fixed PROMPT_COMMAND; then __buddy_stderr; fi
+{ builtin history -s -- ${quote(seen)}
+builtin printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
 ${asked}${lines}
 ${followClean(command, quote(to), "builtin cd")}
 case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
@@ -249,15 +251,15 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], s
   const seen = secret?.shown ?? command;
   const gone = secret === undefined ? "" : `${removed(secret.script)}; `;
   const shown = quote(excerpt(seen));
-  const marked = remembered(tag, linesShown(seen)) + `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
+  const marked = remembered(tag, linesShown(seen)) + `builtin printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
   switch (shell) {
     case "fish":
-      return [`${gone}printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}`, command, ""].join("\n");
+      return [`${gone}builtin printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}`, command, ""].join("\n");
     case "zsh":
-      return `{ ${gone}print -sr -- ${quote(seen)}; printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}builtin print -sr -- ${quote(seen)}; builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
     case "bash":
     case "sh":
-      return `{ ${gone}history -s -- ${quote(seen)}; printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}builtin history -s -- ${quote(seen)}; builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
   }
 }
 
@@ -273,18 +275,27 @@ function removed(script: string): string {
 }
 
 /** The frame marks start and end, as the shell has no hooks of its own. */
-function typedScript(command: string, tag: number, run = command, code = "$?"): string {
+function typedScript(command: string, tag: number, shell: PaneShell["kind"], run: string, code = "$?"): string {
   // Typed lines can arrive twice when the first was slow: the second does nothing.
   const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
-  const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}; } 2>/dev/null`;
+  // Not an alias or function of that name.
+  const print = shell === "sh" ? "command printf" : "builtin printf";
+  const head = `{ ${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}; } 2>/dev/null`;
   // An empty expansion runs nothing: `set -x` has nothing to show.
   const repair = `{ __buddy_check ${code}; } 9>&2 2>/dev/null\n\${__buddy_repair:+"$__buddy_repair"}`;
-  return `${once}\n${head}\n${run}\n${repair}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
+  // With set -e it would end the shell, for a child that only read.
+  const tail =
+    code === "$?"
+      ? "__buddy_tail $__buddy_code"
+      : "case $- in *e*) __buddy_tail 0 ;; *) __buddy_tail $__buddy_code ;; esac";
+  return `${once}\n${head}\n${run}\n${repair}\n{ ${tail}; } 2>/dev/null\n`;
 }
 
 /** For a buddy that finds the command running: so many lines below the prompt are its text. */
 function remembered(tag: number, lines: number): string {
-  return lines === 0 ? "" : `printf '\\033]7;buddy;%s;C;%s+%s;%s\\a' "$__buddy_key" ${tag} ${lines} "$__buddy_at"; `;
+  return lines === 0
+    ? ""
+    : `builtin printf '\\033]7;buddy;%s;C;%s+%s;%s\\a' "$__buddy_key" ${tag} ${lines} "$__buddy_at"; `;
 }
 
 function linesShown(command: string): number {

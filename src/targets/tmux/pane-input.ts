@@ -56,7 +56,7 @@ export class PaneInput {
   send(command: RunningCommand, delivery: Delivery): void {
     const { id } = this.#state;
     this.#state.sending(command);
-    command.shownLines = delivery.shownLines;
+    command.delivered(delivery);
     const isPut = this.#session.options.transport.kind === "local" && putHere(delivery.files);
     this.#session.send(isPut ? delivery.lines : byTmux(delivery)).then(
       async (replies) => {
@@ -92,7 +92,7 @@ export class PaneInput {
       }
       state.sendingAgain(attempt === 2);
       const delivery = deliver(command.text, command.tag, this.place, command);
-      command.shownLines = delivery.shownLines;
+      command.delivered(delivery);
       await this.#session.send(byTmux(delivery));
     } catch (error) {
       if (state.current !== command) return;

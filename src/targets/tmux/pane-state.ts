@@ -274,6 +274,7 @@ export class PaneState {
   keysPressed(rest: string): void {
     if (this.#current !== undefined) {
       this.#current.lastActivity = performance.now();
+      this.#current.touchedAt = performance.now();
       return;
     }
     if (!this.#editor) this.#unsure = true;
@@ -401,7 +402,7 @@ export class PaneState {
           break;
         }
         this.#promptBegins(mark.id, mark.cwd);
-        if (ours) this.finish({ kind: "exited", code: mark.code });
+        if (ours) this.finish({ kind: "exited", code: command.code ?? mark.code });
         else this.#operatorRan(mark.code);
         break;
       case "ready":
@@ -424,7 +425,7 @@ export class PaneState {
         if (ours) command.outputBegins();
         break;
       case "ended":
-        if (ours) command.freeze();
+        if (ours) command.freeze(mark.code);
         break;
       case "incomplete":
         if (command?.phase === "taken") this.incomplete();

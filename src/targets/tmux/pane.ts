@@ -330,8 +330,9 @@ export class TmuxPane implements Pane, PaneSink {
     const limit = state.phase === "starting" ? START_MS : FREE_MS;
     const end = performance.now() + Math.min(limit, options.waitMs ?? limit);
     const settled = () => ["ready", "continuation", "none"].includes(state.phase) || !state.alive;
-    // One that was only just sent, such as a line that the model typed, may be a matter of milliseconds.
-    const young = FREE_MS - (performance.now() - (earlier?.sentAt ?? 0));
+    // One that was only just sent, such as a line that the model typed, may be a matter of milliseconds; so may the end
+    // of one that it pressed Ctrl-C for.
+    const young = FREE_MS - (performance.now() - (earlier?.touchedAt ?? 0));
     if (earlier !== undefined && young > 0)
       await state.changes.until(
         () => state.current !== earlier || !state.alive,

@@ -39,7 +39,7 @@ if [ -r "/proc/$1/stat" ]; then
     p=\${f#/proc/}; p=\${p%/stat}
     w=? c=?; { IFS= read -r w <"/proc/$p/wchan"; IFS= read -r c <"/proc/$p/syscall"; } 2>/dev/null
     s=0
-    case $w in *wait_woken*|0|'?') case $(ls -l "/proc/$p/fd" 2>/dev/null) in *'-> socket:'*) s=1 ;; *"-> $2"*|*'-> /dev/tty'*) ;; '') s='?' ;; *) s=2 ;; esac ;; esac
+    case $w in *wait_woken*|*poll*|0|'?') case $(ls -l "/proc/$p/fd" 2>/dev/null) in *'-> socket:'*) s=1 ;; *"-> $2"*|*'-> /dev/tty'*) ;; '') s='?' ;; *) s=2 ;; esac ;; esac
     echo "$p $4 $3 \${w:-?} $s $((\${14} + \${15})) \${c%% *} $n"
   done
 else
@@ -75,6 +75,7 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
     const reads = !/^[Tt]/.test(state) && !WRITES.has(call);
     return { pid, parent, wchan, files, cpu: Number(cpu) || 0, reads, name: name.join(" ") };
   });
+  const silent = echo === "off";
   let leader = processes.find((one) => one.pid === group) ?? processes.at(-1);
   // A shell that waits for what it has started is not what runs, unless it is the pane's own.
   while (leader !== undefined && leader.parent !== String(supervisor) && SHELL.test(leader.name)) {
@@ -85,6 +86,10 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
   }
   const reading =
     processes.find((one) => one.reads && isReading(one.wchan, one.files, prompting)) ??
+    // busybox asks with poll first: at a question, where nothing but the terminal could be polled.
+    processes.find(
+      (one) => prompting && /poll/.test(one.wchan) && one.files === "0" && (silent || BUSYBOX.test(one.name)),
+    ) ??
     // busybox reads a line with poll: a shell that polls, and nothing else in the foreground, reads.
     processes.find((one) => processes.length === 1 && one.parent === String(supervisor) && /poll/.test(one.wchan));
   const subject = reading ?? leader;
@@ -93,7 +98,6 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
   const betweenShells = group !== undefined && group === own;
   const shellItself = !betweenShells && subject !== undefined && subject.parent === String(supervisor);
   const unreadable = processes.length > 0 && processes.every((one) => one.reads && /^[?0]$/.test(one.wchan));
-  const silent = echo === "off";
   const seen = { program, cpu, shellItself, betweenShells, silent, stoppable: flow === "on" };
   if (mode === "raw") return { doing: "raw", ...seen };
   if (silent && (reading !== undefined || unreadable)) return { doing: "password", ...seen };
@@ -115,6 +119,7 @@ export function isPasswordPrompt(line: string): boolean {
 const PASSWORD_PROMPT =
   /(?:pass(?:word|phrase|code|wort|wd)|kennwort|mot de passe|contraseña|senha|wachtwoord|lösenord|hasło|heslo|пароль|密[码碼]|口令|パスワード|암호|\bsecret\b|verification code|one-time|\b(?:PIN|OTP|PUK)\b)(?:[^\n]{0,80}[:：]|\?)\s*(?:\(press [^()]*\)\s*)?[*•●]*\s*$/iu;
 
+const BUSYBOX = /^(?:busybox|-?a?sh)$/;
 const SHELL = /^-?(?:ba|z|da|a|mk|k)?sh$/;
 
 /** Numbers of write, pwrite and writev on x86-64, arm64, and 32-bit systems; none of them is a read on another one. */

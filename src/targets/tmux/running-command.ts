@@ -1,5 +1,5 @@
 /** One command that buddy sent into a pane, from the keys to its end. */
-import type { CleanRun } from "./delivery.ts";
+import type { CleanRun, Delivery } from "./delivery.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
 import { Recording } from "../output/recording.ts";
 import type { StoredOutput } from "../output/stored-output.ts";
@@ -21,6 +21,8 @@ export class RunningCommand {
   readonly begun = Promise.withResolvers<void>();
   phase: "sent" | "taken" | "started" | "over" = "sent";
   outcome: RunOutcome | undefined;
+  /** Its exit code, where that was reported before the prompt. */
+  code: number | undefined;
   /** Why tmux did not hand it over. */
   refusal: string | undefined;
   /** Deliveries that the shell did not take. */
@@ -31,10 +33,11 @@ export class RunningCommand {
   shownLines = 0;
   /** Prompts that were drawn while it ran and showed no end. */
   promptsWithoutMark = 0;
-  readonly sentAt = performance.now();
+  /** When it was sent, or keys were last pressed for it. */
+  touchedAt = performance.now();
   lastActivity = performance.now();
   /** Output begins behind the text that is shown to the operator. */
-  readonly #shown: boolean;
+  #shown: boolean;
   readonly #finish: (outcome: RunOutcome) => void;
   #before: Buffer[] = [];
   #beforeBytes = 0;
@@ -53,6 +56,12 @@ export class RunningCommand {
     const { promise, resolve } = Promise.withResolvers<RunOutcome>();
     this.ended = promise;
     this.#finish = resolve;
+  }
+
+  /** Sent in this way, which may differ from the one before. */
+  delivered({ shown, shownLines }: Pick<Delivery, "shown" | "shownLines">): void {
+    this.#shown = shown;
+    this.shownLines = shownLines;
   }
 
   output(bytes: Buffer): void {
@@ -95,9 +104,10 @@ export class RunningCommand {
     if (--this.#hidden <= 0) this.#open = true;
   }
 
-  /** What follows is the shell's, not the command's. */
-  freeze(): void {
+  /** What follows is the shell's, not the command's; the first code that is reported is. */
+  freeze(code: number): void {
     this.#frozen = true;
+    this.code ??= code;
   }
 
   finish(outcome: RunOutcome): void {

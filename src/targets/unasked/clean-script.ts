@@ -52,7 +52,8 @@ export function cleanScript(
       : `${program} ${quote(before + text)} ${shell.kind}${args}`;
   };
   const close = closing(shell);
-  if (namespace === undefined) return `__buddy_code=0\n${start(close, "")} ${OWN_FILES} || __buddy_code=$?`;
+  // What bash itself says when it starts, about a locale that the machine does not have, is not the text's.
+  if (namespace === undefined) return `__buddy_code=0\n${start(`exec ${OWN_FILES}; ${close}`, "")} || __buddy_code=$?`;
   const look = `__buddy_look ${quote(namespace.file)}`;
   const changing = quote(`${namespace.file}.changing`);
   const child = start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+set}"');

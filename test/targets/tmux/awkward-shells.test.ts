@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Pane, RunResult } from "../../../src/targets/target.ts";
+import type { Pane, RunOptions, RunResult } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 import { available, needs } from "../../support/needs.ts";
@@ -272,6 +272,65 @@ test.each(WRAPPED)(
     expect(screen).toContain("\none two three four five six seven eight nine ten\n");
   },
 );
+
+/** Start-up files, and what a pane made of them. */
+const AWKWARD = (
+  [
+    ["bash", "set -e", "was left without its start-up files"],
+    ["bash", "set +o emacs", "lost the output of what was not one line"],
+    ["bash", "readonly PROMPT_COMMAND=true", "was taken for a program after a command that ran unasked"],
+    ["bash", "PS1='$ '; readonly PS1", "was silent after a command that had failed unasked"],
+    ["bash", "readonly __buddy_id=5", "accepted no command"],
+    ["bash", "alias printf='echo no' history='echo no'", "ran nothing unasked"],
+    ["bash", "printf() { echo no; }", "had more in its output"],
+    ["bash", "export LC_ALL=xx_YY.UTF-8", "complained about the locale in the output"],
+    ["zsh", "unsetopt zle", "accepted no command"],
+    ["zsh", "setopt errexit", "ended"],
+    ["zsh", "alias -g print=no; alias printf=no", "started no command"],
+    ["fish", "function printf; echo no; end", "had more in its output"],
+    ["dash", "alias printf='echo no'", "lost all output"],
+    ["dash", "set -e", "ended when something failed unasked"],
+  ] as const
+).filter(([shell]) => SHELLS.includes(shell));
+
+test.each(AWKWARD)("a %s with %s %s", async (shell, rc) => {
+  const file = join(
+    home.path,
+    { bash: ".bashrc", zsh: ".zshrc", fish: ".config/fish/config.fish", dash: ".shrc" }[shell],
+  );
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${rc}\nexport KEPT=kept\n`);
+  if (shell === "dash") process.env["ENV"] = file;
+  try {
+    await using place = await openTestTarget("local", { shell });
+    const run = async (command: string, more: RunOptions = {}) => {
+      const result = await place.target.shell.run(command, { waitMs: 30_000, ...more });
+      return [text(result), result.outcome];
+    };
+    const exited = (code: number) => ({ kind: "exited", code }) as const;
+    expect(await run("echo one $KEPT")).toEqual(["one kept\n", exited(0)]);
+    expect(await run("echo one\necho two")).toEqual(["one\ntwo\n", exited(0)]);
+    expect(await run("echo three; exit 5", { unasked: { inRoom: false } })).toEqual(["three\n", exited(5)]);
+    expect(await run("echo four")).toEqual(["four\n", exited(0)]);
+    expect(place.notices.filter(({ kind }) => kind !== "warning")).toEqual([]);
+  } finally {
+    rmSync(file);
+    delete process.env["ENV"];
+  }
+});
+
+const busybox = await needs("tmux", "busybox");
+
+busybox.test("a password that a busybox shell reads was a program that runs", async () => {
+  await using place = await openTestTarget("local", { shell: "bash" });
+  const result = await place.target.shell.run(`busybox sh -c 'stty -echo; printf "Password: "; read x; stty echo'`, {
+    waitMs: 3000,
+  });
+  expect(result.outcome).toMatchObject({ kind: "waiting", for: "password" });
+  // A command that comes right behind Ctrl-C waits for the prompt.
+  await (place.target.shell as Pane).keys({ keys: ["C-c"] });
+  expect(text(await place.target.shell.run("stty echo; echo after"))).toBe("after\n");
+});
 
 const VI = { bash: "set -o vi", zsh: "bindkey -v" } as const;
 const ANSWERED = [...(await available("bash", "zsh", "fish", "dash", "mksh")), "bash vi", "zsh vi"].filter((one) =>
