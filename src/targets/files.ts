@@ -258,6 +258,11 @@ const SAID: readonly (readonly [RegExp, string, string?])[] = [
   [/not a directory|file exists/i, "a part of the path is a file, not a directory"],
   [/nonexist|no such file/i, "the directory does not accept new files"],
   [/file name too long/i, "the name is too long"],
+  [
+    /cannot fork|fork: /i,
+    "the machine could not start another process",
+    "It has too many processes or too little memory: ulimit -u, pids limits and free show which.",
+  ],
 ];
 
 function failure(verb: string, path: string, result: ScriptResult, facts: MachineFacts): BuddyError {
@@ -274,6 +279,7 @@ function failure(verb: string, path: string, result: ScriptResult, facts: Machin
 function aftermath({ code, stdout }: ScriptResult): string {
   if (code === 27) return "; its old text was put back";
   if (code === 8) return `; the file is incomplete, and its old text is in ${stdout.toString().split("\0")[0]}`;
+  if (code === 2) return "; whether it was changed is not known: read it first";
   return code === 1 || code === DENIED || code === 28 ? "; nothing was changed" : "";
 }
 

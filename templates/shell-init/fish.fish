@@ -46,7 +46,8 @@ end
 function __buddy_start --on-event fish_preexec
     # What you entered: on the screen it may be on several rows.
     set -l line
-    test "$__buddy_tag" = 0; and set line ';L;'(string sub -l 500 -- "$argv" | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
+    test "$__buddy_tag" = 0; and not set -q __buddy_taken; and set line ';L;'(string sub -l 500 -- "$argv" | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
+    set -e __buddy_taken
     builtin printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag "$line"
 end
 
@@ -69,6 +70,7 @@ function __buddy_take
     test -s $__buddy_run/$__buddy_pane.next; and read -z content <$__buddy_run/$__buddy_pane.next
     echo -n >$__buddy_run/$__buddy_pane.next
     set -l parts (string split -m 1 \n -- $content)
+    set -g __buddy_taken 1
     builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"
     set -g __buddy_tag 0
     test -n "$parts[1]"; and set -g __buddy_tag $parts[1]

@@ -50,6 +50,17 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
     case "EHOSTUNREACH":
     case "ENETDOWN":
       return fail("no route", `no route to ${at.host}`, true, "Check the network connection.");
+    case "EACCES":
+    case "EPERM":
+      return fail(
+        "not permitted",
+        `this machine does not permit connections to ${at.host}`,
+        true,
+        "A firewall or sandbox on this machine refuses them.",
+      );
+    case "EMFILE":
+    case "ENFILE":
+      return fail("too many open files", `too many files are open to connect to ${at.host}`, true, "Raise ulimit -n.");
     case "ETIMEDOUT":
       return fail(
         "timed out",
@@ -74,12 +85,15 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
         `Check http:// or https:// in api_base_url (${at.baseUrl}).`,
       );
     default: {
-      const short = words.split(" For more information, pass")[0] ?? words;
+      const short = (words.split(" For more information, pass")[0] ?? words).replace(GUESS, "");
       // Without a code it did not come from the network: trying again would not help.
       return fail(short, `the request to ${at.host} failed: ${short}`, code !== "");
     }
   }
 }
+
+/** Bun adds it to whatever it does not know. */
+const GUESS = /:? Was there a typo in the url or port\?/;
 
 /** Also for a 407 that came as an answer. */
 export const PROXY_HINT =

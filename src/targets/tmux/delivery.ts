@@ -159,7 +159,7 @@ emulate -L sh; setopt localtraps noerrexit noxtrace; trap : INT; ${shown}
 ${lines}
 ${followClean(command, quote(to), "builtin cd -q")}
 }; } 9>&2 2>/dev/null
-if [[ -o errexit ]]; then builtin printf '\\033]7771;%s;E;%s;%s\\a' $__buddy_key $__buddy_code ${tag}; else return $__buddy_code; fi
+{ if [[ -o errexit ]]; then builtin printf '\\033]7771;%s;E;%s;%s\\a' $__buddy_key $__buddy_code ${tag}; else return $__buddy_code; fi; } 2>/dev/null
 `;
     case "bash":
     case "sh":

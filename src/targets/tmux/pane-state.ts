@@ -242,8 +242,10 @@ export class PaneState {
     this.#current = command;
     this.#promptSeen = false;
     this.#breaking = false;
-    if (!this.#editor) command.setAside(this.#takeAside(this.#typed.text()));
-    this.#isAsideScrolled = this.#typed.isScrolled;
+    if (!this.#editor) {
+      command.setAside(this.#takeAside(this.#typed.text()));
+      this.#isAsideScrolled = this.#typed.isScrolled;
+    }
     this.#typed = new TypedLine();
   }
 

@@ -56,7 +56,7 @@ export function cleanScript(
   if (namespace === undefined) return `__buddy_code=0\n${start(`exec ${OWN_FILES}; ${close}`, "")} || __buddy_code=$?`;
   const look = `__buddy_look ${quote(namespace.file)}`;
   const changing = quote(`${namespace.file}.changing`);
-  const child = start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+set}"');
+  const child = start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+=$LC_ALL}"');
   // The namespace was published before it stopped changing: where it is not changing, another look is the last.
   return `__buddy_code=0 __buddy_round=0
 ${LOOK}
@@ -68,12 +68,12 @@ __buddy_enter ${child} || __buddy_code=$?`;
 }
 
 /**
- * Without a namespace it runs all the same, or not at all. Entering needs no locale, and loading one takes its time.
+ * Without a namespace it runs all the same, or not at all. Entering needs no locale: loading one takes its time, and bash
+ * complains about one that the machine does not have.
  */
 function enterOrStay({ enter, required }: NamespaceEntry): string {
   return `__buddy_enter() {
-  if [ -z "$__buddy_pid" ]; then ${required ? REFUSE : `"$@" ${OWN_FILES}`}
-  elif [ -n "\${LC_ALL+set}" ]; then ${enter} "$@" ${OWN_FILES}
+  if [ -z "$__buddy_pid" ]; then ${required ? REFUSE : `LC_ALL=C "$@" ${OWN_FILES}`}
   else LC_ALL=C ${enter} "$@" ${OWN_FILES}
   fi
 }`;
@@ -115,8 +115,10 @@ const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 /** By its name and inside the namespace: the directory of the shell is on the writable mount. */
 export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old`;
 
-/** In the child: $1 is a directory where a namespace was entered, $2 is empty where that took another locale. */
-const ARRIVE = `if [ -n "$1" ]; then ${ENTER_DIRECTORY}; [ -n "$2" ] || unset LC_ALL; fi; shift 2`;
+/** In the child: $1 is a directory where a namespace was entered, $2 what LC_ALL was, behind a `=`, or "". */
+const ARRIVE =
+  `if [ -n "$1" ]; then ${ENTER_DIRECTORY}; fi; ` +
+  `{ if [ -n "$2" ]; then LC_ALL=\${2#=}; else unset LC_ALL; fi; } 2>/dev/null; shift 2`;
 
 /**
  * Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over.

@@ -310,7 +310,7 @@ test.each(AWKWARD)("a %s with %s %s", async (shell, rc) => {
     const exited = (code: number) => ({ kind: "exited", code }) as const;
     expect(await run("echo one $KEPT")).toEqual(["one kept\n", exited(0)]);
     expect(await run("echo one\necho two")).toEqual(["one\ntwo\n", exited(0)]);
-    expect(await run("echo three; exit 5", { unasked: { inRoom: false } })).toEqual(["three\n", exited(5)]);
+    expect(await run("echo three; exit 5", { unasked: { inNamespace: false } })).toEqual(["three\n", exited(5)]);
     expect(await run("echo four")).toEqual(["four\n", exited(0)]);
     expect(place.notices.filter(({ kind }) => kind !== "warning")).toEqual([]);
   } finally {

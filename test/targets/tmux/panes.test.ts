@@ -453,7 +453,7 @@ describe("a buddy that comes back", () => {
   });
 
   const FOUND = ["bash", "zsh", "fish", "dash"].flatMap((shell) =>
-    [undefined, { inRoom: false }].map(
+    [undefined, { inNamespace: false }].map(
       (unasked) => [shell, unasked === undefined ? "asked" : "unasked", unasked] as const,
     ),
   );
