@@ -68,8 +68,8 @@ __buddy_enter ${child} || __buddy_code=$?`;
 }
 
 /**
- * Without a namespace it runs all the same, or not at all. Entering needs no locale: loading one takes its time, and bash
- * complains about one that the machine does not have.
+ * Without a namespace it runs all the same, or not at all. Entering needs no locale: loading one takes its time, and
+ * bash complains about one that the machine does not have.
  */
 function enterOrStay({ enter, required }: NamespaceEntry): string {
   return `__buddy_enter() {
