@@ -19,4 +19,4 @@ export function floodTurns(): (bytes: number) => Promise<void> | undefined {
 
 const TURN_BYTES = 256 * 1024;
 /** Output is decoded, rendered, masked, stored and quoted, and each of them makes its own text of it. */
-const COPIES = 4;
+const COPIES = 2;

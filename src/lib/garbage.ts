@@ -13,7 +13,7 @@ export function collectAfter(chars: number): void {
 
 /** Of all texts: they share the memory. */
 let uncollected = 0;
-const COLLECT_CHARS = 4 << 20;
+const COLLECT_CHARS = 2 << 20;
 
 /**
  * To be called while a server thinks, with the size of its request: two copies of the conversation are left of each.
