@@ -7,7 +7,30 @@ import { join } from "node:path";
 import { proxyFor, proxyLabel } from "../../src/lib/network.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 import { createModelClient } from "../../src/model/client.ts";
+import { explainNetworkError } from "../../src/model/http/network-errors.ts";
 import { tinyProxy } from "../support/tiny-proxy.ts";
+
+describe("what this machine refuses", () => {
+  // As Bun words whatever it has no words for.
+  const said = (code: string) =>
+    explainNetworkError(Object.assign(new Error(`${code}: Was there a typo in the url or port?`), { code }), {
+      host: "model.example",
+      profile: "test",
+      model: "m",
+      api: "completions",
+      auth: "api-key",
+      baseUrl: "https://model.example/v1",
+      hasKey: true,
+      keySource: undefined,
+      proxy: undefined,
+      redact: (text) => text,
+    }).message;
+
+  test.each(["EAGAIN", "EMFILE", "EPERM"])("%s was called a typo in the address", (code) => {
+    expect(said(code)).toContain("model.example");
+    expect(said(code)).not.toContain("typo");
+  });
+});
 
 describe("which proxy", () => {
   const https = "https://api.example.org/v1";
