@@ -122,7 +122,8 @@ export class Privacy {
       return this.hideOwn(text);
     const clean = this.hideOwn(text);
     const spans = this.#spans(clean, context);
-    collectAfter(SPAN * spans.length);
+    // A flood comes in small pieces.
+    if (clean.length <= 8 * LONG_TEXT) collectAfter(SPAN * spans.length);
     return replaceSpans(clean, spans, (span, value) => this.#replacement(span, value, context.from));
   }
 
