@@ -35,15 +35,24 @@ export class Answer {
     this.#parser = new SseParser((data, name, aside) => {
       // What follows the end of the answer is not a part of it, whatever it says.
       if (this.complete && !protocol.restarts) return;
+      if (aside.length === 0 && this.#takeRepeated(data, 0, data.length)) return;
       this.#events++;
-      const text = protocol.text && aside.length === 0 ? this.#repeated.textIn(data) : undefined;
-      if (text !== undefined) return void this.#run.push(text);
       this.#takeRun();
       const event = isMark(data) ? DONE : restored(this.#parsed(data, name), aside);
       protocol.step(this.#state, event, name, this.#emit);
       const only = protocol.onlyText?.(event);
       if (only !== undefined) this.#repeated.learn(data, only);
     }, this.#known);
+    this.#parser.shortcut = (text, start, end) => !this.complete && this.#takeRepeated(text, start, end);
+  }
+
+  /** Takes an event that is a text like the one before it, without a copy of the rest. */
+  #takeRepeated(data: string, start: number, end: number): boolean {
+    const text = this.#protocol.text && this.#repeated.textIn(data, start, end);
+    if (text === undefined) return false;
+    this.#events++;
+    this.#run.push(text);
+    return true;
   }
 
   get finished(): boolean {
@@ -254,6 +263,8 @@ export class SseParser {
   #aside: string[] = [];
   readonly #sink: EventSink;
   readonly #known: () => readonly string[];
+  /** May take the data of a whole event where it stands; most events of a long answer go this way. */
+  shortcut: (text: string, start: number, end: number) => boolean = () => false;
 
   constructor(sink: EventSink, known: () => readonly string[] = () => []) {
     this.#sink = sink;
@@ -316,9 +327,24 @@ export class SseParser {
     for (let start = 0; start < text.length;) {
       const at = hasReturn ? nextBreak(text, start) : text.indexOf("\n", start);
       const end = at < 0 ? text.length : at;
+      if (this.#isWhole(text, start, end) && this.shortcut(text, start + 6, end)) {
+        this.#event = "";
+        start = end + 2;
+        continue;
+      }
       this.#line(text, start, end);
       start = text.charCodeAt(end) === CR && text.charCodeAt(end + 1) === LF ? end + 2 : end + 1;
     }
+  }
+
+  /** This line is the data of an event, and the blank line that ends it follows. */
+  #isWhole(text: string, start: number, end: number): boolean {
+    return (
+      text.charCodeAt(end + 1) === LF &&
+      this.#data === undefined &&
+      this.#aside.length === 0 &&
+      text.startsWith("data: ", start)
+    );
   }
 
   #line(text: string, start: number, end: number): void {

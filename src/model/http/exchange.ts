@@ -70,24 +70,35 @@ export async function* exchange(
 
     answer = new Answer(protocol);
     let bytes = 0;
-    const reader = response.body?.getReader();
+    let unshown = 0;
+    const reader = response.body?.getReader() as BodyReader | undefined;
     for (;;) {
-      const piece = await reader?.read().catch((error: unknown) => {
+      // All that is there: a wait for each of many small pieces costs more than reading them.
+      let read;
+      try {
+        read = await reader?.readMany();
+      } catch (error) {
         // Whatever breaks after the closing event can no longer spoil the answer.
-        if (answer?.finished && !signal.aborted) return undefined;
+        if (answer.finished && !signal.aborted) break;
         throw error;
-      });
-      if (!piece || piece.done) break;
-      bytes += piece.value.byteLength;
-      if (bytes > limits.answerBytes)
-        throw new Malformed(`the answer is too long (more than ${limits.answerBytes >> 20} MB)`);
+      }
+      if (!read) break;
       watchdog.alive();
-      answer.push(piece.value);
-      if (answer.batch.length > 0) {
+      const pieces = read.value;
+      // Taken out one by one: a slow reader of the answer must not keep what was read already.
+      for (let piece = pieces.shift(); piece; piece = pieces.shift()) {
+        bytes += piece.byteLength;
+        unshown += piece.byteLength;
+        if (bytes > limits.answerBytes)
+          throw new Malformed(`the answer is too long (more than ${limits.answerBytes >> 20} MB)`);
+        if (!answer.complete) answer.push(piece);
+        if (answer.batch.length === 0 || (pieces.length > 0 && unshown < MOST_UNSHOWN)) continue;
+        unshown = 0;
         watchdog.hold();
         yield answer.takeBatch();
         watchdog.alive();
       }
+      if (read.done) break;
       if (answer.complete) {
         rest = reader;
         break;
@@ -117,7 +128,19 @@ function requestId(headers: Headers): string | undefined {
   return headers.get("x-request-id") ?? headers.get("request-id") ?? undefined;
 }
 
-type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read">;
+type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read"> & {
+  /** Bun's own. */
+  readMany(): Many | Promise<Many>;
+};
+
+interface Many {
+  readonly done: boolean;
+  /** The last ones may come with the end. */
+  readonly value: Uint8Array[];
+}
+
+/** Bytes after which a part of the answer is handed on, although more of it is there. */
+const MOST_UNSHOWN = 64 * 1024;
 
 /**
  * Reads the few bytes after the closing event, so that the connection can be used again; a server that continues is cut

@@ -9,12 +9,13 @@ export class RepeatedText {
   #suffix = "";
   #misses = 0;
 
-  /** The text of an event that is otherwise equal to the one learnt; undefined: parse it. */
-  textIn(data: string): string | undefined {
-    if (this.#prefix === "" || !data.startsWith(this.#prefix) || !data.endsWith(this.#suffix)) return undefined;
-    const start = this.#middle === "" ? this.#prefix.length : behindNumber(data, this.#prefix.length, this.#middle);
-    const end = data.length - this.#suffix.length;
-    if (start < 0 || end < start) return undefined;
+  /** The text of an event, here a part of `data`, that is otherwise equal to the one learnt; undefined: parse it. */
+  textIn(data: string, from = 0, to = data.length): string | undefined {
+    const prefix = this.#prefix;
+    if (prefix === "" || !data.startsWith(prefix, from)) return undefined;
+    const start = this.#middle === "" ? from + prefix.length : behindNumber(data, from + prefix.length, this.#middle);
+    const end = to - this.#suffix.length;
+    if (start < 0 || end < start || !data.startsWith(this.#suffix, end)) return undefined;
     return stringText(data.slice(start, end));
   }
 
