@@ -1,8 +1,8 @@
-/** argv → exit code: finds the command, parses strictly, lets citty read it, runs it, and turns errors into words. */
+/** argv → exit code: finds the command, parses strictly, lets citty run it, and turns errors into words. */
 import { currentDirectory } from "../lib/byte-names.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { parseArgs } from "citty";
+import { runCommand } from "citty";
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
@@ -61,9 +61,15 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   checkLimits();
   if (globals.trace !== undefined || globals.debug === true) await startTrace(globals, argv);
   const { run, args } = command;
-  const found = parseArgs(plainLine(parsed), given(args, parsed));
-  // Copied: citty's object looks for each name that was not given under two others.
-  return run({ args: { ...found }, globals, literal: parsed.literal });
+  const { result } = await runCommand(
+    {
+      args: given(args, parsed),
+      // Copied: citty's object looks for each name that was not given under two others.
+      run: async (call) => await run({ args: { ...call.args }, globals, literal: parsed.literal }),
+    },
+    { rawArgs: plainLine(parsed) },
+  );
+  return result as ExitCode;
 }
 
 async function startTrace({ trace: file, debug, apiKey }: GlobalOptions, argv: readonly string[]): Promise<void> {
