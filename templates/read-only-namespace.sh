@@ -152,6 +152,12 @@ held() { IFS= read -r stat <"/proc/$pid/stat" || return 1; set -- ${stat##*) }; 
 {
   poll=
   if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null & poll=$!; fi
+  # It ends with its stdin: whoever started it may be killed together with what cleans up after it.
+  if [ -z "$own" ]; then
+    this=$(exec sh -c 'echo $PPID')
+    { read -r end <&4; kill "$this" $poll; } >/dev/null 2>&1 &
+    poll="$poll $!"
+  fi
   while sleep 2 && kill -0 $$; do echo look; done 2>/dev/null
   [ -z "$poll" ] || kill $poll
 } | while read -r action; do

@@ -186,6 +186,21 @@ test("it stays the same while no mount changes, and is made again when what hold
   }
 });
 
+test("its script ends with its stdin, where nothing else is left to end it", async () => {
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-alone-")));
+  const script = join(import.meta.dir, "../../templates/read-only-namespace.sh");
+  const namespace = Bun.spawn(["sh", script, at], { stdin: "pipe", stdout: "pipe", cwd: "/", detached: true });
+  try {
+    await namespace.stdout.getReader().read();
+    await namespace.stdin.end();
+    await namespace.exited;
+    await until(() => processesWith(at).length === 0, "the end of what it started");
+  } finally {
+    if (namespace.exitCode === null && namespace.signalCode === null) process.kill(-namespace.pid, "SIGKILL");
+    rmSync(at, { recursive: true, force: true });
+  }
+});
+
 test("it ends with the target, and leaves nothing behind", async () => {
   const target = await open();
   await target.locks.settled;
