@@ -231,6 +231,10 @@ if mkdir "$d" 2>/dev/null; then
 fi
 i=0; while [ ! -f "$d/pid" ] && [ $i -lt 40 ]; do sleep 0.05 || sleep 1; i=$((i + 1)); done
 read -r pid <"$d/pid" || exit 1
+if [ -f "$d/clean" ]; then
+  i=0
+  while [ ! -s "$d/begun" ] && [ ! -f "$d/code" ] && [ $i -lt 300 ]; do sleep 0.01 2>/dev/null || sleep 1; i=$((i + 1)); done
+fi
 printf '%s\\0' "$d" "$pid"
 `;
 

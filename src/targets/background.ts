@@ -75,7 +75,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const startedAt = Date.now();
       const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
       signal?.throwIfAborted();
-      const script = unasked === undefined ? command : asCleanChild(options.clean(command, unasked, "/dev/null"));
+      const script = unasked === undefined ? command : asCleanChild(options.clean(command, unasked, BEGUN, true));
       const starting = transport.run(START, {
         args: [
           base,
@@ -130,6 +130,9 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     },
   };
 }
+
+/** Next to the command, which is a file: the namespace that it enters ends with buddy, so its start is awaited. */
+const BEGUN = '"${0%/*}/begun"';
 
 /** stderr is 9 for the lines of a clean child. */
 function asCleanChild(lines: string): string {

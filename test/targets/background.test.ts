@@ -29,7 +29,7 @@ const container = await needs("podman");
 const busybox = await needs("busybox");
 
 const facts = { programs: Bun.which("bash") === null ? {} : { bash: Bun.which("bash")! } };
-const clean: CleanScript = (command, _, to) => cleanScript(command, cleanShell(facts), undefined, to);
+const clean: CleanScript = (command, _, to, begins) => cleanScript(command, cleanShell(facts), undefined, to, begins);
 
 async function text(transport: Transport, path: string): Promise<string> {
   return (await transport.run('cat "$1"', { args: [path] })).stdout.toString();

@@ -58,8 +58,8 @@ export class CleanChildren implements Locks {
     return this.#namespace.settled;
   }
 
-  readonly script: CleanScript = (text, { inNamespace }, to) =>
-    cleanScript(text, this.#shell, inNamespace ? this.#namespace.entry : undefined, to);
+  readonly script: CleanScript = (text, { inNamespace }, to, begins) =>
+    cleanScript(text, this.#shell, inNamespace ? this.#namespace.entry : undefined, to, begins);
 
   /**
    * For a bash without a terminal: what it has to know to keep a clean shell in the namespace; undefined: not for this

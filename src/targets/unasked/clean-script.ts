@@ -7,9 +7,10 @@ import type { MachineFacts, Unasked } from "../target.ts";
 
 /**
  * Makes the lines of sh that run a text as a clean child: for a shell of the Bourne family, where 9 is what stderr was.
- * `to` is a word, the file in which the child leaves its last directory. Afterwards __buddy_code is the exit code.
+ * `to` is a word, the file in which the child leaves its last directory; with `begins`, first a line once it has begun.
+ * Afterwards __buddy_code is the exit code.
  */
-export type CleanScript = (text: string, unasked: Unasked, to: string) => string;
+export type CleanScript = (text: string, unasked: Unasked, to: string, begins?: boolean) => string;
 
 export interface CleanShell {
   readonly kind: "bash" | "sh";
@@ -43,13 +44,18 @@ export function cleanScript(
   shell: CleanShell,
   namespace: NamespaceEntry | undefined,
   to: string,
+  begins = false,
 ): string {
   const start = (before: string, args: string) => {
     const program = programWords(text, shell).map(quote).join(" ");
-    return mayMove(text)
-      ? `${program} ${quote(`${before}__buddy_text=$1; shift; ${REPORT}; eval "$__buddy_text" 3>&-`)} ` +
-          `${shell.kind}${args} ${quote(text)} 3>|${to}`
-      : `${program} ${quote(before + text)} ${shell.kind}${args}`;
+    const begun = begins ? "echo >&3; " : "";
+    if (mayMove(text))
+      return (
+        `${program} ${quote(`${before}${begun}__buddy_text=$1; shift; ${REPORT}; eval "$__buddy_text" 3>&-`)} ` +
+        `${shell.kind}${args} ${quote(text)} 3>|${to}`
+      );
+    const first = begins ? `${before}${begun}exec 3>&-; ` : before;
+    return `${program} ${quote(first + text)} ${shell.kind}${args}${begins ? ` 3>|${to}` : ""}`;
   };
   const close = closing(shell);
   // What bash itself says when it starts, about a locale that the machine does not have, is not the text's.
