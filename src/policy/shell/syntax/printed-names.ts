@@ -36,7 +36,7 @@ const FILTERS: Readonly<Record<string, RegExp>> = {
 type Printer = (words: readonly string[]) => string | undefined;
 
 const all = (words: readonly string[], pattern: RegExp) => words.every((word) => pattern.test(word));
-/** A word that is no option, whatever it is. */
+/** A word that is not an option, whatever else it is. */
 const isOperand = (word: string) => !maybeOption(word);
 const isName = (word: string) => isFixed(word) && isOperand(word);
 /** The words of a call joined, where they are known: for those that are few. */
