@@ -43,10 +43,10 @@ function text(content: string): () => AsyncIterable<string> {
   };
 }
 
-function words(piece: string, megabytes: number): () => AsyncIterable<string> {
+function words(piece: string, megabytes: number, field = "content"): () => AsyncIterable<string> {
   return async function* () {
-    for (let sent = 0; sent < megabytes * MB; sent += piece.length) yield sse({ content: piece });
-    yield `${sse({}, "stop")}data: [DONE]\n\n`;
+    for (let sent = 0; sent < megabytes * MB; sent += piece.length) yield sse({ [field]: piece });
+    yield `${sse({ content: "." })}${sse({}, "stop")}data: [DONE]\n\n`;
   };
 }
 
@@ -150,6 +150,8 @@ const PARTS: Record<string, (idle: number) => Promise<void>> = {
     row("the same over Responses", await run(["--model", "responses", "x"]), idle, `≤ ${3 * size}`);
     answers = [anthropicWords(line, size)];
     row("the same over Anthropic Messages", await run(["--model", "anthropic", "x"]), idle, `≤ ${3 * size}`);
+    answers = [words(line, size, "reasoning_content")];
+    row(`reasoning of ${size} MB`, await run(["x"]), idle, `≤ ${3 * size}`);
     answers = [words("word ", 6)];
     row(`an answer of 6 MB in tokens of 5 characters`, await run(["x"]), idle, "≤ 60");
   },

@@ -1,4 +1,5 @@
 /** Chat completions: `POST {base}/chat/completions`. */
+import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage } from "../types.ts";
@@ -85,7 +86,7 @@ export const completions: Protocol<CompletionsState> = {
       content: said.text !== "" ? said.text : toolCalls.length > 0 || !state.hasText ? null : "",
       toolCalls,
       ...(said.reasoning !== "" && { reasoning: said.reasoning }),
-      ...(Object.keys(state.extra).length > 0 && { extra: state.extra }),
+      ...extraOf(state),
     };
     const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
     return {
@@ -104,6 +105,8 @@ class CompletionsState {
   /** Something came as a delta. */
   streamed = false;
   readonly extra: Json = {};
+  /** Unknown fields that are reasoning in words: as long as that, and mostly the same. */
+  readonly reasoned = new Map<string, GrowingText>();
   readonly calls = new ToolCallSlots();
   finish: Finish | undefined;
   usage: ReportedUsage | undefined;
@@ -117,9 +120,10 @@ class CompletionsState {
   }
 }
 
-const HANDLED = new Set(["role", "content", "tool_calls", "function_call", "refusal"]);
 /** Readable reasoning under the names servers give it; each also goes back as an unknown field. */
 const REASONING = ["reasoning_content", "reasoning", "thinking", "reasoning_text", "thoughts"] as const;
+const HANDLED = new Set<string>(["role", "content", "tool_calls", "function_call", "refusal", ...REASONING]);
+const NONE: ReadonlySet<string> = new Set();
 
 /** What belongs to the first of several answers: some servers send two pieces of it at once. */
 function firstAnswer(event: Json): Json[] {
@@ -145,11 +149,11 @@ function takeChoice(state: CompletionsState, choice: Json): void {
 
 /** At the end of a stream a message repeats the deltas: what is left is what only the message says. */
 function missing(state: CompletionsState, message: Json): Json {
-  const { said, calls, extra } = state;
+  const { said, calls, extra, reasoned } = state;
   const has = (key: string): boolean => {
     if (key === "content" || key === "refusal") return state.hasWords;
     if (key === "tool_calls" || key === "function_call") return calls.size > 0;
-    return key in extra || (key.startsWith("reasoning") && said.reasoning !== "");
+    return key in extra || reasoned.has(key) || (key.startsWith("reasoning") && said.reasoning !== "");
   };
   return Object.fromEntries(Object.entries(message).filter(([key]) => !has(key)));
 }
@@ -169,7 +173,27 @@ function takeDelta(state: CompletionsState, delta: Json): void {
     state.said.add(refusal);
   }
   for (const call of callsIn(delta)) state.emit({ type: "tool-call", ...state.calls.add(call) });
+  for (const name of REASONING) takeReasoningField(state, name, delta[name]);
   mergeDelta(state.extra, delta, HANDLED);
+}
+
+function takeReasoningField({ extra, reasoned }: CompletionsState, name: string, value: unknown): void {
+  if (typeof value !== "string") {
+    if (value !== undefined) mergeDelta(extra, { [name]: value }, NONE);
+    return;
+  }
+  const known = reasoned.get(name);
+  if (known === undefined) reasoned.set(name, new GrowingText(value));
+  else known.add(value);
+}
+
+/** What goes back as it came. */
+function extraOf({ extra, reasoned, said }: CompletionsState): { extra?: Json } {
+  for (const [name, text] of reasoned) {
+    text.share(said.reasoning);
+    extra[name] = text.toString();
+  }
+  return Object.keys(extra).length > 0 ? { extra } : {};
 }
 
 /** A list; one call alone; or the `function_call` of the older protocol. */

@@ -119,7 +119,7 @@ function unwrapped(text: string): string {
   if (block !== undefined && isWholeJson(block)) return block;
   if (text.startsWith("{}{") && isWholeJson(text.slice(2))) return text.slice(2);
   const half = text.slice(0, text.length / 2);
-  if (half + half === text && isWholeJson(half)) return half;
+  if (half.length * 2 === text.length && text.startsWith(half, half.length) && isWholeJson(half)) return half;
   if (!text.startsWith('"') || !isWholeJson(text)) return text;
   const inner: unknown = JSON.parse(text);
   return typeof inner === "string" && inner.startsWith("{") && isWholeJson(inner) ? inner : text;
