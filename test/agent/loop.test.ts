@@ -6,6 +6,7 @@ import type { Tool } from "../../src/tools/tool.ts";
 import { agentOn, drain, isValidHistory, ofType, ownTool, readTool, type RigOptions } from "../support/agent.ts";
 import { startModel } from "../support/model.ts";
 import { targetOptions } from "../support/target-options.ts";
+import { until } from "../support/until.ts";
 
 const never = () => new AbortController().signal;
 const call = (name: string, args: unknown = {}, id?: string) => ({ name, args, ...(id === undefined ? {} : { id }) });
@@ -182,7 +183,8 @@ describe("what models get wrong", () => {
 
   test("a tool that throws is a result, with the time it took", async () => {
     const boom = readTool("boom", async () => {
-      await Bun.sleep(2);
+      const began = Date.now();
+      await until(() => Date.now() > began, "a millisecond has passed");
       throw new Error("disk on fire");
     });
     const { requests, events } = await turnOf([{ toolCalls: [call("boom")] }, { text: "oh" }], { tools: [boom] });
