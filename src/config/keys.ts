@@ -121,7 +121,9 @@ export function isLocal(baseUrl: string): boolean {
   const { hostname: host } = new URL(baseUrl);
   if (host.startsWith("[")) return host === "[::1]" || /^\[f[cd][0-9a-f]{2}:/.test(host);
   if (!host.includes(".") || LOCAL_DOMAINS.some((domain) => host.endsWith(domain))) return true;
-  const [first = 0, second = 0] = host.split(".").map(Number);
+  // Only an address has a number at its end: 10.example.com and 1e1.example.com are names.
+  const [first, second = NaN, , last = NaN] = host.split(".").map(Number);
+  if (Number.isNaN(last)) return false;
   if (first === 172) return second >= 16 && second <= 31;
   return first === 127 || first === 10 || (first === 192 && second === 168) || (first === 169 && second === 254);
 }

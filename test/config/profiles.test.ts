@@ -196,7 +196,14 @@ describe("keys", () => {
       "http://10.0.0.1",
       "http://gpu-box/v1",
     ];
-    const remote = ["https://api.openai.com", "http://8.8.8.8", "https://localhost.example.com", "http://172.32.0.1"];
+    const remote = [
+      "https://api.openai.com",
+      "http://8.8.8.8",
+      "https://localhost.example.com",
+      "http://172.32.0.1",
+      "https://10.example.com",
+      "https://1e1.a.example.com",
+    ];
     expect(
       [...local, "http://192.168.1.5", "http://nas.local", "http://[fd00::1]"].filter((url) => !isLocal(url)),
     ).toEqual([]);
