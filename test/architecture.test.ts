@@ -136,7 +136,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/model/explain.ts",
     "src/model/http/retry.ts",
     "src/model/http/network-errors.ts",
-    "src/app/first-model.ts",
+    "src/app/model/first-model.ts",
     "src/cli/report-error.ts",
   ],
   "with a value that is not plainly right, or a file of the working directory": [
@@ -162,7 +162,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/tools/builtin.ts",
   ],
   "when the window is full": ["src/agent/compact.ts"],
-  "where there are several machines": ["src/app/lazy-fleet.ts", "src/agent/fleet/run-on-machines.ts"],
+  "where there are several machines": ["src/app/machines/lazy-fleet.ts", "src/agent/fleet/run-on-machines.ts"],
 };
 
 describe("before the request of `buddy exec` leaves", () => {

@@ -2,14 +2,14 @@
 import { BuddyError } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
-import { loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
-import { uncertainRules } from "./machine-rules.ts";
-import { chosenPlaces } from "./places.ts";
+import { loadExtensions, NO_EXTENSIONS } from "./extensions/extensions.ts";
+import { uncertainRules } from "./machines/machine-rules.ts";
+import { chosenPlaces } from "./machines/places.ts";
 import { requirePrice } from "./run-budget.ts";
 import { Run, type RunOptions } from "./run.ts";
 import { RunSessions, clientFor, withStoredTarget } from "./run-sessions.ts";
 import { Secrets } from "./secrets.ts";
-import { fleetFor } from "./workplace.ts";
+import { fleetFor } from "./machines/workplace.ts";
 
 export async function composeRun(options: RunOptions): Promise<Run> {
   const { loaded, problem } = options;
@@ -54,7 +54,7 @@ export async function composeRun(options: RunOptions): Promise<Run> {
       run === undefined ? problem(message) : run.agent.publish({ type: "notice", kind: "info", message }),
   };
   const extensions = options.client === undefined ? await loadExtensions(loaded, around) : NO_EXTENSIONS;
-  if (extensions.mcp !== undefined) secrets.learn((await import("./mcp-servers.ts")).serverSecrets(loaded));
+  if (extensions.mcp !== undefined) secrets.learn((await import("./extensions/mcp-servers.ts")).serverSecrets(loaded));
   for (const notice of extensions.notices) problem(notice);
   const fleet = await fleetFor(places, options);
   const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };

@@ -6,7 +6,7 @@ import type { HookEvent, HookMachine, Hooks } from "../extend/hooks.ts";
 import { mapTexts } from "../lib/values.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
-import type { KnownMachine } from "./recorder.ts";
+import type { KnownMachine } from "./audit-recorder.ts";
 import { shorten } from "../lib/text.ts";
 import { messageOf } from "../lib/errors.ts";
 

@@ -7,11 +7,11 @@ import type { SessionLog } from "../session/log.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { profileNames } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { modelClient, type ProfileClient } from "./model-client.ts";
+import { modelClient, type ProfileClient } from "./model/model-client.ts";
 import type { Replay } from "../session/replay.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import { isLocal, type Place } from "../targets/place.ts";
-import { chosenPlaces } from "./places.ts";
+import { chosenPlaces } from "./machines/places.ts";
 
 interface RunSessionsOptions {
   readonly cwd: string;

@@ -11,13 +11,13 @@ import { formatDuration } from "../lib/durations.ts";
 import type { Approvals } from "../policy/approvals.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import { Registry } from "../tools/registry.ts";
-import type { Extensions } from "./extensions.ts";
-import type { WriteJudge } from "./judge-write.ts";
-import type { RunTarget } from "./lazy-target.ts";
+import type { Extensions } from "./extensions/extensions.ts";
+import type { WriteJudge } from "./machines/judge-write.ts";
+import type { RunTarget } from "./machines/lazy-target.ts";
 import type { Config } from "../config/schema.ts";
 import { type EffectiveRules, NO_RULES } from "../policy/machine-rules.ts";
 import type { ShellRules } from "../policy/verdict.ts";
-import type { MachineRules } from "./machine-rules.ts";
+import type { MachineRules } from "./machines/machine-rules.ts";
 import { calledNames, type Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
 
@@ -109,10 +109,10 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
       const kept = async () => {
         if (store === undefined) return run();
         const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
-        return (await import("./keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
+        return (await import("./changes/keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
       };
       const { revert } = call.permission;
-      return revert === undefined ? kept() : (await import("./guard-lockout.ts")).guardLockout(call, revert, kept);
+      return revert === undefined ? kept() : (await import("./changes/guard-lockout.ts")).guardLockout(call, revert, kept);
     },
     ...(config.safety.lockout === "guard" ? { planRevert: revertPlanner(config.safety.lockout_revert) } : {}),
   });
@@ -154,7 +154,7 @@ export function machineParts({
       return judgeShell(command, shellRules(config, machine), context);
     },
     judgeWrite: async (path, asked, sudo) => {
-      const { ownPaths, writeJudge } = await import("./judge-write.ts");
+      const { ownPaths, writeJudge } = await import("./machines/judge-write.ts");
       judgeWrite ??= writeJudge(
         { resolve: async (root) => (await target.get()).files.resolve(root) },
         {
@@ -170,7 +170,7 @@ export function machineParts({
 
 function revertPlanner(revertMs: number): PlanRevert {
   return async (lockouts, command, target) =>
-    (await import("./guard-lockout.ts")).planRevert(
+    (await import("./changes/guard-lockout.ts")).planRevert(
       lockouts,
       command,
       target,

@@ -22,19 +22,19 @@ import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
 import { type Place, samePaths } from "../targets/place.ts";
-import type { Extensions } from "./extensions.ts";
-import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
-import type { RunTarget } from "./lazy-target.ts";
-import type { MachineRules } from "./machine-rules.ts";
-import { modelClient } from "./model-client.ts";
+import type { Extensions } from "./extensions/extensions.ts";
+import type { FleetLimits, LazyFleet } from "./machines/lazy-fleet.ts";
+import type { RunTarget } from "./machines/lazy-target.ts";
+import type { MachineRules } from "./machines/machine-rules.ts";
+import { modelClient } from "./model/model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
 import { type RunHooks, runHooks } from "./run-hooks.ts";
-import { RunRecorder } from "./recorder.ts";
-import { RunMachines } from "./run-machines.ts";
+import { RunRecorder } from "./audit-recorder.ts";
+import { RunMachines } from "./machines/about-machines.ts";
 import { RunSessions, samePlace, storedClient, storedPlaces } from "./run-sessions.ts";
 import { toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
-import { prepareWorkplace, type Workplace, fleetFor, type MakeFleet } from "./workplace.ts";
+import { prepareWorkplace, type Workplace, fleetFor, type MakeFleet } from "./machines/workplace.ts";
 
 export interface RunOptions {
   readonly globals: GlobalOptions;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportSession, type ExportFormat } from "../../src/app/export-session.ts";
-import { operatorCommand } from "../../src/app/operator-work.ts";
+import { operatorCommand } from "../../src/app/repl/operator-commands.ts";
 import type { Run } from "../../src/app/run.ts";
 import { parseSkill } from "../../src/extend/skill.ts";
 import { drain } from "../support/agent.ts";

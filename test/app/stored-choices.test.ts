@@ -1,6 +1,6 @@
 /** What a stored session brings along, and what the command line keeps. */
 import { expect, test } from "bun:test";
-import { chosenPlaces } from "../../src/app/places.ts";
+import { chosenPlaces } from "../../src/app/machines/places.ts";
 import { samePlace, storedModel, withStoredTarget } from "../../src/app/run-sessions.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Replay } from "../../src/session/replay.ts";

@@ -1,7 +1,7 @@
 /** Runbooks: parameters, targets, the prompt; and that what ships runs without a question. */
 import { describe, expect, test } from "bun:test";
 import { shellRules } from "../../src/app/run-tools.ts";
-import { targetNames } from "../../src/app/runbooks.ts";
+import { targetNames } from "../../src/app/extensions/runbooks.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { builtInRunbooks } from "../../src/extend/find-skills.ts";
 import { namedTarget, runbookPrompt, runbookValues, runsOn, splitWords } from "../../src/extend/runbook.ts";

@@ -223,7 +223,7 @@ export async function candidatesFor(source: Source): Promise<string[]> {
 
 /** Those that may be used already: completion asks no questions. */
 async function runbooks() {
-  const { knownSkills } = await import("../../app/extensions.ts");
+  const { knownSkills } = await import("../../app/extensions/extensions.ts");
   const { skills } = await knownSkills(await configuration(), { ask: false });
   return skills.filter(({ runbook }) => runbook !== undefined);
 }
@@ -257,7 +257,7 @@ async function profiles(): Promise<string[]> {
 async function places(): Promise<string[]> {
   const [{ loadConfig }, { placeSources }, { completedNames }] = await Promise.all([
     import("../../config/load.ts"),
-    import("../../app/places.ts"),
+    import("../../app/machines/places.ts"),
     import("../../targets/names/resolve-places.ts"),
   ]);
   const loaded = await loadConfig({ env: process.env, cwd: currentDirectory(), create: false });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeSignIn } from "../../../src/auth/sign-in.ts";
-import { signInScreen } from "../../../src/app/sign-in.ts";
+import { signInScreen } from "../../../src/app/model/sign-in.ts";
 import { Here } from "../../support/in-process.ts";
 import { startLoginServer } from "../../support/login-server.ts";
 import { runHere } from "../../support/stdout.ts";

@@ -31,7 +31,7 @@ export const command = defineCommand({
       import("../../../session/store.ts"),
       import("../../../changes/change-store.ts"),
       import("../../../session/outputs.ts"),
-      import("../../../app/list-changes.ts"),
+      import("../../../app/changes/list-changes.ts"),
     ]);
     const state = stateDirectory();
     const sessions = new SessionStore({

@@ -37,7 +37,7 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   if (loaded !== undefined) findings.push(...(await checkModel(loaded)));
   findings.push(...(await checkMachine()));
   const secondLock = loaded?.config.safety.second_lock ?? "auto";
-  const { chosenPlace } = await import("../../../app/places.ts");
+  const { chosenPlace } = await import("../../../app/machines/places.ts");
   const place = loaded === undefined ? placeOf(globals) : await chosenPlace(globals, loaded);
   if (isLocal(place)) {
     const { LocalTransport } = await import("../../../targets/connection/local.ts");

@@ -14,7 +14,7 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
     profile = resolveProfile(loaded);
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
-    const { withNoModelHint } = await import("../../../app/first-model.ts");
+    const { withNoModelHint } = await import("../../../app/model/first-model.ts");
     return [broken("profile", (await withNoModelHint(error)) as BuddyError)];
   }
   const { name, model, api, baseUrl } = profile;
@@ -68,7 +68,7 @@ async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding
   if (profile.key !== undefined)
     return { finding: { check: "key", status: "ok", text: `from ${profile.key.source}` }, token: profile.key.value };
   if (profile.auth !== "login") return { finding: { check: "key", status: "ok", text: otherAccess(profile) } };
-  const { signInParts } = await import("../../../app/sign-in.ts");
+  const { signInParts } = await import("../../../app/model/sign-in.ts");
   const { describeSignIn } = await import("../../../auth/sign-in.ts");
   const { tokenSource } = await import("../../../auth/token-source.ts");
   const notes: string[] = [];
@@ -98,7 +98,7 @@ async function checkEndpoint(
   profile: ResolvedProfile,
   key: string | undefined,
 ): Promise<{ finding: Finding; window?: number | undefined }> {
-  const { modelOptions } = await import("../../../app/model-client.ts");
+  const { modelOptions } = await import("../../../app/model/model-client.ts");
   const { listModelsByClient } = await import("../../../model/openai-client.ts");
   const { model } = profile;
   let { host } = new URL(profile.baseUrl);

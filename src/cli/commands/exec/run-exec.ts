@@ -11,7 +11,7 @@ import { boundText } from "../../../tools/bound-output.ts";
 import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
 import { composeRun } from "../../../app/compose-run.ts";
 import type { Run, RunOptions } from "../../../app/run.ts";
-import { readsStdin } from "../../../app/places.ts";
+import { readsStdin } from "../../../app/machines/places.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment, imageFrom } from "./exec-input.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
@@ -40,7 +40,7 @@ export async function exec(
   globals: GlobalOptions,
   { out, err, stdin }: Partial<Streams> = {},
 ): Promise<ExitCode> {
-  const explain = async (error: unknown) => (await import("../../../app/first-model.ts")).withNoModelHint(error);
+  const explain = async (error: unknown) => (await import("../../../app/model/first-model.ts")).withNoModelHint(error);
   return oneShot({ globals, timeoutMs: options.timeoutMs, out, err, explain }, (around) =>
     answerPrompt(options, globals, { ...around, stdin: stdin ?? processStdin() }),
   );
@@ -194,8 +194,8 @@ async function runbookFor(
   loaded: Awaited<ReturnType<typeof loadConfiguration>>,
 ) {
   const [{ prepareRunbook, targetNames }, { chosenPlaces }] = await Promise.all([
-    import("../../../app/runbooks.ts"),
-    import("../../../app/places.ts"),
+    import("../../../app/extensions/runbooks.ts"),
+    import("../../../app/machines/places.ts"),
   ]);
   const { prompt, turn, target, requireTarget } = await prepareRunbook(loaded, name, words, true);
   const chosen = [given.on, given.ssh, given.container].some((one) => one !== undefined);

@@ -7,7 +7,7 @@ import { parseToml } from "../../../config/toml.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { firstModels, withProfile } from "../../../app/first-model.ts";
+import { firstModels, withProfile } from "../../../app/model/first-model.ts";
 import type { InitAnswers } from "./init-questions.ts";
 
 export interface InitOptions {

@@ -1,6 +1,6 @@
 /** The questions of `buddy init` on a terminal. */
 import * as clack from "@clack/prompts";
-import { firstModels, profileLines } from "../../../app/first-model.ts";
+import { firstModels, profileLines } from "../../../app/model/first-model.ts";
 import { CONFIG_TEMPLATE } from "../../../config/create.ts";
 import { BuddyError, messageOf } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/text.ts";

@@ -24,9 +24,9 @@ export const command = defineCommand({
     "this machine's browser; it is stored in ~/.config/buddy/keys/openrouter.",
   async run({ args, globals }) {
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
-    const { openRouterProfile, openSignIn } = await import("../../../app/sign-in.ts");
+    const { openRouterProfile, openSignIn } = await import("../../../app/model/sign-in.ts");
     if (args.reset) {
-      await (await import("../../../app/sign-in.ts")).signOut(args.profile, globals, (line) => log.info(line));
+      await (await import("../../../app/model/sign-in.ts")).signOut(args.profile, globals, (line) => log.info(line));
       return EXIT.ok;
     }
     const profile = args.check ? undefined : await openRouterProfile(args.profile, globals);
@@ -39,7 +39,7 @@ export const command = defineCommand({
 
 /** The key goes into a file that every profile on OpenRouter finds. */
 async function openRouter(profile: string): Promise<ExitCode> {
-  const { openInBrowser, untilInterrupted } = await import("../../../app/sign-in.ts");
+  const { openInBrowser, untilInterrupted } = await import("../../../app/model/sign-in.ts");
   const { openRouterKey } = await import("../../../auth/openrouter.ts");
   const { requirePaths } = await import("../../../config/paths.ts");
   const { providerKeyFile } = await import("../../../config/keys.ts");
@@ -54,11 +54,11 @@ async function openRouter(profile: string): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-type Account = Awaited<ReturnType<typeof import("../../../app/sign-in.ts").openSignIn>>;
+type Account = Awaited<ReturnType<typeof import("../../../app/model/sign-in.ts").openSignIn>>;
 
 async function login({ device, store, provider, profile }: Account, browser: boolean): Promise<ExitCode> {
   const { signIn, signInWithBrowser } = await import("../../../auth/sign-in.ts");
-  const { openInBrowser, signInScreen, untilInterrupted } = await import("../../../app/sign-in.ts");
+  const { openInBrowser, signInScreen, untilInterrupted } = await import("../../../app/model/sign-in.ts");
   const parts = { device, store, provider };
   const screen = await signInScreen();
   await untilInterrupted((signal) =>

@@ -14,7 +14,7 @@ export const command = defineCommand({
   },
   examples: [["buddy logout", "revoke and remove the sign-in"]],
   async run({ args, globals }) {
-    const { signOut } = await import("../../../app/sign-in.ts");
+    const { signOut } = await import("../../../app/model/sign-in.ts");
     await signOut(args.profile, globals, (line) => log.info(line));
     return EXIT.ok;
   },

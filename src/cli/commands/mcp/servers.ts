@@ -1,7 +1,7 @@
 /** What `buddy mcp` does: lists, checks, adds, removes, signs in. */
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { connectTo, signInStore } from "../../../app/mcp-servers.ts";
+import { connectTo, signInStore } from "../../../app/extensions/mcp-servers.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { findConfigFiles } from "../../../config/find-file.ts";
 import type { LoadedConfig } from "../../../config/load.ts";

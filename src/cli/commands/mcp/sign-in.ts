@@ -1,5 +1,5 @@
 /** Signing in at an MCP server with the browser of this machine. */
-import { connectTo, signInStore } from "../../../app/mcp-servers.ts";
+import { connectTo, signInStore } from "../../../app/extensions/mcp-servers.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import type { McpSettings } from "../../../config/schema.ts";
 import { WaitingForBrowser } from "../../../extend/mcp/connection.ts";

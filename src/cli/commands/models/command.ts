@@ -16,7 +16,7 @@ export const command = defineCommand({
   async run({ args: { profile: name, json }, globals }) {
     const { loadConfiguration } = await import("../../../app/configuration.ts");
     const { resolveProfile } = await import("../../../config/profiles.ts");
-    const { modelOptions } = await import("../../../app/model-client.ts");
+    const { modelOptions } = await import("../../../app/model/model-client.ts");
     const { listModelsByClient } = await import("../../../model/openai-client.ts");
     const { infoFor } = await import("../../../model/catalog.ts");
     const loaded = await loadConfiguration(globals);

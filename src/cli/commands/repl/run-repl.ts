@@ -13,7 +13,7 @@ import { composeRun } from "../../../app/compose-run.ts";
 import type { Run } from "../../../app/run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import { replHost } from "../../../app/repl-host.ts";
+import { replHost } from "../../../app/repl/repl-host.ts";
 import { watchSignals, handleCrashes } from "../../signals.ts";
 import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
 
@@ -33,7 +33,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     });
   }
   let loaded = await loadConfiguration(globals);
-  if (await (await import("../../../app/first-model.ts")).offerFirstModel(loaded, yesOnTerminal))
+  if (await (await import("../../../app/model/first-model.ts")).offerFirstModel(loaded, yesOnTerminal))
     loaded = await loadConfiguration(globals);
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
@@ -43,7 +43,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     const { SessionHeld } = await import("../../../session/session-lock.ts");
     if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it?`)))
       return compose(error.id, true);
-    const { withNoModelHint } = await import("../../../app/first-model.ts");
+    const { withNoModelHint } = await import("../../../app/model/first-model.ts");
     throw await withNoModelHint(error);
   });
   await requireSignIn(loaded, run);
@@ -106,10 +106,10 @@ const FAREWELL_MS = 1000;
 async function requireSignIn(loaded: LoadedConfig, run: Run): Promise<void> {
   const { name, auth } = run.agent.client.profile;
   if (auth !== "login" || resolveProfile(loaded, name).key !== undefined) return;
-  const { PROVIDER, signInParts } = await import("../../../app/sign-in.ts");
+  const { PROVIDER, signInParts } = await import("../../../app/model/sign-in.ts");
   const { store } = await signInParts();
   if (store.read(PROVIDER) !== undefined) return;
-  const { withNoModelHint } = await import("../../../app/first-model.ts");
+  const { withNoModelHint } = await import("../../../app/model/first-model.ts");
   throw await withNoModelHint(
     new BuddyError("auth", `not signed in for profile ${name}`, { hint: `Sign in with: buddy login ${name}` }),
   );

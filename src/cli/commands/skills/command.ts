@@ -29,7 +29,7 @@ export const command = defineCommand({
     }
     if (dir !== undefined) throw new BuddyError("usage", `too many arguments: "${dir}"`);
     const { loadConfiguration } = await import("../../../app/configuration.ts");
-    const { knownSkills } = await import("../../../app/extensions.ts");
+    const { knownSkills } = await import("../../../app/extensions/extensions.ts");
     const { skills, notices } = await knownSkills(await loadConfiguration(globals, { create: false }));
     const { showLine } = await import("../../../policy/terminal-text.ts");
     for (const notice of notices) log.warn(showLine(notice));

@@ -13,10 +13,10 @@ import { labelOfPath, type Place } from "../../../targets/place.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import type { TargetOptions } from "../../../targets/target.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import { rulesOf } from "../../../app/machine-rules.ts";
-import { ruleWords } from "../../../app/change-machines.ts";
+import { rulesOf } from "../../../app/machines/machine-rules.ts";
+import { ruleWords } from "../../../app/repl/change-machines.ts";
 import { ruleFacts } from "../policy/machine-rules.ts";
-import { placeSources } from "../../../app/places.ts";
+import { placeSources } from "../../../app/machines/places.ts";
 import { checkLocks } from "../doctor/machine.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";
 

@@ -37,8 +37,8 @@ export const command = defineCommand({
       throw new BuddyError("usage", "--check and --sessions cannot be combined", { hint: "give one of them" });
     const [{ loadConfiguration }, { uncertainRules }, { chosenPlace, chosenPlaces, placeSources }] = await Promise.all([
       import("../../../app/configuration.ts"),
-      import("../../../app/machine-rules.ts"),
-      import("../../../app/places.ts"),
+      import("../../../app/machines/machine-rules.ts"),
+      import("../../../app/machines/places.ts"),
     ]);
     const { what } = args;
     const named = what !== undefined && (globals.on ?? globals.ssh ?? globals.container) !== undefined;

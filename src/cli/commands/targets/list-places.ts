@@ -7,8 +7,8 @@ import {
   rulesOfNames,
   spaced,
   whereabouts,
-} from "../../../app/change-machines.ts";
-import { placeSources } from "../../../app/places.ts";
+} from "../../../app/repl/change-machines.ts";
+import { placeSources } from "../../../app/machines/places.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { shownPath } from "../../../config/paths.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
@@ -17,7 +17,7 @@ import { print } from "../../../lib/output.ts";
 import { printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
 import { NO_RULES } from "../../../policy/machine-rules.ts";
-import { rulesByName } from "../../../app/machine-rules.ts";
+import { rulesByName } from "../../../app/machines/machine-rules.ts";
 import { ruleFacts } from "../policy/machine-rules.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";

@@ -1,0 +1,195 @@
+/** /undo: undoes changes of the session, one by one, each after a question. */
+import type { AgentEvent } from "../../agent/events.ts";
+import { sameState, type Change, type SeenState, stateDiff } from "../../changes/change.ts";
+import { type ChangeStore, keptState } from "../../changes/change-store.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import type { ToolResult, Prepared, Tool, ToolContext } from "../../tools/tool.ts";
+import { byFile, type Net, noChanges, undoneBy, wantedChange } from "./list-changes.ts";
+import type { Run } from "../run.ts";
+import { z } from "zod";
+import type { FileState, Target } from "../../targets/target.ts";
+import { unifiedDiff } from "../../tools/diff.ts";
+import { filesFor } from "../../tools/files-as-root.ts";
+import { boundDiff } from "../../tools/bound-output.ts";
+
+/** `which`: a number, "all", or "" for the newest change that is not undone. */
+export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
+  return run.agent.operatorTurn(`/undo ${which}`.trimEnd(), signal, async (publish, inner) => {
+    const store = await storeOf(run);
+    const done: string[] = [];
+    const wanted = chosen(store, which);
+    if (wanted.length === 0) publish({ type: "notice", kind: "info", message: NOTHING_LEFT });
+    for (const { first, last } of wanted) {
+      const { contextLimit } = run.agent;
+      const batch = { signal: inner, contextLimit, seesImages: false, publish };
+      const result: ToolResult = await run.calls.runForOperator(
+        undoTool(store, last, first),
+        { number: last.number },
+        batch,
+        last.machine,
+      );
+      if (result.outcome === "done") done.push(String(result.result));
+      // After a no there are no further questions; and of what belongs together nothing is removed before the rest is
+      // back.
+      if (inner.aborted || result.outcome === "denied") break;
+      if (which === "" && result.outcome !== "done" && result.outcome !== "unchanged") break;
+    }
+    if (done.length === 0) return undefined;
+    return `I undid file changes myself; there is nothing for you to do yet.\n\n${done.join("\n")}`;
+  });
+}
+
+const NOTHING_LEFT = "every change of this session is already undone; /undo N also reverses an undo";
+
+export async function storeOf(run: Run): Promise<ChangeStore> {
+  const changes = await run.changes();
+  if (changes === undefined || "none" in changes)
+    throw new BuddyError("usage", changes?.none ?? "changes are not kept in this run");
+  return changes;
+}
+
+function chosen(store: ChangeStore, which: string): readonly Net[] {
+  const changes = store.list();
+  if (changes.length === 0) throw noChanges();
+  if (which === "all") {
+    const files = [...byFile(changes).values()].toReversed();
+    return restoringFirst(
+      files.filter(({ first, last }) => last.after === undefined || !sameState(first.before, last.after)),
+    );
+  }
+  if (which !== "") {
+    const change = wantedChange(store, Number(which));
+    return [{ first: change, last: change }];
+  }
+  const undone = undoneBy(changes);
+  const last = changes.findLast(({ number, undoes }) => !undone.has(number) && undoes === undefined);
+  if (last === undefined) return [];
+  // What one call did goes back together: of a file that was moved, both names.
+  const together = changes.filter(
+    ({ number, call, undoes }) => call === last.call && undoes === undefined && !undone.has(number),
+  );
+  return restoringFirst(together.map((change) => ({ first: change, last: change })));
+}
+
+/** Nothing is removed before what it was made of is back. */
+function restoringFirst(changes: readonly Net[]): readonly Net[] {
+  return changes.toSorted(
+    (a, b) => Number(a.first.before.kind === "missing") - Number(b.first.before.kind === "missing"),
+  );
+}
+
+/** Takes a change back: a tool of the operator's, judged, asked about and kept like any other write. */
+interface UndoInput {
+  readonly number: number;
+}
+
+/** `first`: when the changes from that one to `change` are undone at once, the state before it counts. */
+function undoTool(store: ChangeStore, change: Change, first: Change = change): Tool<UndoInput> {
+  let seen: FileState | undefined;
+  return {
+    name: "undo",
+    description: "Undo a change.",
+    input: z.strictObject({ number: z.number() }),
+    intent: () => ({
+      kind: "write",
+      title: `change ${change.number}: ${change.path}`,
+      path: change.path,
+      undoes: change.number,
+      ...(change.sudo === true ? { sudo: true } : {}),
+      why: reason(change, first),
+    }),
+    async prepare(_input, context): Promise<Prepared> {
+      const target = await context.target();
+      const plan = await planUndo(store, { change, first }, target, context);
+      if ("failed" in plan) return { kind: "failed", result: failed(plan.failed, plan.outcome) };
+      seen = plan.now;
+      const diff = stateDiff(plan.current, plan.wanted, unifiedDiff);
+      const path = await filesFor(target, change.sudo, context).resolve(change.path);
+      return { kind: "ready", path, diff: context.mask(diff), removes: plan.wanted.state.kind === "missing" };
+    },
+    async run(_input, context): Promise<ToolResult> {
+      const target = await context.target();
+      const plan = await planUndo(store, { change, first }, target, context);
+      if ("failed" in plan) return failed(plan.failed, plan.outcome);
+      if (seen === undefined || !same(seen, plan.now))
+        return failed(`${change.path} changed after you saw the difference. Nothing was written.`, "changed");
+      const notes = await filesFor(target, change.sudo, context).restore(change.path, plan.state, {
+        signal: context.signal,
+      });
+      const how = plan.state.kind === "missing" ? "removed" : "restored";
+      const text = [`${how} ${change.path}: it is as it was before change ${first.number}`, ...notes].join("; ");
+      return { ok: true, outcome: "done", result: text };
+    },
+  };
+}
+
+function reason(change: Change, first: Change): string {
+  const what = `undoes change ${change.number}${first === change ? "" : ` and the earlier ones from ${first.number} on`}`;
+  const unknown = change.after === undefined || change.after.kind === "unread";
+  return unknown ? `${what}; the result of that change is not known, so compare carefully` : what;
+}
+
+type Plan =
+  | {
+      readonly current: SeenState;
+      readonly wanted: SeenState;
+      readonly state: Exclude<FileState, { kind: "unread" }>;
+      readonly now: FileState;
+    }
+  | { readonly failed: string; readonly outcome: string };
+
+async function planUndo(
+  store: ChangeStore,
+  { change, first }: { readonly change: Change; readonly first: Change },
+  target: Target,
+  context: ToolContext,
+): Promise<Plan> {
+  const stop = (message: string, outcome = "failed"): Plan => ({ failed: message, outcome });
+  const { machine, label, user, host } = target.identity;
+  if ((machine || label) !== change.machine)
+    return stop(`change ${change.number} was made on ${change.where}, and this session is on ${user}@${host} now`);
+  const state = store.restorable(first.before);
+  if (state === undefined)
+    return stop(`the content of ${change.path} before change ${first.number} is no longer stored`);
+  const files = filesFor(target, change.sudo, context);
+  const [file] = await files.look([{ path: change.path, follow: false }], { signal: context.signal });
+  if (file === undefined || file.path !== change.path)
+    return stop(`${change.path} leads to ${file?.path ?? "nowhere"} now; nothing was changed`, "changed");
+  const now = file.state;
+  if (now.kind === "unread") return stop(`${change.path} cannot be compared: ${WHY[now.why]}`);
+  const current = { state: keptState(now), bytes: now.kind === "file" ? now.bytes : new Uint8Array() };
+  const wanted = { state: first.before, bytes: state.kind === "file" ? state.bytes : new Uint8Array() };
+  if (sameState(current.state, wanted.state)) return stop(`${change.path} is already as it was`, "unchanged");
+  const { after } = change;
+  if (after !== undefined && after.kind !== "unread" && !sameState(current.state, after)) {
+    const diff = stateDiff({ state: after, bytes: store.content(after) }, current, unifiedDiff);
+    return stop(`${since(store, change)}\n${context.mask(boundDiff(diff))}`, "changed");
+  }
+  return { current, wanted, state, now };
+}
+
+/** Says that the file has changed since, and by what as far as is known. */
+function since(store: ChangeStore, change: Change): string {
+  const later = store
+    .list()
+    .filter(
+      ({ number, machine, path }) => number > change.number && machine === change.machine && path === change.path,
+    );
+  const by = later.length === 0 ? "" : ` (change ${later.map(({ number }) => number).join(", ")} of this session)`;
+  return `${change.path} has changed since change ${change.number}${by}. Nothing was undone. This is how it differs:`;
+}
+
+function same(a: FileState, b: FileState): boolean {
+  return a.kind !== "unread" && b.kind !== "unread" && sameState(keptState(a), keptState(b));
+}
+
+function failed(message: string, outcome: string): ToolResult {
+  return { ok: false, outcome, result: `error: ${message}`, display: message };
+}
+
+const WHY = {
+  directory: "it is a directory now",
+  special: "it is not a regular file now",
+  large: "it is too large now",
+  unreadable: "it cannot be read",
+} as const;

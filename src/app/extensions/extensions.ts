@@ -1,0 +1,87 @@
+/** What extends a run: skills and MCP servers, loaded only where there are some. */
+import type { LoadedConfig } from "../../config/load.ts";
+import { buddyPaths } from "../../config/paths.ts";
+import type { Skill, SkillQuestion } from "../../extend/find-skills.ts";
+import { skillPlaces } from "../../extend/skill-places.ts";
+import { isTerminal } from "../../lib/terminal.ts";
+import { isLocal, labelOfPath, type Place } from "../../targets/place.ts";
+import type { SkillSource } from "../../tools/skill.ts";
+import type { RunServers } from "./mcp-servers.ts";
+import { plural } from "../../lib/text.ts";
+import { messageOf } from "../../lib/errors.ts";
+
+export interface Extensions {
+  /** Without the built-in ones: these are for people, and cost no prompt. */
+  readonly skills: readonly Skill[];
+  /** For the system prompt; empty without skills. */
+  readonly instructions: string;
+  readonly source?: SkillSource;
+  readonly mcp?: RunServers;
+  readonly notices: readonly string[];
+}
+
+/** For a run without extensions: the guided demo, a command without a model. */
+export const NO_EXTENSIONS: Extensions = { skills: [], instructions: "", notices: [] };
+
+export interface ExtensionParts {
+  /** Where commands run at the moment. */
+  place(): Place;
+  /** News of a server, at any time. */
+  notice(text: string): void;
+}
+
+export async function loadExtensions(loaded: LoadedConfig, parts: ExtensionParts): Promise<Extensions> {
+  const enabled = Object.values(loaded.config.mcp).some((server) => server.enabled);
+  const mcp = enabled ? (await import("./mcp-servers.ts")).runServers(loaded, parts.notice) : undefined;
+  return { ...(await loadSkills(loaded, parts)), ...(mcp === undefined ? {} : { mcp }) };
+}
+
+async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Promise<Extensions> {
+  const { tools } = loaded.config;
+  // Instructions are useless without a tool that can follow them.
+  if (!tools.shell_enabled && !tools.files_enabled) return NO_EXTENSIONS;
+  if (skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd).length === 0) return NO_EXTENSIONS;
+  const { skills, notices } = await knownSkills(loaded, { builtIn: false });
+  if (skills.length === 0) return { ...NO_EXTENSIONS, notices };
+  const { skillInstructions, skillSource } = await import("../../extend/skill-source.ts");
+  const label = () => (isLocal(place()) ? undefined : labelOfPath(place().path));
+  return { skills, notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };
+}
+
+/** Every skill that may be used, after the questions of trust. */
+export async function knownSkills(
+  loaded: LoadedConfig,
+  { builtIn = true, ask = true }: { readonly builtIn?: boolean; readonly ask?: boolean } = {},
+) {
+  const [{ findSkills }, { rememberedTrust, rememberTrust }, shipped] = await Promise.all([
+    import("../../extend/find-skills.ts"),
+    import("../../config/trust.ts"),
+    builtIn ? import("../../extend/find-skills.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
+  ]);
+  const problems: string[] = [];
+  const found = await findSkills(skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd), shipped, {
+    remembered: (folder, hash) => rememberedTrust(folder, hash, loaded),
+    remember: (folder, hash, trusted) => {
+      const failure = rememberTrust(folder, hash, trusted, loaded);
+      if (failure !== undefined && problems.length === 0)
+        problems.push(`the answer cannot be remembered: ${messageOf(failure)}`);
+    },
+    ...(ask && isTerminal(2) ? { ask: askOnTerminal } : {}),
+  });
+  return { skills: found.skills, notices: [...found.notices, ...problems] };
+}
+
+async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boolean | undefined> {
+  const [{ yesOnTerminal }, { showLine }] = await Promise.all([
+    import("../confirm-on-terminal.ts"),
+    import("../../policy/terminal-text.ts"),
+  ]);
+  const lines = skills.map(({ skill: { name, description, runbook }, folder, files }) => {
+    const what = runbook === undefined ? "skill" : "runbook";
+    return `  ${name} (${what}, ${plural(files, "file")}, ${folder}): ${description.slice(0, 200)}`;
+  });
+  const text = [`The repository ${repository} contains skills. The model follows them as your instructions:`, ...lines];
+  return yesOnTerminal(
+    `${text.map(showLine).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change.`,
+  );
+}

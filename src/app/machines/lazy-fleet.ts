@@ -1,0 +1,303 @@
+/** The machines of a run that has several: opened in parallel, independently, so that none delays another. */
+import type { FleetMachine, FleetParts } from "../../agent/fleet/fleet-parts.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
+import { foldNames } from "../../lib/names.ts";
+import { clip } from "../../lib/text.ts";
+import { within } from "../../lib/waiting.ts";
+import { type Place, isLocal } from "../../targets/place.ts";
+import type { Target, TargetNotice, TargetOptions } from "../../targets/target.ts";
+import type { TargetFacts } from "../../tools/tool.ts";
+import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
+import { OutputStore } from "../../targets/output/output-store.ts";
+import { machineParts } from "../run-tools.ts";
+import type { Run, RunOptions } from "../run.ts";
+import { keptOutputs } from "./workplace.ts";
+
+interface LazyFleetOptions {
+  readonly places: readonly Place[];
+  /** Of all machines; closed with the fleet. */
+  readonly outputStore: Disposable;
+  readonly open: (options: TargetOptions) => Promise<Target>;
+  targetOptions(place: Place): Omit<TargetOptions, "signal" | "onNotice">;
+  /** What decides on calls for one machine. */
+  permit(target: LazyTarget, place: Place): FleetMachine["permit"];
+  readonly approvals: FleetParts["approvals"];
+  readonly limits: FleetLimits;
+  onNotice(machine: string, notice: TargetNotice): void;
+  onOpen(machine: string, target: Target): void;
+  onUnreachable(machine: string, label: string, error: unknown): void;
+}
+
+/** --parallel, --canary, --max-fail. */
+export interface FleetLimits {
+  readonly parallel: number;
+  readonly bounded?: boolean;
+  readonly canary?: number | undefined;
+  readonly maxFail?: number | undefined;
+  readonly patient?: boolean;
+  readonly patience?: NonNullable<FleetParts["patience"]>;
+  /** One machine is a set, too: `buddy run`. */
+  readonly always?: boolean;
+}
+
+export class LazyFleet implements RunTarget {
+  readonly parts: FleetParts;
+  readonly #machines: readonly Machine[];
+  readonly #label: string;
+  readonly #names: readonly string[];
+  readonly #slots: Slots;
+  readonly #outputStore: Disposable;
+
+  constructor(options: LazyFleetOptions) {
+    this.#outputStore = options.outputStore;
+    this.#slots = new Slots(options.limits.parallel);
+    this.#machines = options.places.map((place) => new Machine(place, options, this.#slots));
+    this.#names = this.#machines.map(({ name }) => name);
+    // It is in every event.
+    this.#label = clip(`${this.#names.length} machines: ${foldNames(this.#names)}`, LABEL_COLUMNS);
+    this.parts = {
+      machines: this.#machines,
+      approvals: options.approvals,
+      ...options.limits,
+      shells: new Map(),
+    };
+  }
+
+  get machines(): readonly Machine[] {
+    return this.#machines;
+  }
+
+  /** No one machine is the target. */
+  get opened(): undefined {
+    return undefined;
+  }
+
+  /** Which machines a call wanted and never got. */
+  get error(): unknown {
+    const failed = this.#machines.filter(({ target }) => target.error !== undefined && target.opened === undefined);
+    const [first] = failed;
+    if (first === undefined) return undefined;
+    if (failed.length === 1) return first.target.error;
+    const all = this.#machines.length;
+    return new BuddyError(
+      "target",
+      `${failed.length} of ${all} machines could not be reached: ${foldNames(failed.map(({ name }) => name))}`,
+      { hint: `For example ${first.name}: ${messageOf(first.target.error)}`, cause: first.target.error },
+    );
+  }
+
+  start(): void {
+    for (const machine of this.#machines) machine.target.start();
+  }
+
+  get(): Promise<Target> {
+    return Promise.reject(
+      new BuddyError("usage", `this works on one machine, but the run has ${this.#label}`, {
+        hint: "Choose one of them with --on NAME.",
+      }),
+    );
+  }
+
+  facts(): TargetFacts {
+    const [only, ...more] = this.#machines;
+    if (only !== undefined && more.length === 0) return { ...only.target.facts(), machines: this.#names };
+    return { label: this.#label, machines: this.#names, tmux: undefined };
+  }
+
+  /** Waits until all have answered, not long for those that do not; says who has not. */
+  async answers(signal: AbortSignal): Promise<string[]> {
+    const asked = Promise.allSettled(this.#machines.map(({ target }) => target.get()));
+    await within(asked, ANSWER_MS, signal);
+    const silent = this.#machines.filter(({ target }) => target.opened === undefined);
+    const failed = silent.filter(({ target }) => target.error !== undefined);
+    const waiting = silent.filter((machine) => !failed.includes(machine));
+    const said = [...Map.groupBy(failed, ({ target }) => messageOf(target.error))].map(
+      ([why, machines]) => `${foldNames(machines.map(({ name }) => name))}: ${why}`,
+    );
+    if (waiting.length > 0) said.push(`still connecting: ${foldNames(waiting.map(({ name }) => name))}`);
+    return said;
+  }
+
+  async leaveIfSilent(): Promise<void> {
+    await Promise.all(this.#machines.map(({ target }) => target.leaveIfSilent()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#slots.close();
+    await Promise.all(this.#machines.map(({ target }) => target[Symbol.asyncDispose]()));
+    this.#outputStore[Symbol.dispose]();
+  }
+}
+
+class Machine implements FleetMachine {
+  readonly name: string;
+  readonly names: readonly string[];
+  readonly target: LazyTarget;
+  readonly permit: FleetMachine["permit"];
+  openingSince: number | undefined;
+  openingMs: number | undefined;
+  #failure: { readonly error: unknown; readonly at: number } | undefined;
+
+  constructor(place: Place, options: LazyFleetOptions, slots: Slots) {
+    this.name = place.name;
+    this.names = [...new Set([place.name, ...place.names])];
+    const settings = options.targetOptions(place);
+    const target = new LazyTarget({
+      open: (wanted) => slots.take(() => this.#open(() => options.open(wanted))),
+      // Questions of ssh on one terminal would hold up all others.
+      target: options.places.length === 1 ? settings : { ...settings, interactive: false, frugal: true },
+      onNotice: (notice) => options.onNotice(this.name, notice),
+      onOpen: (opened) => options.onOpen(this.name, opened),
+    });
+    this.target = target;
+    const permit = options.permit(target, place);
+    this.permit = {
+      ...permit,
+      target: () => this.#get(() => options.onUnreachable(this.name, target.facts().label, this.#failure?.error)),
+    };
+  }
+
+  get opened(): Target | undefined {
+    return this.target.opened;
+  }
+
+  /** A machine that could not be reached before is tried again in the background. */
+  async #get(onUnreachable: () => void): Promise<Target> {
+    const failure = this.#failure;
+    if (this.target.opened !== undefined) return this.target.opened;
+    if (failure === undefined) {
+      try {
+        return await this.target.get();
+      } catch (error) {
+        onUnreachable();
+        throw error;
+      }
+    }
+    if (performance.now() - failure.at < AGAIN_MS) throw failure.error;
+    const again = this.target.get();
+    const opened = await within(
+      again.catch(() => undefined),
+      SOON_MS,
+    );
+    if (opened === undefined) throw this.#failure?.error ?? failure.error;
+    return opened;
+  }
+
+  async #open(open: () => Promise<Target>): Promise<Target> {
+    const since = (this.openingSince = performance.now());
+    this.openingMs = undefined;
+    try {
+      const target = await openPatiently(open);
+      this.openingMs = performance.now() - since;
+      this.#failure = undefined;
+      return target;
+    } catch (error) {
+      this.#failure = { error, at: performance.now() };
+      throw error;
+    }
+  }
+}
+
+/** An sshd that gets many connections at once drops some of them (MaxStartups): those are tried again. */
+async function openPatiently(open: () => Promise<Target>): Promise<Target> {
+  const { ConnectionDropped } = await import("../../targets/errors.ts");
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof ConnectionDropped) || attempt === ATTEMPTS) throw error;
+      await Bun.sleep(attempt * DROPPED_MS * (0.5 + Math.random()));
+    }
+  }
+}
+
+/** So many open at once; one that takes long gives its place to the next, and continues. */
+class Slots {
+  #free: number;
+  #closed = false;
+  readonly #queue: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free === 0) await new Promise<void>((resolve) => this.#queue.push(resolve));
+    else this.#free--;
+    if (this.#closed) throw new BuddyError("target", "closed");
+    let held = true;
+    const release = (): void => {
+      if (!held) return;
+      held = false;
+      clearTimeout(timer);
+      const next = this.#queue.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    };
+    const timer = setTimeout(release, LONG_MS);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const next of this.#queue.splice(0)) next();
+  }
+}
+
+const LABEL_COLUMNS = 100;
+/** A machine that could not be reached is not tried more often than this. */
+const AGAIN_MS = 10_000;
+const SOON_MS = 300;
+/** How long an operator who changes to several machines waits for them. */
+const ANSWER_MS = 10_000;
+const ATTEMPTS = 3;
+const DROPPED_MS = 300;
+const LONG_MS = 5_000;
+
+/** The target of a run that has several machines, wired to the run. */
+export function runFleet(run: Run, options: RunOptions, places: Run["places"]): LazyFleet {
+  const { loaded, globals } = options;
+  const { outputs } = keptOutputs(run, options);
+  // One for all: an id is unique among the machines, and a machine costs less.
+  const outputStore = new OutputStore({
+    store: outputs,
+    tell: (text) => run.onNotice({ kind: "warning", text }),
+  });
+  return new LazyFleet({
+    places,
+    outputStore,
+    open: options.open ?? openTarget,
+    targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore, session: () => run.session() }),
+    permit: (target, place) => machineParts({ loaded, target, place, rules: run.rules, local: isLocal(place) }),
+    approvals: run.approvals,
+    limits: {
+      parallel: loaded.config.fleet.parallel,
+      bounded: loaded.origins.has("fleet.parallel") || options.fleet?.parallel !== undefined,
+      ...options.fleet,
+    },
+    onNotice: (machine, notice) => run.onNotice(notice, machine),
+    onOpen: (machine, { identity: { label, user, host, machine: id, attach } }) =>
+      run.agent.publish({
+        type: "machine",
+        machine,
+        state: "open",
+        label,
+        user,
+        host,
+        id,
+        ...(attach === undefined ? {} : { attach }),
+      }),
+    onUnreachable: (machine, label, error) =>
+      run.agent.publish({
+        type: "machine",
+        machine,
+        state: "unreachable",
+        label,
+        message: messageOf(error),
+      }),
+  });
+}

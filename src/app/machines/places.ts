@@ -1,0 +1,112 @@
+/** The machines a command line names: with --on by name, with --ssh and --container as they are written. */
+import { dirname, resolve } from "node:path";
+import type { StoredPlace } from "../../agent/events.ts";
+import type { GlobalOptions } from "../../cli/args/options.ts";
+import type { LoadedConfig } from "../../config/load.ts";
+import { expandHome } from "../../config/paths.ts";
+import type { TargetSettings } from "../../config/schema.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import { stateDirectory } from "../../lib/user-directories.ts";
+import type { PlaceSources } from "../../targets/names/resolve-places.ts";
+import { type Hop, labelOfPath, namesOfPath, pathKey, type Place, placeOf } from "../../targets/place.ts";
+import type { NamedTarget } from "../../targets/names/make-places.ts";
+
+export interface ChoiceOptions {
+  /** What `--on -` reads, where standard input is free for it. */
+  readonly stdin?: (() => Promise<string>) | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Where a resumed session worked: for a command line that names no machine. */
+  readonly stored?: readonly StoredPlace[] | undefined;
+}
+
+/** At least one. Without --on this costs nothing, unless targets are configured: then their names count for rules. */
+export async function chosenPlaces(
+  { on, ssh, container, pane }: Pick<GlobalOptions, "on" | "ssh" | "container" | "pane">,
+  loaded: LoadedConfig,
+  { stored = [], ...options }: ChoiceOptions = {},
+): Promise<readonly Place[]> {
+  if (stored.length > 0 && (on ?? ssh ?? container ?? pane) === undefined) return storedPlaces(stored, loaded);
+  const hasTargets = Object.keys(loaded.config.targets).length > 0;
+  if (on === undefined && !hasTargets) return [placeOf({ ssh, container })];
+  const { resolvePlaces, withKnownNames } = await import("../../targets/names/resolve-places.ts");
+  const sources = { ...placeSources(loaded), ...options };
+  return on === undefined ? [await withKnownNames(placeOf({ ssh, container }), sources)] : resolvePlaces(on, sources);
+}
+
+/**
+ * A session continues where it worked, whatever its name means by now. A command is run only when the configuration
+ * still has it.
+ */
+async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig): Promise<Place[]> {
+  const { resolvePlaces, withKnownNames } = await import("../../targets/names/resolve-places.ts");
+  const sources = placeSources(loaded);
+  return Promise.all(
+    stored.map(async ({ name, path }) => {
+      const now = await resolvePlaces(name, sources).catch(() => []);
+      const same = now.find((place) => pathKey(place.path) === pathKey(path));
+      if (same !== undefined) return { ...same, name };
+      if (path.some(({ kind }) => kind === "via")) {
+        throw new BuddyError("usage", `this session worked on ${name}, which is no longer configured the same way`, {
+          hint: `It was: ${labelOfPath(path)}\nName the machine to continue on with --on NAME, or --on local.`,
+        });
+      }
+      return withKnownNames({ name, path, names: [...new Set([name, ...namesOfPath(path)])] }, sources);
+    }),
+  );
+}
+
+/** Whether --on takes names from standard input, which then is not a prompt. */
+export function readsStdin(on: string | undefined): boolean {
+  return on !== undefined && /(^|,)\s*@?-\s*(,|$)/.test(on);
+}
+
+/** For what can work on one machine only. */
+export async function chosenPlace(
+  globals: Pick<GlobalOptions, "on" | "ssh" | "container">,
+  loaded: LoadedConfig,
+  options?: ChoiceOptions,
+): Promise<Place> {
+  const [place, ...more] = await chosenPlaces(globals, loaded, options);
+  if (place !== undefined && more.length === 0) return place;
+  throw new BuddyError("usage", `--on ${globals.on} is ${more.length + 1} machines; this command works on one`, {
+    hint: `See them with: buddy targets '${globals.on}'`,
+  });
+}
+
+/** The names that the configuration knows. */
+export function placeSources(loaded: LoadedConfig): PlaceSources {
+  const { targets, fleet } = loaded.config;
+  const origin = loaded.origins.get("fleet.inventory");
+  const base = origin?.kind === "file" ? dirname(origin.file) : loaded.cwd;
+  return {
+    targets: Object.fromEntries(Object.entries(targets).map(([name, target]) => [name, namedTarget(target)])),
+    inventory: fleet.inventory === "" ? undefined : resolve(base, expandHome(fleet.inventory, loaded.env)),
+    state: stateDirectory(loaded.env),
+    home: loaded.env.HOME,
+    cwd: loaded.cwd,
+  };
+}
+
+/** Steps nest in the order in which they are written. */
+function namedTarget({ ssh, container, via, attach_via, cd, tmux, include, written }: TargetSettings): NamedTarget {
+  const inner = written.flatMap((key): Exclude<Hop, { kind: "ssh" }>[] => {
+    if (key === "container" && container !== undefined) return [{ kind: "container", name: container }];
+    if (key !== "via") return [];
+    return (via ?? []).map((argv, at) => {
+      const attach = attach_via?.[at];
+      return { kind: "via", argv, ...(attach === undefined ? {} : { attach }) };
+    });
+  });
+  return {
+    inner,
+    ...(ssh === undefined ? {} : { ssh }),
+    ...(cd === undefined ? {} : { cd }),
+    ...(tmux === undefined ? {} : { tmux: tmuxOf(tmux) }),
+    ...(include === undefined ? {} : { include }),
+  };
+}
+
+function tmuxOf(tmux: boolean | string): NonNullable<Place["tmux"]> {
+  if (typeof tmux === "string") return { mode: "required", session: tmux };
+  return { mode: tmux ? "required" : "never" };
+}

@@ -1,0 +1,94 @@
+/** The machines that a run works on, and what depends on them: their target, the runner of calls, AGENTS.md files. */
+import type { Run, RunOptions } from "../run.ts";
+import type { Target, TargetOptions } from "../../targets/target.ts";
+import { stateDirectory } from "../../lib/user-directories.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import { outputsDirectory, prepareOutputs } from "../../session/outputs.ts";
+import { instructionFiles, type OperatorFile } from "../../agent/system-prompt.ts";
+import type { CallRunner } from "../../agent/tool-calls.ts";
+import { buddyPaths } from "../../config/paths.ts";
+import { areLocal } from "../../targets/place.ts";
+import type { LazyFleet } from "./lazy-fleet.ts";
+import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
+import { callRunner } from "../run-tools.ts";
+
+/** The machines that are worked on now, and what depends on them; /on replaces it as a whole. */
+export interface Workplace {
+  readonly places: Run["places"];
+  readonly target: RunTarget;
+  /** Where there are several machines: the same as `target`. */
+  readonly fleet: LazyFleet | undefined;
+  readonly calls: CallRunner;
+  /** AGENTS.md files in the prompt. */
+  readonly files: readonly OperatorFile[];
+}
+
+export function prepareWorkplace(
+  run: Run,
+  options: RunOptions,
+  places: Run["places"],
+  makeFleet: MakeFleet | undefined,
+  onOpen: (opened: Target) => void,
+): Workplace {
+  const { loaded, globals } = options;
+  const [place] = places;
+  const local = areLocal(places);
+  const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
+  for (const notice of notices) options.problem(notice);
+  const fleet = makeFleet?.(run, options, places);
+  const target: RunTarget =
+    fleet ??
+    new LazyTarget({
+      open: options.open ?? openTarget,
+      target: {
+        ...targetOptions(loaded, globals, place),
+        ...keptOutputs(run, options),
+        session: () => run.session(),
+      },
+      onNotice: (notice) => run.onNotice(notice),
+      onOpen,
+    });
+  const { registry, approvals, recorder, hooks, secrets, passwords, rules } = run;
+  const calls = callRunner({
+    loaded,
+    registry,
+    target,
+    place,
+    rules,
+    about: () => run.machines.about(),
+    fleet: fleet?.parts,
+    approvals,
+    privacy: secrets.privacy,
+    recorder,
+    hooks,
+    passwords,
+    dryRun: globals.dryRun,
+    local,
+    changes: () => run.changes(),
+  });
+  return { places, target, fleet, calls, files };
+}
+
+/** Where the full outputs of commands are kept. */
+export function keptOutputs(run: Run, { loaded, record }: RunOptions): Pick<TargetOptions, "outputs"> {
+  const state = stateDirectory(loaded.env);
+  if (state === undefined || record === false) return {};
+  return {
+    outputs: {
+      directory: () => outputsDirectory(state, run.session()),
+      prepare: prepareOutputs,
+      hide: () => run.secrets.privacy.stars(),
+    },
+  };
+}
+
+/** Loaded only where there are several machines. */
+export async function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet | undefined> {
+  const several = places.length > 1 || options.fleet?.always === true;
+  if (several && options.globals.pane !== undefined)
+    throw new BuddyError("usage", "--pane is for the REPL and buddy exec, which work on one machine");
+  return several ? (await import("./lazy-fleet.ts")).runFleet : undefined;
+}
+
+/** Makes the target of a run that has several machines. */
+export type MakeFleet = (run: Run, options: RunOptions, places: Run["places"]) => LazyFleet;

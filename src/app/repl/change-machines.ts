@@ -1,0 +1,162 @@
+/** What /targets shows, and what /on does: other machines for a conversation that continues. */
+import type { LoadedConfig } from "../../config/load.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import { completedNames, joinPlaces, type PlaceSources, resolvePlaces } from "../../targets/names/resolve-places.ts";
+import { pathKey, type Place, samePaths, labelOfPath, namesOfPath } from "../../targets/place.ts";
+import type { TargetRow } from "../../ui/repl/host.ts";
+import { formatDuration } from "../../lib/durations.ts";
+import { atMost } from "../../lib/waiting.ts";
+import { type EffectiveRules, NO_RULES } from "../../policy/machine-rules.ts";
+import { rulesByName, uncertainRules } from "../machines/machine-rules.ts";
+import { chosenPlaces, placeSources } from "../machines/places.ts";
+import type { Run } from "../run.ts";
+import { foldNames } from "../../lib/names.ts";
+
+/** Without WHAT the names of the configuration, and the machines in use that have none. */
+export async function targetRows(run: Run, loaded: LoadedConfig, what?: string): Promise<TargetRow[]> {
+  const inUse = new Set(run.places.map(({ path }) => pathKey(path)));
+  const isCurrent = (places: readonly Place[]) =>
+    places.length > 0 && places.every(({ path }) => inUse.has(pathKey(path)));
+  if (what !== undefined) {
+    const places = await chosenPlaces({ on: what }, loaded);
+    return places.map((place) => {
+      const groups = otherNames(place);
+      const also = groups.length === 0 ? "" : `; also: ${groups.join(", ")}`;
+      return { name: place.name, meaning: `${whereabouts(place)}${also}`, current: isCurrent([place]) };
+    });
+  }
+  const known = await namedPlaces(placeSources(loaded));
+  const rules = await rulesOfNames(known, loaded);
+  const rows = known.map((row) => ({
+    name: row.name,
+    meaning: nameInWords(row, rules.get(row)),
+    current: isCurrent(row.places),
+  }));
+  const named = new Set(rows.filter(({ current }) => current).map(({ name }) => name));
+  const rest = run.places.filter(({ name, names }) => !named.has(name) && !names.some((other) => named.has(other)));
+  return [...rest.map((place) => ({ name: place.name, meaning: whereabouts(place), current: true })), ...rows];
+}
+
+export async function targetNames(loaded: LoadedConfig): Promise<Pick<TargetRow, "name" | "meaning">[]> {
+  const sources = placeSources(loaded);
+  const { names, inventory } = await completedNames(sources);
+  const own = names.map((name) => ({
+    name,
+    meaning: Object.hasOwn(sources.targets, name) ? "" : name === "local" ? "this machine" : "of ~/.ssh/config",
+  }));
+  return [...own, ...inventory.map((name) => ({ name, meaning: "of the inventory" }))];
+}
+
+/** `+WHAT` adds to the machines in use. */
+export async function workOn(
+  run: Run,
+  loaded: LoadedConfig,
+  what: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const adding = what.startsWith("+");
+  const found = await chosenPlaces({ on: adding ? what.slice(1) : what }, loaded, { signal });
+  const [first, ...others] = adding ? joinPlaces(run.places, found) : found;
+  if (first === undefined) throw new BuddyError("internal", "no machine was chosen");
+  const before = run.places;
+  const places = [first, ...others] as const;
+  const sameDirectory = places.every(({ cd }, at) => cd === before[at]?.cd);
+  if (samePaths(before, places) && sameDirectory) return [`already on ${meaning(before)}`];
+  const notes = await run.workOn(places, signal);
+  const said = [`on ${meaning(run.places)}`];
+  const identity = run.target.opened?.identity;
+  if (identity !== undefined) said[0] = `on ${identity.user}@${identity.host} (${identity.label})`;
+  if (identity?.attach !== undefined) said.push(`watch with: ${identity.attach}`);
+  said.push(...run.rules.current.notes.map((note) => `notes: ${note}`));
+  return [...said, ...uncertainRules(loaded.config, run.places), ...notes];
+}
+
+/** The names of the configuration and the machines behind them, in words: for `buddy targets` and /targets. */
+interface NamedPlaces {
+  readonly name: string;
+  readonly kind: "machine" | "group";
+  readonly places: readonly Place[];
+  /** Why the name cannot be used. */
+  readonly problem?: BuddyError;
+}
+
+export function namedPlaces(sources: PlaceSources): Promise<NamedPlaces[]> {
+  return Promise.all(
+    Object.entries(sources.targets).map(async ([name, { include }]): Promise<NamedPlaces> => {
+      try {
+        const places = await resolvePlaces(name, sources);
+        return { name, kind: include === undefined && places.length === 1 ? "machine" : "group", places };
+      } catch (error) {
+        if (!(error instanceof BuddyError)) throw error;
+        return { name, kind: include === undefined ? "machine" : "group", places: [], problem: error };
+      }
+    }),
+  );
+}
+
+/** "PROD, read-only, deny reboot"; "" where there is nothing to say. */
+export function ruleWords({ label, mode, autoApprove, allow, deny, approveMaxMs }: EffectiveRules): string {
+  return [
+    ...(label === undefined ? [] : [label]),
+    ...(mode === "normal" ? [] : [mode]),
+    ...(autoApprove === undefined ? [] : [`shell_auto_approve ${autoApprove}`]),
+    ...(allow === undefined ? [] : [`allow ${allow.join(" | ") || "nothing"}`]),
+    ...(deny.length === 0 ? [] : [`deny ${deny.join(" | ")}`]),
+    ...(approveMaxMs === undefined ? [] : [`approve_max ${formatDuration(approveMaxMs)}`]),
+  ].join(", ");
+}
+
+/** Where a name leads and what holds there, or why it cannot be used. */
+export function nameInWords({ places, problem }: NamedPlaces, rules = ""): string {
+  return problem?.message ?? `${meaning(places)}${rules === "" ? "" : `; rules: ${rules}`}`;
+}
+
+/** Of the machines of each name; machines with other rules than the rest are named. */
+export async function rulesOfNames(
+  rows: readonly NamedPlaces[],
+  loaded: LoadedConfig,
+): Promise<ReadonlyMap<NamedPlaces, string>> {
+  if (loaded.config.rules.length === 0) return new Map();
+  const sources = placeSources(loaded);
+  const paths = new Map(rows.flatMap(({ places }) => places.map((place) => [pathKey(place.path), place] as const)));
+  const found = await atMost(MOST_AT_ONCE, [...paths], async ([key, place]) => {
+    // A problem with ssh is shown with the machine itself.
+    const rules = await rulesByName(loaded.config, place, sources).catch(() => NO_RULES);
+    return [key, ruleWords(rules)] as const;
+  });
+  const words = new Map(found);
+  return new Map(
+    rows.map((row) => {
+      const groups = Map.groupBy(row.places, ({ path }) => words.get(pathKey(path)) ?? "");
+      const said = [...groups].flatMap(([text, members]) => {
+        if (text === "") return [];
+        return groups.size === 1 ? [text] : [`${text} (${spaced(foldNames(members.map(({ name }) => name)))})`];
+      });
+      return [row, said.join("; ")];
+    }),
+  );
+}
+
+const MOST_AT_ONCE = 8;
+
+/** What one name leads to: "ssh db1, in /srv", "12 machines: web[01-12]". */
+export function meaning(places: readonly Place[]): string {
+  const [first] = places;
+  if (first !== undefined && places.length === 1) return whereabouts(first);
+  return `${places.length} machines: ${spaced(foldNames(places.map(({ name }) => name)))}`;
+}
+
+export function whereabouts({ path, cd }: Place): string {
+  return `${path.length === 0 ? "this machine" : labelOfPath(path)}${cd === undefined ? "" : `, in ${cd}`}`;
+}
+
+/** Names it has in addition to its own and those of its path: targets and groups. */
+export function otherNames({ name, names, path }: Place): string[] {
+  const own = new Set([name, ...namesOfPath(path)]);
+  return names.filter((other) => !own.has(other));
+}
+
+/** A blank after each comma that is not within brackets. */
+export function spaced(list: string): string {
+  return list.replaceAll(/,(?![^[]*\])/g, ", ");
+}

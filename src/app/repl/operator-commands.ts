@@ -1,0 +1,284 @@
+/** What the operator does on the target without the model: their own commands, background shells, the pane, outputs. */
+import type { RecordedEntry } from "../../agent/call-record.ts";
+import type { AgentEvent } from "../../agent/events.ts";
+import { LineTimes } from "../../agent/line-times.ts";
+import type { LoadedConfig } from "../../config/load.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import type { ApprovalRequest } from "../../policy/approvals.ts";
+import type { Target } from "../../targets/target.ts";
+import { boundText, outputBudget } from "../../tools/bound-output.ts";
+import { outcomeText } from "../../tools/outcome-text.ts";
+import { unlessAborted, within } from "../../lib/waiting.ts";
+import { words } from "../../lib/text.ts";
+import type { WorkInFlight } from "../../ui/repl/host.ts";
+import type { Run } from "../run.ts";
+
+/** Background shells and what runs in the panes; nothing where the target is not open or does not answer soon. */
+export async function workInFlight(run: Run): Promise<WorkInFlight> {
+  const target = run.target.opened;
+  if (target === undefined) return { shells: [], panes: [] };
+  const looking = Promise.all([target.background.list(), target.panes?.list() ?? []]).catch(() => undefined);
+  const found = await within(looking, LOOK_MS);
+  if (found === undefined) return { shells: [], panes: [] };
+  const [shells, panes] = found;
+  return {
+    shells: shells.map(({ id, command, status, startedAt, exitCode }) => ({
+      id,
+      command: run.secrets.redact(command),
+      status,
+      startedAt,
+      ...(exitCode === undefined ? {} : { exitCode }),
+    })),
+    panes: panes.map(({ pane, shared, command, running }) => {
+      const shell = SHELLS.has(command);
+      const what = shell && running ? run.secrets.redact(running) : command;
+      return { name: pane, shared, command: what, idle: shell && running === undefined };
+    }),
+  };
+}
+
+export async function killShell(run: Run, id: string): Promise<string> {
+  const target = opened(run);
+  const { status } = await recorded(run, target, `end ${id}`, () => target.background.kill(id));
+  return status;
+}
+
+/** Presses Ctrl-C in a pane. */
+export async function interruptPane(run: Run, name: string | undefined): Promise<void> {
+  const target = opened(run);
+  const { panes } = target;
+  if (panes === undefined)
+    throw new BuddyError("usage", "the target has no shared pane to press Ctrl-C in", {
+      hint: "Ctrl-C on an empty line stops the task and its command",
+    });
+  const pane = await panes.pane(name === undefined ? {} : { pane: name });
+  await recorded(run, target, "press Ctrl-C in the pane", () => pane.keys({ keys: ["C-c"] }));
+}
+
+/** What the operator stops: written down as theirs, and done whether or not that can be written down. */
+async function recorded<T>(run: Run, target: Target, action: string, work: () => Promise<T>): Promise<T> {
+  const about = { tool: "you", call: `operator-${crypto.randomUUID()}`, action };
+  const began = performance.now();
+  const add = (entry: RecordedEntry) => run.recorder.add(entry, target).catch(() => undefined);
+  await add({ kind: "decision", ...about, verdict: "allow", decision: "approved", by: "operator" });
+  const ended = (outcome: string) =>
+    add({ kind: "effect", ...about, outcome, ms: Math.round(performance.now() - began) });
+  try {
+    const result = await work();
+    await ended("done");
+    return result;
+  } catch (error) {
+    await ended("failed");
+    throw error;
+  }
+}
+
+/** /adopt: the shell that the operator started in the shared pane. */
+export async function adoptShell(run: Run): Promise<readonly string[]> {
+  const target = await run.target.get();
+  if (target.adopt === undefined)
+    throw new BuddyError("usage", "there is no shared pane, so there is no shell to adopt", {
+      hint: "It needs tmux and a single machine.",
+    });
+  const { user, host, os, shellName } = await target.adopt();
+  await run.rules.of(target.now?.() ?? target, run.place);
+  return [
+    `commands now run in the pane's shell of ${user}@${host} (${os}, ${shellName}), with the rules of that machine`,
+    "file tools and background shells cannot reach it unless it is the same machine and user; exit in the pane leaves it",
+    ...run.askAgain(),
+  ];
+}
+
+/** The full text of an earlier command, or of a background shell. */
+export async function fullOutput(run: Run, id: string, signal: AbortSignal): Promise<string> {
+  const target = opened(run);
+  const shell = id.startsWith("sh-") ? (await target.background.list()).find((other) => other.id === id) : undefined;
+  if (shell !== undefined) return (await target.files.read(shell.outputFile, { maxBytes: MOST_READ, signal })).text;
+  let text = "";
+  for (let offset = 0; offset < MOST_READ;) {
+    const page = await target.shell.readOutput(id, { offset, limit: PAGE });
+    text += page.text;
+    if (page.done || page.nextOffset <= offset) break;
+    offset = page.nextOffset;
+  }
+  return text;
+}
+
+/** `!command`: in the shared pane, as the operator; the policy's blocks hold, and the output joins the conversation. */
+export function operatorCommand(
+  run: Run,
+  config: Config,
+  command: string,
+  signal: AbortSignal,
+): AsyncIterable<AgentEvent> {
+  if (run.fleet !== undefined) return commandOnMachines(run, command, signal);
+  const call = `operator-${crypto.randomUUID()}`;
+  return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
+    const opened = await unlessAborted(inner, run.target.get());
+    // An adopted shell that ends meanwhile does not become another one.
+    const target = opened.now?.() ?? opened;
+    const [{ judgeShell }, { calledAt, shellRules }, { outputKind }] = await Promise.all([
+      import("../../policy/shell/judge.ts"),
+      import("../run-tools.ts"),
+      import("../../policy/output-kind.ts"),
+    ]);
+    const { user, home } = target.transport.facts;
+    const rules = await run.rules.of(target, run.place);
+    const { shell, identity, locks } = target;
+    const where = { shell: locks.shell, pane: identity.shellName, cwd: shell.cwd, user, home };
+    const { verdict, commands, readOnly, risk, mutation, privesc } = judgeShell(
+      command,
+      shellRules(config, rules),
+      where,
+    );
+    const { privacy } = run.secrets;
+    const output = outputKind(
+      commands.map((one) => one.words),
+      config.privacy.mask_output,
+    );
+    privacy.storing = output;
+    const shown = privacy.mask(command, { from: "prompt" });
+    const about = { tool: "you", call, action: shown, cwd: target.shell.cwd };
+    const decision =
+      verdict.kind === "deny"
+        ? ({ verdict: "block", decision: "denied", by: "policy", why: verdict.why } as const)
+        : ({ verdict: "allow", decision: "approved", by: "operator" } as const);
+    await run.recorder.add({ kind: "decision", ...about, ...decision }, target);
+    if (verdict.kind === "deny")
+      throw new BuddyError("usage", `blocked: ${verdict.brief ?? verdict.why}`, {
+        hint: "[safety], shell_denylist and shell_roots in buddy.toml decide this; use your own shell",
+      });
+    if (rules.mode === "read-only" && !readOnly)
+      throw new BuddyError(
+        "usage",
+        `not allowed: ${calledAt(target, run.place)[0]} is read-only ([rules] in buddy.toml)`,
+        {
+          hint: "buddy makes no changes there, not even for you; use your own shell",
+        },
+      );
+    if (rules.mode === "guarded" && risk === "high")
+      await typedName(run, target, { call, action: command, risk, mutation, privesc }, inner);
+    publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
+    const budget = outputBudget("shell", run.agent.contextLimit, 0);
+    const started = performance.now();
+    const lines = new LineTimes();
+    const password = run.passwords.for(() => Promise.resolve(target));
+    const running = target.shell.run(command, {
+      signal: inner,
+      ...(password === undefined ? {} : { password }),
+      keep: budget,
+      onOutput: ({ stream, text }) => {
+        lines.note(text);
+        publish({ type: "tool_output", call, stream, text });
+      },
+    });
+    const result = await running.catch(async (error: unknown) => {
+      const failed = {
+        kind: "effect",
+        ...about,
+        outcome: "failed",
+        ms: Math.round(performance.now() - started),
+      } as const;
+      await run.recorder.add(failed, target).catch(() => undefined);
+      throw error;
+    });
+    const ms = Math.round(performance.now() - started);
+    const ended = outcomeText(result, {
+      waitMs: 0,
+      shell: target.shell.kind,
+      budget,
+      attach: target.identity.attach,
+      mask: (text, { start = false, end = false } = {}) =>
+        privacy.mask(text, { from: `!${command}`, output, cutStart: start, cutEnd: end }),
+    });
+    const { outcome, exitCode } = ended;
+    const code = exitCode === undefined ? {} : { exit_code: exitCode };
+    // It has happened: that this cannot be written down is reported, and changes nothing.
+    await run.recorder.add({ kind: "effect", ...about, outcome, ...code, ms }, target).catch(() => undefined);
+    publish({
+      type: "tool_finished",
+      call,
+      tool: "you",
+      ok: ended.ok,
+      outcome,
+      ...code,
+      cwd: about.cwd,
+      ms,
+      result: JSON.stringify({ result: ended.result }),
+      ...(ended.display === undefined ? {} : { display: ended.display }),
+      ...(ended.outputId === undefined ? {} : { output_id: ended.outputId }),
+      ...lines.ended(),
+    });
+    const text = boundText(String(ended.result), budget, () => "left out");
+    return `I ran this command myself; there is nothing for you to do yet.\n\n$ ${command}\n${text}`;
+  });
+}
+
+/** The same on several machines: through the questions of the set, because what may run can differ among them. */
+function commandOnMachines(run: Run, command: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
+  const declared = { risk: "low", mutation: false, privesc: false, why: "the operator runs it" };
+  const call = {
+    id: `operator-${crypto.randomUUID()}`,
+    name: "run_shell",
+    arguments: JSON.stringify({ command, ...declared }),
+  };
+  return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
+    const [message] = await run.calls.run([call], {
+      signal: inner,
+      contextLimit: run.agent.contextLimit,
+      seesImages: false,
+      operator: true,
+      publish,
+    });
+    const { result } = JSON.parse(message?.content ?? "{}") as { result?: unknown };
+    return `I ran this command myself; there is nothing for you to do yet.\n\n$ ${command}\n${String(result)}`;
+  });
+}
+
+/** On a guarded machine the operator's own commands need its name, too. */
+async function typedName(
+  run: Run,
+  target: Target,
+  what: Pick<ApprovalRequest, "call" | "action" | "risk" | "mutation" | "privesc">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { identity } = target;
+  const { label } = run.rules.current;
+  const [typed, ...alsoTyped] = (await import("../run-tools.ts")).calledAt(target, run.place);
+  const decision = await run.approvals.decide(
+    {
+      ...what,
+      id: crypto.randomUUID(),
+      tool: "run_shell",
+      where: `${identity.user}@${identity.host}`,
+      machine: identity.machine || identity.label,
+      ...(label === undefined ? {} : { label }),
+      why: "",
+      policy: "high risk on a guarded machine",
+      understated: false,
+      editable: false,
+      answer: "typed",
+      typed: typed ?? identity.label,
+      alsoTyped,
+    },
+    signal,
+  );
+  if (decision.kind !== "approved")
+    throw new BuddyError("usage", "not run: the name of the machine was not typed", {
+      hint: "the machine is guarded ([rules] in buddy.toml)",
+    });
+}
+
+function opened(run: Run): Target {
+  const target = run.target.opened;
+  if (target === undefined)
+    throw new BuddyError("usage", "the target is still being opened", { hint: "try again in a moment" });
+  return target;
+}
+
+type Config = LoadedConfig["config"];
+
+const SHELLS = new Set(words("bash zsh sh dash ash ksh mksh fish busybox"));
+const LOOK_MS = 3000;
+const PAGE = 1024 * 1024;
+const MOST_READ = 16 * 1024 * 1024;

@@ -1,0 +1,184 @@
+/** Which rules hold for a machine that is open: found by every name it has, over real ssh and `via`. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { aboutMachines, HostFiles } from "../../../src/app/machines/about-machines.ts";
+import { MachineRules, rulesByName, rulesOf } from "../../../src/app/machines/machine-rules.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import type { Config } from "../../../src/config/schema.ts";
+import { NO_RULES } from "../../../src/policy/machine-rules.ts";
+import { localMachine } from "../../../src/targets/connection/identity.ts";
+import { openTransport } from "../../../src/targets/connection/open-transport.ts";
+import { LOCAL, type Place, placeOf } from "../../../src/targets/place.ts";
+import type { Transport } from "../../../src/targets/target.ts";
+import { useSshd } from "../../support/sshd.ts";
+import { needs } from "../../support/needs.ts";
+import { targetOptions } from "../../support/target-options.ts";
+
+const remote = await needs("sshd");
+
+async function config(...patterns: string[]): Promise<Config> {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-machine-rules-"));
+  const file = join(dir, "buddy.toml");
+  writeFileSync(file, patterns.map((pattern) => `[rules."${pattern}"]\nmode = "read-only"\n`).join(""));
+  try {
+    return (await loadConfig({ flags: { config: file }, env: { HOME: dir }, cwd: dir, create: false })).config;
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+function open(place: Place): Promise<Transport> {
+  return openTransport(
+    targetOptions({
+      place,
+      backgroundTimeoutMs: 0,
+      interactive: false,
+    }),
+  );
+}
+
+const modeOn = async (pattern: string, place: Place, transport: Transport) =>
+  (await rulesOf(await config(pattern), place, transport)).mode;
+
+remote.describe("over ssh", () => {
+  remote.test(
+    "a machine is found by alias, resolved host, reported host, machine-id, and as this machine",
+    async () => {
+      using server = await useSshd();
+      expect(server.port).toBeGreaterThan(0);
+      const place = { ...placeOf({ ssh: "lab" }), names: ["harmless", "web", ...placeOf({ ssh: "lab" }).names] };
+      await using transport = await open(place);
+      for (const pattern of ["lab", "harmless", "web", hostname(), localMachine(), "local", "127.0.0.1"])
+        expect([pattern, await modeOn(pattern, place, transport)]).toEqual([pattern, "read-only"]);
+      for (const pattern of ["other", "lab2", "webs", "container*"])
+        expect([pattern, await modeOn(pattern, place, transport)]).toEqual([pattern, "normal"]);
+    },
+  );
+
+  remote.test("before it is open, the host that ssh makes of an alias counts", async () => {
+    using server = await useSshd();
+    server.configure("Host innocent\n  HostName prod-db.example.com\n  User deploy\n");
+    const place = placeOf({ ssh: "innocent" });
+    for (const pattern of ["prod-db*", "deploy@innocent", "deploy@prod-db*"])
+      expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, "read-only"]);
+    for (const pattern of ["prod-web*", "root@innocent", "dep*"])
+      expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, "normal"]);
+  });
+
+  remote.test("the address of a target is the target, as another user and further in, too", async () => {
+    using server = await useSshd();
+    const hosts = [
+      "Host dbalias second gate\n  HostName 192.0.2.7\n  Port 2207",
+      "Host dbalias second\n  IdentityFile ~/.ssh/one\nHost gate\n  IdentityFile ~/.ssh/two\n",
+    ].join("\n");
+    server.configure(hosts);
+    const sources = {
+      targets: { db: { ssh: ["dbalias"] }, vault: { include: ["db"] }, other: { ssh: ["192.0.2.7:2208"] } },
+      cwd: "/",
+    };
+    const mode = async (pattern: string, place: Place) =>
+      (await rulesByName(await config(pattern), place, sources)).mode;
+    for (const pattern of ["db", "vault", "dbali*"])
+      for (const ssh of ["192.0.2.7:2207", "root@192.0.2.7:2207"]) {
+        expect([pattern, ssh, await mode(pattern, placeOf({ ssh }))]).toEqual([pattern, ssh, "read-only"]);
+        expect(await mode(pattern, placeOf({ ssh, container: "c" }))).toBe("read-only");
+      }
+    for (const ssh of ["192.0.2.7:2208", "192.0.2.8:2207"]) expect(await mode("db", placeOf({ ssh }))).toBe("normal");
+    expect(await mode("other", placeOf({ ssh: "192.0.2.7:2207" }))).toBe("normal");
+    // A gateway that leads elsewhere by the key is another machine.
+    expect(await mode("db", placeOf({ ssh: "second" }))).toBe("read-only");
+    expect(await mode("db", placeOf({ ssh: "gate" }))).toBe("normal");
+  });
+});
+
+describe("on this machine", () => {
+  test("its names are known at once", async () => {
+    for (const pattern of ["local", hostname()])
+      expect(new MachineRules(await config(pattern), () => [LOCAL]).current.mode).toBe("read-only");
+    expect(new MachineRules(await config("elsewhere"), () => [LOCAL]).current).toEqual(NO_RULES);
+  });
+
+  test("a command that stays on it does not go around its rules", async () => {
+    const place: Place = { name: "api", names: ["api"], path: [{ kind: "via", argv: ["env"] }] };
+    await using transport = await open(place);
+    expect(await modeOn("local", place, transport)).toBe("read-only");
+    expect(await modeOn(hostname(), place, transport)).toBe("read-only");
+    expect(await modeOn("other", place, transport)).toBe("normal");
+  });
+
+  test("of several machines, people see every label, and a mode that all have", async () => {
+    const rules = (await config("a", "b")).rules.map((rule) => ({ ...rule, label: rule.pattern.toUpperCase() }));
+    const place = (name: string): Place => ({ name, names: [name], path: [{ kind: "ssh", destination: name }] });
+    expect(new MachineRules({ rules }, () => [place("a"), place("b")]).current).toMatchObject({
+      label: "A B",
+      mode: "read-only",
+    });
+    expect(new MachineRules({ rules }, () => [place("a"), place("c")]).current).toMatchObject({
+      label: "A",
+      mode: "normal",
+    });
+  });
+});
+
+describe("the memory of a host", () => {
+  const withHosts = (work: (dir: string, problems: string[], read: (...names: string[]) => string[]) => void) => {
+    const dir = mkdtempSync(join(tmpdir(), "buddy-hosts-"));
+    mkdirSync(join(dir, "hosts"));
+    const problems: string[] = [];
+    try {
+      work(dir, problems, (...names) =>
+        new HostFiles(dir, (problem) => problems.push(problem))
+          .of({ name: names[0] ?? "", names, path: [] }, undefined)
+          .map(({ text }) => text),
+      );
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  };
+
+  test("files of all its names, each once, and of no other machine", () => {
+    withHosts((dir, _, read) => {
+      writeFileSync(join(dir, "hosts/web1.md"), "first");
+      symlinkSync("web1.md", join(dir, "hosts/web.md"));
+      writeFileSync(join(dir, "hosts/db1.md"), "second");
+      expect(read("web1", "web")).toEqual(["first"]);
+      expect(read("../hosts/db1", ".", "x")).toEqual([]);
+    });
+  });
+
+  test("8 KB at most, cut between characters, and it says so", () => {
+    withHosts((dir, _, read) => {
+      writeFileSync(join(dir, "hosts/web1.md"), "ä".repeat(5000));
+      const [text = ""] = read("web1");
+      expect(text).toContain("are left out");
+      expect(text).not.toContain("\uFFFD");
+      expect(Buffer.byteLength(text.split("\n")[0] ?? "")).toBeLessThanOrEqual(8192);
+    });
+  });
+
+  test("what is not a regular text file is named and not read; a pipe holds up nothing", () => {
+    withHosts((dir, problems, read) => {
+      Bun.spawnSync(["mkfifo", join(dir, "hosts/pipe.md")]);
+      mkdirSync(join(dir, "hosts/dir.md"));
+      writeFileSync(join(dir, "hosts/binary.md"), "a\0b");
+      symlinkSync("/etc/shadow", join(dir, "hosts/keys.md"));
+      expect(read("pipe", "dir", "binary", "keys")).toEqual([]);
+      expect(problems).toHaveLength(4);
+    });
+  });
+
+  test("machines about which the same is written are one paragraph", () => {
+    const rules = { ...NO_RULES, label: "PROD" };
+    const text = aboutMachines([
+      { name: "web1", rules, files: [] },
+      { name: "web2", rules, files: [] },
+      { name: "db1", rules: { ...rules, mode: "read-only" }, files: [] },
+      { name: "x", rules: NO_RULES, files: [] },
+    ]);
+    expect(text?.match(/PROD/g)).toHaveLength(2);
+    expect(text).toContain("web[1-2]:");
+    expect(aboutMachines([{ name: "x", rules: NO_RULES, files: [] }])).toBeUndefined();
+  });
+});

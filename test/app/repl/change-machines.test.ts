@@ -1,0 +1,178 @@
+/** /on: a conversation that continues on other machines, each reached before the one before is left. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { targetRows, workOn } from "../../../src/app/repl/change-machines.ts";
+import { composeRun } from "../../../src/app/compose-run.ts";
+import type { Run } from "../../../src/app/run.ts";
+import { readGlobalOptions } from "../../../src/cli/args/options.ts";
+import { type LoadedConfig, loadConfig } from "../../../src/config/load.ts";
+import type { Turn } from "../../../src/demo/playbook.ts";
+import { sandbox } from "../../support/buddy.ts";
+import { shell } from "../../support/exec.ts";
+import { startModel } from "../../support/model.ts";
+
+setDefaultTimeout(30_000);
+
+const TARGETS = `
+[targets.one]
+via = ["env", "WHERE=one"]
+cd = "/"
+[targets.two]
+via = ["env", "WHERE=two"]
+[targets.gone]
+via = ["false"]
+[targets.both]
+include = ["one", "two"]
+`;
+
+async function rig(turns: Turn[] = [], rules = "") {
+  const box = sandbox();
+  const model = startModel(turns);
+  const path = box.write(
+    "home/.config/buddy/buddy.toml",
+    `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${model.url}"\nmodel = "m"\napi_key = "k"\n${TARGETS}${rules}`,
+    0o600,
+  );
+  const globals = readGlobalOptions(
+    new Map<string, string | true>([
+      ["no-tmux", true],
+      ["approve", "10m"],
+    ]),
+  );
+  const loaded = await loadConfig({ flags: { config: path }, env: { ...box.env }, cwd: box.cwd });
+  const run = await composeRun({ globals, loaded, problem: () => {} });
+  return {
+    run,
+    loaded,
+    model,
+    log: () => {
+      const directory = join(box.cwd, ".buddyx/sessions");
+      const [name = ""] = readdirSync(directory).filter((file) => file.endsWith(".jsonl"));
+      return readFileSync(join(directory, name), "utf8");
+    },
+    async [Symbol.asyncDispose]() {
+      await run[Symbol.asyncDispose]();
+      await model[Symbol.asyncDispose]();
+      box[Symbol.dispose]();
+    },
+  };
+}
+
+const never = new AbortController().signal;
+const on = (run: Run, loaded: LoadedConfig, what: string) => workOn(run, loaded, what, never);
+
+async function turn(run: Run, prompt: string): Promise<string> {
+  let result = "";
+  for await (const event of run.agent.runTurn(prompt, never)) if (event.type === "tool_finished") result = event.result;
+  return result;
+}
+
+test("commands run on the machine of now; prompt, tools, events and the session log follow", async () => {
+  const say = shell('echo "$WHERE"; pwd');
+  await using here = await rig([say, { text: "a" }, say, { text: "b" }]);
+  const { run, loaded, model } = here;
+  await on(run, loaded, "one");
+  const first = run.target.opened;
+  expect(run.target.facts().label).toBe("env WHERE=one");
+  expect(await turn(run, "where?")).toContain("one\\n/");
+  await on(run, loaded, "two");
+  expect(await turn(run, "and now?")).toContain("two\\n");
+  await expect(first?.transport.run("true")).rejects.toMatchObject({ code: "target" });
+  const system = JSON.stringify(model.requests.at(-1)?.messages[0]);
+  expect(system).toContain("env WHERE=two");
+  await run.stored();
+  const events = here
+    .log()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { type: string; target: string; places?: { name: string }[] });
+  const sessions = events.filter(({ type }) => type === "session");
+  expect(sessions.at(-1)?.places?.map(({ name }) => name)).toEqual(["two"]);
+  expect(events.filter(({ type }) => type === "tool_finished").map(({ target }) => target)).toEqual([
+    "env WHERE=one",
+    "env WHERE=two",
+  ]);
+});
+
+test("a machine that cannot be reached leaves everything as it was", async () => {
+  await using here = await rig();
+  const { run, loaded } = here;
+  await on(run, loaded, "one");
+  const before = run.target.opened;
+  await expect(on(run, loaded, "gone")).rejects.toMatchObject({ code: "target" });
+  await expect(on(run, loaded, "oen")).rejects.toMatchObject({ code: "usage" });
+  expect(run.target.opened).toBe(before);
+  expect((await before?.transport.run("echo ok"))?.stdout.toString()).toBe("ok\n");
+});
+
+test("what was approved for a while was approved for the machine before", async () => {
+  await using here = await rig();
+  expect(here.run.approvals.mode.kind).toBe("until");
+  await on(here.run, here.loaded, "one");
+  expect(here.run.approvals.mode.kind).toBe("ask");
+});
+
+test("a + adds machines, a name goes back to one, local to this machine", async () => {
+  await using here = await rig();
+  const { run, loaded } = here;
+  await on(run, loaded, "one");
+  await on(run, loaded, "+two");
+  expect(run.places.map(({ name }) => name)).toEqual(["one", "two"]);
+  expect(run.target.facts().machines).toEqual(["one", "two"]);
+  expect(await on(run, loaded, "both")).toEqual(["already on 2 machines: one, two"]);
+  const [set, silent, ...more] = await on(run, loaded, "+gone");
+  expect(set).toContain("3 machines");
+  expect(silent).toMatch(/^gone: /);
+  expect(more).toEqual([]);
+  expect(run.fleet?.machines.map(({ opened }) => opened?.identity.label)).toEqual([
+    "env WHERE=one",
+    "env WHERE=two",
+    undefined,
+  ]);
+  await on(run, loaded, "two");
+  expect(run.fleet).toBeUndefined();
+  await on(run, loaded, "local");
+  expect(run.target.facts().label).toBe("local");
+});
+
+test("rules of several machines are facts of all of them, and their notes are shown after /on", async () => {
+  const rules = '[rules."one"]\nlabel = "PROD"\nnotes = "call Ann first"\n[rules."*"]\nnotes = "22 to 04"\n';
+  await using here = await rig([], rules);
+  const { run, loaded } = here;
+  const said = await on(run, loaded, "both");
+  // What is not about all of them says which it is about.
+  expect(said).toContain("notes: one: call Ann first");
+  expect(said).toContain("notes: 22 to 04");
+  expect(run.rules.current).toMatchObject({ label: "PROD", notes: ["one: call Ann first", "22 to 04"] });
+});
+
+test("/targets names what there is, and what is in use", async () => {
+  await using here = await rig();
+  const { run, loaded } = here;
+  await on(run, loaded, "two");
+  const rows = await targetRows(run, loaded);
+  expect(rows.map(({ name, current }) => [name, current])).toEqual([
+    ["one", false],
+    ["two", true],
+    ["gone", false],
+    ["both", false],
+  ]);
+  expect((await targetRows(run, loaded, "both")).map(({ name }) => name)).toEqual(["one", "two"]);
+  await on(run, loaded, "local");
+  expect((await targetRows(run, loaded))[0]).toMatchObject({ name: "local", current: true });
+});
+
+test("a stored session is continued where it worked", async () => {
+  await using here = await rig([{ text: "a" }, { text: "b" }]);
+  const { run, loaded } = here;
+  await on(run, loaded, "one");
+  await turn(run, "hello");
+  const first = run.session();
+  await run.newSession();
+  await on(run, loaded, "local");
+  await turn(run, "here");
+  const said = await run.resumeSession(first);
+  expect(run.target.facts()).toMatchObject({ label: "env WHERE=one", cwd: "/" });
+  expect(said.join("\n")).not.toContain("continues on");
+});
