@@ -1,9 +1,9 @@
 /** Speed of what every foreign text and page passes: the terminal filter, redaction, URL verdicts, HTML to text. */
 import { redactor } from "../src/lib/redact.ts";
-import { dumpsSecret } from "../src/policy/dumped-secrets.ts";
-import { Privacy } from "../src/policy/privacy.ts";
-import { showText } from "../src/policy/terminal-text.ts";
-import { judgeUrl } from "../src/policy/urls.ts";
+import { dumpsSecret } from "../src/policy/privacy/dumped-secrets.ts";
+import { Privacy } from "../src/policy/privacy/privacy.ts";
+import { showText } from "../src/policy/screen/terminal-text.ts";
+import { judgeUrl } from "../src/policy/web/urls.ts";
 import { htmlText } from "../src/tools/page/html-text.ts";
 import { figure } from "./support/figures.ts";
 

@@ -20,7 +20,7 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
   session: { values: ["lib", "agent/events.ts"], types: ["agent", "model"] },
   extend: { values: ["lib", "tools", "config/toml.ts", "targets/connection/exit-cleanup.ts"], types: ["config"] },
   ui: {
-    values: ["lib", "agent/events.ts", "policy/terminal-text.ts"],
+    values: ["lib", "agent/events.ts", "policy/screen/terminal-text.ts"],
     types: ["agent", "policy", "model", "tools", "session", "targets"],
   },
 };

@@ -8,7 +8,7 @@ import type { Declared } from "../tools/tool.ts";
 import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "./events.ts";
 import type { PermitCall, PermitParts } from "./permission.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
-import type { Privacy } from "../policy/privacy.ts";
+import type { Privacy } from "../policy/privacy/privacy.ts";
 import type { Verdict } from "../policy/verdict.ts";
 import { boundDiff } from "../tools/bound-output.ts";
 

@@ -3,7 +3,7 @@ import { HeldDeltas, type TextFilter } from "../lib/redact.ts";
 import { mapTexts } from "../lib/values.ts";
 import type { Message, ModelClient, ToolDefinition, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
-import type { Privacy } from "../policy/privacy.ts";
+import type { Privacy } from "../policy/privacy/privacy.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import type { Budget } from "./budget.ts";

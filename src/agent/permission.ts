@@ -1,9 +1,9 @@
 /** What it takes to decide on a call, and the decision: it runs, or the model gets a result that says why not. */
 import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
-import type { OutputKind } from "../policy/output-kind.ts";
-import type { Privacy } from "../policy/privacy.ts";
-import type { UrlRules } from "../policy/urls.ts";
+import type { OutputKind } from "../policy/privacy/output-kind.ts";
+import type { Privacy } from "../policy/privacy/privacy.ts";
+import type { UrlRules } from "../policy/web/urls.ts";
 import type { Lockout } from "../policy/shell/dangers/lockout.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, SecondLock, ShellPlace, Target, Unasked } from "../targets/target.ts";

@@ -1,6 +1,6 @@
 /** May this file be read or written? Its path is resolved on the target first. */
-import { fileKind } from "../policy/output-kind.ts";
-import { holdsSecrets } from "../policy/secret-files.ts";
+import { fileKind } from "../policy/privacy/output-kind.ts";
+import { holdsSecrets } from "../policy/files/secret-files.ts";
 import { isDeviceToRead } from "../policy/shell/dangers/protected-paths.ts";
 import { requiredAnswer, type Verdict } from "../policy/verdict.ts";
 import type { Target } from "../targets/target.ts";

@@ -22,7 +22,7 @@ import { unaskedRun } from "./unasked.ts";
 import { confirms, withSecrets, decide, LookedAt, stricter, understates } from "./ask-operator.ts";
 import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
 import type { Stated } from "../policy/approvals.ts";
-import { isSecret, outputKind } from "../policy/output-kind.ts";
+import { isSecret, outputKind } from "../policy/privacy/output-kind.ts";
 import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
 
 interface KeysVerdict {

@@ -2,8 +2,8 @@
  * May this command run? Judged as it will run, approved by the operator where needed, and judged again when it was
  * edited or the shell moved.
  */
-import { dumpsSecret } from "../policy/dumped-secrets.ts";
-import { fileKind, isSecret, outputKind } from "../policy/output-kind.ts";
+import { dumpsSecret } from "../policy/privacy/dumped-secrets.ts";
+import { fileKind, isSecret, outputKind } from "../policy/privacy/output-kind.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { mayNameMachines } from "../policy/shell/named-machines.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";

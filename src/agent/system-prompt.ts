@@ -6,7 +6,7 @@ import { filledIn } from "../lib/text.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { holdsSecrets } from "../policy/secret-files.ts";
+import { holdsSecrets } from "../policy/files/secret-files.ts";
 import { boundText } from "../tools/bound-output.ts";
 
 export interface Instructions {

@@ -6,8 +6,8 @@ import { nameFrom, withBytes } from "../lib/byte-names.ts";
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { unlessAborted } from "../lib/waiting.ts";
-import { changesAnyText } from "../policy/output-kind.ts";
-import { holdsSecretFiles, holdsSecrets } from "../policy/secret-files.ts";
+import { changesAnyText } from "../policy/privacy/output-kind.ts";
+import { holdsSecretFiles, holdsSecrets } from "../policy/files/secret-files.ts";
 import { isDeviceToRead } from "../policy/shell/dangers/protected-paths.ts";
 import { distortedInNamespace } from "../policy/shell/distorted-in-namespace.ts";
 import {

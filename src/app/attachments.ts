@@ -2,7 +2,7 @@
 import type { Attached, TurnOptions } from "../agent/loop.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Image } from "../lib/images.ts";
-import { fileKind } from "../policy/output-kind.ts";
+import { fileKind } from "../policy/privacy/output-kind.ts";
 import type { FileAccess, Target } from "../targets/target.ts";
 import type { Run } from "./run.ts";
 

@@ -25,7 +25,7 @@ export async function exportSession(
     case "cast": {
       const [{ exportCast }, { showText }] = await Promise.all([
         import("../session/export-cast.ts"),
-        import("../policy/terminal-text.ts"),
+        import("../policy/screen/terminal-text.ts"),
       ]);
       const output = await keptOutputs(session.id, stateDirectory);
       return exportCast(transcript, { show: (text) => showText(text, { color: true }), output });
@@ -38,7 +38,7 @@ export async function exportSession(
  * and names all is written out that cannot be seen, as in a question; from other text control sequences are dropped.
  */
 async function readable(transcript: Transcript): Promise<Transcript> {
-  const { showLine, showText } = await import("../policy/terminal-text.ts");
+  const { showLine, showText } = await import("../policy/screen/terminal-text.ts");
   const unlessPlain = (text: string, show: (text: string) => string): string =>
     /[^\n\t\x20-\x7e]/.test(text) ? show(text) : text;
   const prose = (text: string) => unlessPlain(text, (one) => showText(one, { maxLine: Infinity }));

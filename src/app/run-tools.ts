@@ -9,7 +9,7 @@ import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatDuration } from "../lib/durations.ts";
 import type { Approvals } from "../policy/approvals.ts";
-import type { Privacy } from "../policy/privacy.ts";
+import type { Privacy } from "../policy/privacy/privacy.ts";
 import { Registry } from "../tools/registry.ts";
 import type { Extensions } from "./extensions/extensions.ts";
 import type { WriteJudge } from "./machines/judge-write.ts";
@@ -37,7 +37,7 @@ export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, 
     load: async () => {
       const [{ builtinTools }, { safeFetch }] = await Promise.all([
         import("../tools/builtin.ts"),
-        import("../policy/safe-fetch.ts"),
+        import("../policy/web/safe-fetch.ts"),
       ]);
       const { fetch_allowed_domains: allow, fetch_blocked_domains: deny } = tools;
       const endpoint = env["BUDDY_SEARCH_URL"];

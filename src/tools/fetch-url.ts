@@ -1,7 +1,7 @@
 /** fetch_url: one page of the web as readable text, within the URL policy. */
 import { z } from "zod";
-import type { FetchOutcome, SafeFetch } from "../policy/safe-fetch.ts";
-import type { UrlRules } from "../policy/urls.ts";
+import type { FetchOutcome, SafeFetch } from "../policy/web/safe-fetch.ts";
+import type { UrlRules } from "../policy/web/urls.ts";
 import { boundText } from "./bound-output.ts";
 import { htmlText } from "./page/html-text.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";

@@ -1,6 +1,6 @@
 /** web_search: DuckDuckGo's HTML page, read into results, or the reason why there are none. */
 import { z } from "zod";
-import type { FetchOutcome, SafeFetch } from "../policy/safe-fetch.ts";
+import type { FetchOutcome, SafeFetch } from "../policy/web/safe-fetch.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
 import { clip, collapseSpaces } from "../lib/text.ts";
 import { limitNesting } from "./page/html-shape.ts";

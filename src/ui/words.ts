@@ -1,6 +1,6 @@
 /** Numbers, times, labels and a few sentences as every screen shows them. */
 import type { MachineFinishedEvent, RetryEvent } from "../agent/events.ts";
-import { showLine, showText } from "../policy/terminal-text.ts";
+import { showLine, showText } from "../policy/screen/terminal-text.ts";
 import type { StatusRow } from "./repl/host.ts";
 import { collapseSpaces } from "../lib/text.ts";
 import { localTime } from "../lib/durations.ts";

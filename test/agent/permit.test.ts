@@ -7,7 +7,7 @@ import { permit } from "../../src/agent/permit.ts";
 import type { PermitParts } from "../../src/agent/permission.ts";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/policy/approvals.ts";
 import { NO_RULES } from "../../src/policy/machine-rules.ts";
-import { Privacy } from "../../src/policy/privacy.ts";
+import { Privacy } from "../../src/policy/privacy/privacy.ts";
 import type { ShellJudgement, Verdict } from "../../src/policy/verdict.ts";
 import { backgroundShells } from "../../src/targets/background.ts";
 import { openTarget } from "../../src/targets/open.ts";

@@ -1,6 +1,6 @@
 /** Secrets: planted anywhere they never survive, come back by name, and it does not matter how the text was cut. */
 import { redactedStream, redactor } from "../../src/lib/redact.ts";
-import { Privacy } from "../../src/policy/privacy.ts";
+import { Privacy } from "../../src/policy/privacy/privacy.ts";
 import { SECRETS } from "../support/planted-secrets.ts";
 import type { Seeded } from "../support/seeded.ts";
 import type { Property } from "./property.ts";

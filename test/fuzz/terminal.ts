@@ -2,7 +2,7 @@
  * What reaches the operator's terminal: plain text only, the same wherever it was cut, and what a terminal then shows.
  */
 import { Terminal } from "@xterm/headless";
-import { showText, TerminalText, type TerminalTextOptions } from "../../src/policy/terminal-text.ts";
+import { showText, TerminalText, type TerminalTextOptions } from "../../src/policy/screen/terminal-text.ts";
 import type { Seeded } from "../support/seeded.ts";
 import type { Property } from "./property.ts";
 

@@ -1,6 +1,6 @@
 /** Fetched addresses: whatever is written, nothing is allowed that leads inside. */
-import { notPublic, parseAddress } from "../../src/policy/addresses.ts";
-import { judgeUrl } from "../../src/policy/urls.ts";
+import { notPublic, parseAddress } from "../../src/policy/web/addresses.ts";
+import { judgeUrl } from "../../src/policy/web/urls.ts";
 import type { Property } from "./property.ts";
 
 const OPEN = { allow: [], deny: [] };

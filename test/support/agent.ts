@@ -7,7 +7,7 @@ import { CallRunner, type CallParts } from "../../src/agent/tool-calls.ts";
 import type { ModelClient } from "../../src/model/types.ts";
 import { Approvals } from "../../src/policy/approvals.ts";
 import { NO_RULES } from "../../src/policy/machine-rules.ts";
-import { Privacy } from "../../src/policy/privacy.ts";
+import { Privacy } from "../../src/policy/privacy/privacy.ts";
 import type { ShellJudgement } from "../../src/policy/verdict.ts";
 import { schemasOf } from "../../src/tools/schemas.ts";
 import { Registry } from "../../src/tools/registry.ts";

@@ -1,5 +1,5 @@
 /** Runs a web tool against a server of the test, under rules that let nothing else be reached. */
-import { safeFetch, type SafeFetch } from "../../src/policy/safe-fetch.ts";
+import { safeFetch, type SafeFetch } from "../../src/policy/web/safe-fetch.ts";
 import type { Tool, ToolResult } from "../../src/tools/tool.ts";
 
 /** The real fetch, with site.test in place of a public name. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { safeFetch } from "../../src/policy/safe-fetch.ts";
+import { safeFetch } from "../../src/policy/web/safe-fetch.ts";
 import { fetchUrlTool } from "../../src/tools/fetch-url.ts";
 import type { ToolResult } from "../../src/tools/tool.ts";
 import { localFetch, runTool } from "../support/web-tool.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { webSearchTool } from "../../src/tools/web-search.ts";
 import type { ToolResult } from "../../src/tools/tool.ts";
-import { safeFetch } from "../../src/policy/safe-fetch.ts";
+import { safeFetch } from "../../src/policy/web/safe-fetch.ts";
 import { localFetch, runTool } from "../support/web-tool.ts";
 
 let engine: ReturnType<typeof Bun.serve>;

@@ -74,7 +74,7 @@ export async function knownSkills(
 async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boolean | undefined> {
   const [{ yesOnTerminal }, { showLine }] = await Promise.all([
     import("../confirm-on-terminal.ts"),
-    import("../../policy/terminal-text.ts"),
+    import("../../policy/screen/terminal-text.ts"),
   ]);
   const lines = skills.map(({ skill: { name, description, runbook }, folder, files }) => {
     const what = runbook === undefined ? "skill" : "runbook";

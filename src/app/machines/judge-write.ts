@@ -2,7 +2,7 @@
 import { basename, dirname, join } from "node:path/posix";
 import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths } from "../../config/paths.ts";
-import { type PathRules, judgePath } from "../../policy/paths.ts";
+import { type PathRules, judgePath } from "../../policy/files/paths.ts";
 import type { Verdict } from "../../policy/verdict.ts";
 import type { FileAccess, ResolvedPath } from "../../targets/target.ts";
 

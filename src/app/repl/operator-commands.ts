@@ -120,7 +120,7 @@ export function operatorCommand(
     const [{ judgeShell }, { calledAt, shellRules }, { outputKind }] = await Promise.all([
       import("../../policy/shell/judge.ts"),
       import("../run-tools.ts"),
-      import("../../policy/output-kind.ts"),
+      import("../../policy/privacy/output-kind.ts"),
     ]);
     const { user, home } = target.transport.facts;
     const rules = await run.rules.of(target, run.place);

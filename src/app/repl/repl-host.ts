@@ -7,7 +7,7 @@ import { resolveProfile } from "../../config/profiles.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import { VERSION } from "../../lib/version.ts";
-import { nameOf } from "../../policy/privacy.ts";
+import { nameOf } from "../../policy/privacy/privacy.ts";
 import { describePrefix } from "../../policy/approvals.ts";
 import type { Display, ReplHost } from "../../ui/repl/host.ts";
 import { attaching } from "../attachments.ts";

@@ -4,7 +4,7 @@ import { words } from "../../lib/text.ts";
 import { type Field, HOME, isFixed, programName, readable, shown, SPLIT } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { type WalkContext, walkText } from "./syntax/walk.ts";
-import { leadingOptions, type OptionShape } from "./wrappers/options.ts";
+import { leadingOptions, type OptionShape } from "./wrappers/leading-options.ts";
 
 export interface ChangedFiles {
   readonly places: readonly ChangedPlace[];

@@ -1,19 +1,19 @@
 /** What the policy says about a shell command. Import it lazily: it brings the bash parser with it. */
-import { allowedBy, allowedForDevelopers } from "./allow.ts";
+import { allowedBy, allowedForDevelopers } from "./allowlist.ts";
 import { deniedBy, textDeniedBy } from "./denylist.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { dataDanger, overwrittenStore } from "./dangers/data.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
 import { gitDanger } from "./dangers/git.ts";
 import { asDanger, lockoutDanger, lockoutsIn } from "./dangers/lockout.ts";
-import { otherReadings } from "./dangers/readings.ts";
+import { otherReadings } from "./dangers/other-shells.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
 import { isBash, outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { field, HOME, isGlob, isUnknown, programName, readable, shown } from "./syntax/field.ts";
 import { globMatches } from "./syntax/glob.ts";
-import { listsSecrets } from "../output-kind.ts";
-import { namesBuddy } from "../secret-files.ts";
+import { listsSecrets } from "../privacy/output-kind.ts";
+import { namesBuddy } from "../files/secret-files.ts";
 import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads, whatItDoes } from "./risk.ts";

@@ -2,7 +2,7 @@
  * Which file of keys, or of buddy's own, a read would show to the model: one rule for words, scripts and redirections.
  */
 import { words } from "../../lib/text.ts";
-import { hasBuddysBelow, hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
+import { hasBuddysBelow, hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../files/secret-files.ts";
 import { hasDevicesBelow, isDeviceToRead, isOfAnotherMachine, startingAt } from "./dangers/protected-paths.ts";
 import { type Field, HOME, programName, readable, STAR, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";

@@ -4,7 +4,7 @@
  */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
-import { mayNameSecret } from "../secret-files.ts";
+import { mayNameSecret } from "../files/secret-files.ts";
 import { readOnlyRows } from "./read-only/table.ts";
 import { type Field, programName, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";

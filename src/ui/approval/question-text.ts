@@ -2,7 +2,7 @@
 import { foldNames } from "../../lib/names.ts";
 import { clip, plural } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
-import { showText, showLine } from "../../policy/terminal-text.ts";
+import { showText, showLine } from "../../policy/screen/terminal-text.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../words.ts";
 

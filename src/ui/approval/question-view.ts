@@ -1,7 +1,7 @@
 /** How a question looks: what would happen, where and why, the change or command itself, and the keys. */
 import { clip } from "../../lib/text.ts";
 import type { ApprovalRequest } from "../../policy/approvals.ts";
-import { mixedWords, showText, showLine } from "../../policy/terminal-text.ts";
+import { mixedWords, showText, showLine } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
 import { timeOfDay, oneLine } from "../words.ts";

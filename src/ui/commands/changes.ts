@@ -1,6 +1,6 @@
 /** /changes, /diff, /undo: the files changed in this session, the differences, and undoing them. */
 import { clip } from "../../lib/text.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showText } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { ChangeListing, ReplHost } from "../repl/host.ts";
 import { timeOfDay, oneLine } from "../words.ts";

@@ -1,6 +1,6 @@
 /** /skills, /run and /mcp: what there is to load and to run, and running it. */
 import { BuddyError } from "../../lib/errors.ts";
-import { showLine } from "../../policy/terminal-text.ts";
+import { showLine } from "../../policy/screen/terminal-text.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 

@@ -3,7 +3,7 @@ import { formatDuration, parseApproveMode } from "../../lib/durations.ts";
 import type { SlashCommand, CommandScreen } from "./slash-commands.ts";
 import { approvalWords } from "./status.ts";
 import { clip } from "../../lib/text.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showText } from "../../policy/screen/terminal-text.ts";
 import { oneLine } from "../words.ts";
 
 export const approve: SlashCommand = {

@@ -3,7 +3,7 @@ import type { Task, Tasks } from "../../agent/tasks.ts";
 import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import { clip } from "../../lib/text.ts";
 import { within } from "../../lib/waiting.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showText } from "../../policy/screen/terminal-text.ts";
 import type { ReplHost, WorkInFlight } from "../repl/host.ts";
 import { clock, oneLine } from "../words.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";

@@ -2,7 +2,7 @@
 import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
 import type { Output } from "../../lib/output.ts";
-import { showText, TerminalText } from "../../policy/terminal-text.ts";
+import { showText, TerminalText } from "../../policy/screen/terminal-text.ts";
 import { terminalEncoder } from "../terminal/ascii.ts";
 import { theme, type Theme, type ThemeName } from "../theme.ts";
 import type { ToolView, ToolViewOptions } from "../transcript/tool-view.ts";

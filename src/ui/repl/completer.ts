@@ -1,6 +1,6 @@
 /** What the drop-down offers: commands after a slash, their arguments, and paths of the target after @. */
 import type { Tasks } from "../../agent/tasks.ts";
-import { showLine } from "../../policy/terminal-text.ts";
+import { showLine } from "../../policy/screen/terminal-text.ts";
 import type { Completer, Offer, Suggestion } from "../editor/completion.ts";
 import type { ReplHost } from "./host.ts";
 import { type ArgumentValues, customCommands, findCommands, SLASH_COMMANDS } from "../commands/slash-commands.ts";

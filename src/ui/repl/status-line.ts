@@ -3,7 +3,7 @@ import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalMode } from "../../policy/approvals.ts";
-import { showLine } from "../../policy/terminal-text.ts";
+import { showLine } from "../../policy/screen/terminal-text.ts";
 import type { Theme } from "../theme.ts";
 import { clock, compactNumber, oneLine, spinnerFrame } from "../words.ts";
 import type { ReplFacts } from "./host.ts";

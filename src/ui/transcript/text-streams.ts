@@ -1,5 +1,5 @@
 /** Text of the model that needs no Markdown, as rows while it arrives: its reasoning, and plain answers. */
-import { TerminalText } from "../../policy/terminal-text.ts";
+import { TerminalText } from "../../policy/screen/terminal-text.ts";
 
 /** A stretch of the model's reasoning. */
 export class Thought {

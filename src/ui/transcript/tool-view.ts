@@ -3,7 +3,7 @@
  */
 import type { MachineFinishedEvent, ToolFinishedEvent } from "../../agent/events.ts";
 import { clip, withoutTabs, plural } from "../../lib/text.ts";
-import { showText, TerminalText } from "../../policy/terminal-text.ts";
+import { showText, TerminalText } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine, progressWords, seconds, wrapped } from "../words.ts";

@@ -9,7 +9,7 @@ import {
   type UsageEvent,
 } from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
-import { showText, TerminalText } from "../../policy/terminal-text.ts";
+import { showText, TerminalText } from "../../policy/screen/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
 import { PlainStream, Thought } from "./text-streams.ts";
 import type { Theme } from "../theme.ts";

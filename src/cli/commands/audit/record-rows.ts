@@ -4,7 +4,7 @@ import type { Machine } from "../../../audit/record-files.ts";
 import { matchNames } from "../../../lib/names.ts";
 import { clip } from "../../../lib/text.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { showLine } from "../../../policy/terminal-text.ts";
+import { showLine } from "../../../policy/screen/terminal-text.ts";
 import { localTime } from "../../../lib/durations.ts";
 
 /** Time, machine, what was decided or came of it, by whom, and the action. On a terminal a row is one line. */

@@ -52,7 +52,7 @@ export const command = defineCommand({
       await print([`${JSON.stringify(all, null, 2)}\n`]);
       return EXIT.ok;
     }
-    const { showLine, showText } = await import("../../../policy/terminal-text.ts");
+    const { showLine, showText } = await import("../../../policy/screen/terminal-text.ts");
     if (rows.length === 0) {
       await print([`session ${session.id} changed no file\n`]);
       return EXIT.ok;

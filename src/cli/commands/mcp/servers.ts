@@ -16,7 +16,7 @@ import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { closestMatch, plural } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
-import { showLine } from "../../../policy/terminal-text.ts";
+import { showLine } from "../../../policy/screen/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 
 export async function listServers(globals: GlobalOptions, json: boolean): Promise<ExitCode> {

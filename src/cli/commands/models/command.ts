@@ -55,7 +55,7 @@ interface Row {
 
 async function table(rows: readonly Row[], current: string): Promise<string> {
   if (rows.length === 0) return "this endpoint lists no models\n";
-  const { showLine } = await import("../../../policy/terminal-text.ts");
+  const { showLine } = await import("../../../policy/screen/terminal-text.ts");
   const cells = rows.map((row) => [
     `${row.current ? "* " : "  "}${showLine(row.id)}`,
     row.context === undefined ? "" : `${Math.round(row.context / 1000)}k`,

@@ -1,7 +1,7 @@
 /** `buddy policy path`: may this path be written? Resolved on this machine the way the tools resolve it. */
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError } from "../../../lib/errors.ts";
-import { showLine } from "../../../policy/terminal-text.ts";
+import { showLine } from "../../../policy/screen/terminal-text.ts";
 import { fileAccess } from "../../../targets/files.ts";
 import type { FileAccess, ResolvedPath } from "../../../targets/target.ts";
 import { LocalTransport } from "../../../targets/connection/local.ts";

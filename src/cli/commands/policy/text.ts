@@ -1,7 +1,7 @@
 /** `buddy policy text`: exactly what would reach the terminal of a text that a model or a tool sent. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
-import { showText } from "../../../policy/terminal-text.ts";
+import { showText } from "../../../policy/screen/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import type { Explainer } from "./command.ts";
 

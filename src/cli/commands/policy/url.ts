@@ -3,7 +3,7 @@
  * addresses given.
  */
 import { BuddyError } from "../../../lib/errors.ts";
-import { judgeUrl, type UrlRules } from "../../../policy/urls.ts";
+import { judgeUrl, type UrlRules } from "../../../policy/web/urls.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import type { Explainer } from "./command.ts";

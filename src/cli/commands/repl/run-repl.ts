@@ -93,7 +93,7 @@ function chosenTheme(setting: LoadedConfig["config"]["display"]["theme"]): Pick<
 /** How to come back, and what keeps running. */
 async function farewell(run: Run, host: ReplHost): Promise<string> {
   const { shells } = (await within(host.work(), FAREWELL_MS)) ?? { shells: [] };
-  const { showLine } = await import("../../../policy/terminal-text.ts");
+  const { showLine } = await import("../../../policy/screen/terminal-text.ts");
   const stay = shells
     .filter(({ status }) => status === "running")
     .map(({ id, command }) => `still running: ${id}  ${showLine(command)}\n`);

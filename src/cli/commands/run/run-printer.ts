@@ -3,7 +3,7 @@ import { type AgentEvent, PROPOSED_HEADING, type ProposedChange, proposedLines }
 import { foldNames } from "../../../lib/names.ts";
 import type { Output } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { showText, TerminalText } from "../../../policy/terminal-text.ts";
+import { showText, TerminalText } from "../../../policy/screen/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
 import { answered, groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
 import { progressWords } from "../../../ui/words.ts";

@@ -103,7 +103,7 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
       2,
     )}\n`;
   if (sessions.length === 0) return all ? "no saved sessions\n" : "no saved sessions in this directory\n";
-  const { showLine } = await import("../../../policy/terminal-text.ts");
+  const { showLine } = await import("../../../policy/screen/terminal-text.ts");
   const { clip } = await import("../../../lib/text.ts");
   const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => ({
     start: `${id}  ${localTime(new Date(lastUsed)).slice(0, 16)}`,

@@ -31,7 +31,7 @@ export const command = defineCommand({
     const { loadConfiguration } = await import("../../../app/configuration.ts");
     const { knownSkills } = await import("../../../app/extensions/extensions.ts");
     const { skills, notices } = await knownSkills(await loadConfiguration(globals, { create: false }));
-    const { showLine } = await import("../../../policy/terminal-text.ts");
+    const { showLine } = await import("../../../policy/screen/terminal-text.ts");
     for (const notice of notices) log.warn(showLine(notice));
     if (json === true) {
       const rows = skills.map(({ name, description, from, folder, runbook }) => ({
@@ -53,7 +53,7 @@ export const command = defineCommand({
 async function check(dir: string, json: boolean): Promise<ExitCode> {
   const [{ checkSkill }, { showLine }] = await Promise.all([
     import("../../../extend/skill-folder.ts"),
-    import("../../../policy/terminal-text.ts"),
+    import("../../../policy/screen/terminal-text.ts"),
   ]);
   const { name, problems, warnings, files } = checkSkill(dir);
   if (json)

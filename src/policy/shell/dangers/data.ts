@@ -10,8 +10,7 @@ import type { FoundCommand } from "../syntax/findings.ts";
 import type { Write } from "../syntax/redirections.ts";
 import { findPlan } from "../wrappers/find.ts";
 import type { Danger } from "./danger.ts";
-import { DangerTable, knownWords, matches } from "./danger-table.ts";
-import { ListedFiles } from "./listed-files.ts";
+import { DangerTable, knownWords, matches, ListedFiles } from "./danger-table.ts";
 
 export function dataDanger(found: FoundCommand, cwd: string | undefined): Danger | undefined {
   const removed = removedBy(found.argv).map((one) => ({ ...one, directories: found.directories }));

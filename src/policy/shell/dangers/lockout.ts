@@ -8,8 +8,7 @@ import { once } from "../../../lib/values.ts";
 import { type Field, field, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand, Walked } from "../syntax/findings.ts";
 import type { Danger } from "./danger.ts";
-import { DangerTable, knownWords, matches } from "./danger-table.ts";
-import { type ListedFile, ListedFiles } from "./listed-files.ts";
+import { DangerTable, knownWords, matches, type ListedFile, ListedFiles } from "./danger-table.ts";
 
 /** One way in which a command could lock the operator out. */
 export interface Lockout {

@@ -1,5 +1,5 @@
 /** curl and wget: GET to the terminal, of hosts that may be fetched from, or of this machine. */
-import { isListedHost } from "../../domain-list.ts";
+import { isListedHost } from "../../web/domain-list.ts";
 import { isFixed, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import type { PresetReader } from "./operator.ts";
 

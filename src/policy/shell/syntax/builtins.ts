@@ -2,7 +2,7 @@
 import { type Field, HOME, isFixed, outputs, UNKNOWN } from "./field.ts";
 import { printedByPrintf } from "./printed.ts";
 import type { Scope, Value } from "./scope.ts";
-import { leadingOptions } from "../wrappers/options.ts";
+import { leadingOptions } from "../wrappers/leading-options.ts";
 import type { Expansion } from "./words.ts";
 import type { Input } from "../wrappers/wrapped.ts";
 

@@ -16,7 +16,7 @@ import { redirected, type Write } from "./redirections.ts";
 import { type DefinedFunction, flat } from "./scope.ts";
 import { type Expansion, expandWord, type Outcome } from "./words.ts";
 import type { InnerScript, Input, Wrapped } from "../wrappers/wrapped.ts";
-import { namesBuddy } from "../../secret-files.ts";
+import { namesBuddy } from "../../files/secret-files.ts";
 import { unwrap } from "../wrappers/wrappers.ts";
 import { inQuotes } from "../../../lib/quote.ts";
 

@@ -9,7 +9,7 @@ import { parseText } from "./parse.ts";
 import { flat, Scope, type Value } from "./scope.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
 import { INHERITED } from "../wrappers/wrapped.ts";
-import { tellsOfSecret } from "../../listed-secrets.ts";
+import { tellsOfSecret } from "../../privacy/listed-secrets.ts";
 
 export interface WalkContext {
   /** `bash` unless given; any other means that nothing but the grammar all shells share is certain. */

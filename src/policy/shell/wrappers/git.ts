@@ -1,7 +1,7 @@
 /** git's command line: what comes before the subcommand, aliases given with -c, and subcommands that run shell text. */
 import { words } from "../../../lib/text.ts";
 import { type Field, field, isUnknown, programName } from "../syntax/field.ts";
-import { longOption } from "./options.ts";
+import { longOption } from "./leading-options.ts";
 import type { InnerScript, Wrapped } from "./wrapped.ts";
 
 export interface GitCall {

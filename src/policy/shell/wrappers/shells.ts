@@ -3,7 +3,7 @@
  * a command later.
  */
 import { type Field, field, programName, UNKNOWN } from "../syntax/field.ts";
-import { leadingOptions, type OptionShape } from "./options.ts";
+import { leadingOptions, type OptionShape } from "./leading-options.ts";
 import { assignments, fromInput, joined, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 
 /** zsh, fish and csh read start-up files even for `-c`: only the others change nothing by themselves. */

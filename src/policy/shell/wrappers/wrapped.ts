@@ -1,6 +1,6 @@
 /** What a program that runs another one would run, and the pieces such programs are described with. */
 import { type Field, outputs, programName } from "../syntax/field.ts";
-import { leadingOptions, type Options, type OptionShape } from "./options.ts";
+import { leadingOptions, type Options, type OptionShape } from "./leading-options.ts";
 
 /** What a program's standard input is: the terminal's, known text, or something only the running shell knows. */
 export type Input =

@@ -2,12 +2,12 @@
 import { words } from "../../../lib/text.ts";
 import { type Field, programName } from "../syntax/field.ts";
 import { findRuns } from "./find.ts";
-import { leadingOptions } from "./options.ts";
+import { leadingOptions } from "./leading-options.ts";
 import { type Input, plain, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
-import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./elsewhere.ts";
+import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./other-machines.ts";
 import { callback, crontab, evaluate, keyBinding, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
-import { LOOSE } from "./loosely.ts";
-import { env, flock, nice, scheduler, scriptCommand, timeout, watch } from "./surroundings.ts";
+import { LOOSE } from "./unknown-options.ts";
+import { env, flock, nice, scheduler, scriptCommand, timeout, watch } from "./environment.ts";
 import {
   awkRuns,
   clientRuns,

@@ -2,7 +2,7 @@
 import { words } from "../../../lib/text.ts";
 import { type Field, field, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
-import { leadingOptions } from "./options.ts";
+import { leadingOptions } from "./leading-options.ts";
 import type { Input, Wrapped } from "./wrapped.ts";
 
 /** Items that are looked at one by one; the rest is unknown. */

@@ -4,7 +4,7 @@
  */
 import { mayBeUnset } from "../syntax/assignments.ts";
 import { type Field, field, NUMBER } from "../syntax/field.ts";
-import { leadingOptions, type OptionShape } from "./options.ts";
+import { leadingOptions, type OptionShape } from "./leading-options.ts";
 import { assignments, joined, plain, rest, runs, script, type Wrapper } from "./wrapped.ts";
 
 /** `env` with its assignments, its directory and the words it splits by itself. */

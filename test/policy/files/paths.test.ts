@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type PathFacts, type PathRules, judgePath } from "../../src/policy/paths.ts";
+import { type PathFacts, type PathRules, judgePath } from "../../../src/policy/files/paths.ts";
 
 const HOME = "/home/kim";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { PIECES, WAYS } from "../fuzz/terminal.ts";
-import { TerminalText, showText } from "../../src/policy/terminal-text.ts";
-import { LONG, Seeded } from "../support/seeded.ts";
+import { PIECES, WAYS } from "../../fuzz/terminal.ts";
+import { TerminalText, showText } from "../../../src/policy/screen/terminal-text.ts";
+import { LONG, Seeded } from "../../support/seeded.ts";
 
 test.each([
   ["\x1b]0;title\x07text", "text"],

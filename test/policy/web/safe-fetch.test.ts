@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { type FetchOutcome, type SafeFetchOptions, safeFetch } from "../../src/policy/safe-fetch.ts";
+import { type FetchOutcome, type SafeFetchOptions, safeFetch } from "../../../src/policy/web/safe-fetch.ts";
 
 /** Stands for every forbidden place: counts what reaches it, on IPv4 and on another loopback address. */
 let forbidden: Bun.TCPSocketListener<undefined>;

@@ -1,7 +1,7 @@
 /** Values put into commands, run by real shells: each must arrive as it is, wherever it stands. */
 import { describe, expect, test } from "bun:test";
-import { insertLiterals } from "../../src/policy/shell-literal.ts";
-import { available } from "../support/needs.ts";
+import { insertLiterals } from "../../../src/policy/privacy/shell-literal.ts";
+import { available } from "../../support/needs.ts";
 
 const VALUES = [
   "plain-1",

@@ -1,7 +1,7 @@
 /** Secrets in output that is known to hold them: names stay, values go, unless name or value is plainly harmless. */
-import type { SecretSpan } from "../lib/find-secrets.ts";
-import { once } from "../lib/values.ts";
-import { words } from "../lib/text.ts";
+import type { SecretSpan } from "../../lib/find-secrets.ts";
+import { once } from "../../lib/values.ts";
+import { words } from "../../lib/text.ts";
 import type { OutputKind } from "./output-kind.ts";
 
 export function listedSecrets(text: string, kind: OutputKind): SecretSpan[] {

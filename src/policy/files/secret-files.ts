@@ -1,6 +1,6 @@
 /** Files of keys, and buddy's own: reading one hands it to the model, so buddy asks although nothing changes. */
-import { HOME, isFixed, ONE, SPLIT, STAR, UNKNOWN, WORD, WORDS } from "./shell/syntax/field.ts";
-import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
+import { HOME, isFixed, ONE, SPLIT, STAR, UNKNOWN, WORD, WORDS } from "../shell/syntax/field.ts";
+import { type Path, resolved } from "../shell/dangers/protected-paths.ts";
 import { keys, own, type Secret } from "./secret-names.ts";
 
 /** Whether the file at this path holds keys. A path of a shell word may contain the characters that represent globs. */

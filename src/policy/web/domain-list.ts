@@ -1,5 +1,5 @@
 /** A list of hosts: names that cover their subdomains, `*.name` for the subdomains alone, addresses and networks. */
-import { words } from "../lib/text.ts";
+import { words } from "../../lib/text.ts";
 import { type Address, type Network, contains, innerAddress, parseAddress, parseNetwork } from "./addresses.ts";
 
 export class DomainList {

@@ -1,6 +1,6 @@
 /** Commands that run on another machine, in a container or in another terminal. */
 import { type Field, field, programName } from "../syntax/field.ts";
-import { leadingOptions } from "./options.ts";
+import { leadingOptions } from "./leading-options.ts";
 import { fromInput, joined, rest, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 
 export const ssh: Wrapper = (argv, input) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { judgeShell } from "../../src/policy/shell/judge.ts";
-import { holdsSecretFiles, holdsSecrets } from "../../src/policy/secret-files.ts";
-import { RULES } from "./shell/rules.ts";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import { holdsSecretFiles, holdsSecrets } from "../../../src/policy/files/secret-files.ts";
+import { RULES } from "../shell/rules.ts";
 
 describe("files of keys", () => {
   test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Privacy } from "../../src/policy/privacy.ts";
-import { KEY_BLOCK, SECRETS } from "../support/planted-secrets.ts";
+import { Privacy } from "../../../src/policy/privacy/privacy.ts";
+import { KEY_BLOCK, SECRETS } from "../../support/planted-secrets.ts";
 
 const { aws, github, password, plain } = SECRETS;
 const at = (output?: "variables" | "secrets" | "settings" | "screen") => ({ from: "test", ...(output && { output }) });

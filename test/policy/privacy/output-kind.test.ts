@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fileKind, outputKind } from "../../src/policy/output-kind.ts";
+import { fileKind, outputKind } from "../../../src/policy/privacy/output-kind.ts";
 
 const kind = (command: string, extra: string[] = []) => outputKind([command.split(" ")], extra);
 

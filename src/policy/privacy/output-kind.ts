@@ -2,8 +2,8 @@
  * What a command or a file is known to print: ordinary text, a listing of variables, settings, or secrets and nothing
  * else.
  */
-import { words } from "../lib/text.ts";
-import { once } from "../lib/values.ts";
+import { words } from "../../lib/text.ts";
+import { once } from "../../lib/values.ts";
 import { tellsOfSecret } from "./listed-secrets.ts";
 
 /**

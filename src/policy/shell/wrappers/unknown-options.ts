@@ -4,7 +4,7 @@
 import { words } from "../../../lib/text.ts";
 import { type Field, field, programName } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
-import { leadingOptions } from "./options.ts";
+import { leadingOptions } from "./leading-options.ts";
 import { debuggerRuns } from "./other-languages.ts";
 import { fromInput, joined, rest, runs, script, type Wrapper } from "./wrapped.ts";
 

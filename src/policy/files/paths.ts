@@ -1,6 +1,6 @@
 /** Where a tool may write: decided on the path as it is on the target once `..` and symlinks are resolved. */
 import { isBuddysOwn } from "./secret-files.ts";
-import { asItLooks, inLatin } from "./invisible.ts";
+import { asItLooks, inLatin } from "../screen/invisible.ts";
 import {
   ACCESS_FILES,
   ACCESS_NAME,
@@ -12,9 +12,9 @@ import {
   SYSTEM_DIRECTORIES,
   SYSTEM_EXCEPTIONS,
 } from "./sensitive-paths.ts";
-import { asDanger, lockoutFile } from "./shell/dangers/lockout.ts";
-import { showLine } from "./terminal-text.ts";
-import type { ShellRules, Verdict } from "./verdict.ts";
+import { asDanger, lockoutFile } from "../shell/dangers/lockout.ts";
+import { showLine } from "../screen/terminal-text.ts";
+import type { ShellRules, Verdict } from "../verdict.ts";
 
 export interface PathFacts {
   /** As the tool was asked, before anything was resolved. */

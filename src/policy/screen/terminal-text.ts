@@ -1,6 +1,6 @@
 /** The only way text from a model, a tool or a page reaches the operator's screen. */
-import { shownName } from "../lib/byte-names.ts";
-import { once } from "../lib/values.ts";
+import { shownName } from "../../lib/byte-names.ts";
+import { once } from "../../lib/values.ts";
 import { ColorState } from "./color-state.ts";
 import { combining, escaped, inLatin, joins, plainCommand, plainOutput, varies } from "./invisible.ts";
 

@@ -2,12 +2,12 @@
  * Keeps secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which becomes its value only
  * on the target.
  */
-import { collectAfter } from "../lib/garbage.ts";
-import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.ts";
-import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
-import { HeldText, safeCut } from "../lib/redact.ts";
-import { placeHint, unfinished } from "../lib/secret-shapes.ts";
-import { detached } from "../lib/text.ts";
+import { collectAfter } from "../../lib/garbage.ts";
+import { findSecrets, replaceSpans, type SecretSpan } from "../../lib/find-secrets.ts";
+import { type KnownSpan, KnownSecrets } from "../../lib/known-secrets.ts";
+import { HeldText, safeCut } from "../../lib/redact.ts";
+import { placeHint, unfinished } from "../../lib/secret-shapes.ts";
+import { detached } from "../../lib/text.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
 import type { Guarded } from "./outgoing-secret.ts";
 import { isListing, type OutputKind } from "./output-kind.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { namesHost } from "../../src/policy/domain-list.ts";
-import { parseAddress, parseNetwork } from "../../src/policy/addresses.ts";
-import { type UrlRules, judgeUrl } from "../../src/policy/urls.ts";
+import { namesHost } from "../../../src/policy/web/domain-list.ts";
+import { parseAddress, parseNetwork } from "../../../src/policy/web/addresses.ts";
+import { type UrlRules, judgeUrl } from "../../../src/policy/web/urls.ts";
 
 const OPEN: UrlRules = { allow: [], deny: [] };
 const PUBLIC = "93.184.216.34";

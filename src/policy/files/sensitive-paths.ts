@@ -1,5 +1,5 @@
 /** The table of places that are not written to unless files_allowed_paths names them. */
-import { words } from "../lib/text.ts";
+import { words } from "../../lib/text.ts";
 
 export const SYSTEM_DIRECTORIES: readonly string[] = [
   ...words(`/etc /usr /bin /sbin /lib /lib32 /lib64 /libx32 /boot /efi /dev /proc /sys /run /nix /gnu /snap /lost+found

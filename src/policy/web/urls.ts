@@ -4,8 +4,8 @@
  */
 import { type Address, notPublic, parseAddress } from "./addresses.ts";
 import { DomainList, bareHost } from "./domain-list.ts";
-import { asItLooks } from "./invisible.ts";
-import { showLine } from "./terminal-text.ts";
+import { asItLooks } from "../screen/invisible.ts";
+import { showLine } from "../screen/terminal-text.ts";
 
 export interface UrlRules {
   /** fetch_allowed_domains: when not empty, nothing else is fetched, and what is listed may also be private. */

@@ -1,5 +1,5 @@
 /** The names of files of keys, and of buddy's own. */
-import { once } from "../lib/values.ts";
+import { once } from "../../lib/values.ts";
 
 export interface Secret {
   /**

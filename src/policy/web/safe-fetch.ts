@@ -3,11 +3,11 @@
  */
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
-import { VERSION } from "../lib/version.ts";
+import { VERSION } from "../../lib/version.ts";
 import { parseAddress } from "./addresses.ts";
-import { chooseProxy, fetchVia } from "../lib/network.ts";
+import { chooseProxy, fetchVia } from "../../lib/network.ts";
 import { type Resolve, type UrlRules, type UrlVerdict, judgeUrl } from "./urls.ts";
-import { unlessAborted } from "../lib/waiting.ts";
+import { unlessAborted } from "../../lib/waiting.ts";
 
 export interface SafeFetchOptions {
   readonly rules: UrlRules;

@@ -1,6 +1,6 @@
 /** Which characters a person cannot see or tell apart on a screen, and how they are written so that they can. */
-import { words } from "../lib/text.ts";
-import { once } from "../lib/values.ts";
+import { words } from "../../lib/text.ts";
+import { once } from "../../lib/values.ts";
 
 export function escaped(character: string): string {
   if (character === "\r") return "\\r";
