@@ -9,7 +9,7 @@ import type { TargetFacts } from "../tools/tool.ts";
 import type { Budget } from "./budget.ts";
 import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
 import { History } from "./history.ts";
-import type { CallRunner } from "./tool-calls.ts";
+import type { CallRunner } from "./calls/tool-calls.ts";
 
 export class Conversation {
   readonly history = new History();

@@ -1,5 +1,5 @@
 /** Everything that happens in a run, as the REPL, `exec`, `exec --json` and the session log see it. */
-import type { LineTime } from "./line-times.ts";
+import type { LineTime } from "./calls/line-times.ts";
 import type { AssistantMessage, UserMessage } from "../model/types.ts";
 import type { Hop } from "../targets/place.ts";
 import { foldNames } from "../lib/names.ts";

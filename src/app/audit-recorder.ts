@@ -1,7 +1,7 @@
 /** Keeps the record of a run: fills in who, where and which session, and logs on the target where that is wanted. */
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { AuditEntry } from "../audit/entry.ts";
-import type { RecordedEntry, Recorder, RecordOptions } from "../agent/call-record.ts";
+import type { RecordedEntry, Recorder, RecordOptions } from "../agent/calls/call-record.ts";
 import type { Settings } from "../config/schema.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";

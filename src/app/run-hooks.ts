@@ -1,6 +1,6 @@
 /** The hooks of a run: which events they get, with session and machine filled in and secrets masked. */
 import type { AgentEvent, AgentEventBody } from "../agent/events.ts";
-import type { CallHooks, HookedCall, Objection } from "../agent/call-hooks.ts";
+import type { CallHooks, HookedCall, Objection } from "../agent/calls/call-hooks.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { HookEvent, HookMachine, Hooks } from "../extend/hooks.ts";
 import { mapTexts } from "../lib/values.ts";

@@ -1,10 +1,10 @@
 /** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
-import type { CallHooks } from "../agent/call-hooks.ts";
-import type { Recorder } from "../agent/call-record.ts";
+import type { CallHooks } from "../agent/calls/call-hooks.ts";
+import type { Recorder } from "../agent/calls/call-record.ts";
 import type { FleetParts } from "../agent/fleet/fleet-parts.ts";
-import type { Passwords } from "../agent/passwords.ts";
-import type { PlanRevert } from "../agent/permission.ts";
-import { type CallParts, CallRunner } from "../agent/tool-calls.ts";
+import type { Passwords } from "../agent/calls/passwords.ts";
+import type { PlanRevert } from "../agent/permit/permission.ts";
+import { type CallParts, CallRunner } from "../agent/calls/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatDuration } from "../lib/durations.ts";

@@ -5,9 +5,9 @@
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
 import type { Totals } from "../agent/conversation.ts";
-import { Passwords } from "../agent/passwords.ts";
+import { Passwords } from "../agent/calls/passwords.ts";
 import { systemPrompt, type OperatorFile } from "../agent/system-prompt.ts";
-import type { CallRunner } from "../agent/tool-calls.ts";
+import type { CallRunner } from "../agent/calls/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";

@@ -1,5 +1,5 @@
 /** A stored session as a person would report it: who asked what, what was answered, what ran and who approved it. */
-import type { LineTime } from "../agent/line-times.ts";
+import type { LineTime } from "../agent/calls/line-times.ts";
 import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../agent/events.ts";
 import type { ToolCall } from "../model/types.ts";
 import { words } from "../lib/text.ts";

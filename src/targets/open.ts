@@ -7,7 +7,7 @@ import { BuddyError } from "../lib/errors.ts";
 import { adoptable, refusingTarget } from "./adoption.ts";
 import { backgroundShells } from "./background.ts";
 import { TmuxUnusable } from "./errors.ts";
-import { CleanChildren } from "./unasked/clean-children.ts";
+import { CleanChildren } from "./read-only/clean-children.ts";
 import { fileAccess } from "./files.ts";
 import { isLocal, labelOfHop } from "./place.ts";
 import { quote } from "../lib/quote.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import type { AgentOptions } from "../../src/agent/conversation.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { CallRunner, type CallParts } from "../../src/agent/tool-calls.ts";
+import { CallRunner, type CallParts } from "../../src/agent/calls/tool-calls.ts";
 import type { ModelClient } from "../../src/model/types.ts";
 import { Approvals } from "../../src/policy/approvals.ts";
 import { NO_RULES } from "../../src/policy/machine-rules.ts";

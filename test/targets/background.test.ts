@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { backgroundShells } from "../../src/targets/background.ts";
 import type { BackgroundOutput, BackgroundShells, Transport } from "../../src/targets/target.ts";
-import { cleanScript, cleanShell, type CleanScript } from "../../src/targets/unasked/clean-script.ts";
+import { cleanScript, cleanShell, type CleanScript } from "../../src/targets/read-only/clean-script.ts";
 import { LocalTransport } from "../../src/targets/connection/local.ts";
 import { SshTransport } from "../../src/targets/connection/ssh.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";

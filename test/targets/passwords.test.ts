@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { unaskedRun } from "../../src/agent/unasked.ts";
+import { unaskedRun } from "../../src/agent/permit/read-only-run.ts";
 import { dropSudo, sudoState } from "../../src/app/repl/sudo-ticket.ts";
 import { judgeShell } from "../../src/policy/shell/judge.ts";
 import { openTarget } from "../../src/targets/open.ts";

@@ -2,7 +2,7 @@
 import { foldNames, matchNames } from "../../lib/names.ts";
 import type { Approvals } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
-import type { PermitParts } from "../permission.ts";
+import type { PermitParts } from "../permit/permission.ts";
 
 export interface FleetMachine {
   readonly name: string;

@@ -4,7 +4,7 @@ import type { Target } from "../../targets/target.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody, MachineOutcome } from "../events.ts";
-import { inWords } from "../call-results.ts";
+import { inWords } from "../calls/call-results.ts";
 
 /** Events of one machine: its output has its name; questions are asked for the set. */
 export function machineBatch<B extends { readonly signal: AbortSignal; publish(body: AgentEventBody): void }>(

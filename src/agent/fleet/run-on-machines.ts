@@ -9,7 +9,7 @@ import type { Approvals, ApprovalRequest, Decision, RequestPlace } from "../../p
 import type { Target } from "../../targets/target.ts";
 import { answered, type MachineResult, printedBy } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
-import { answeredEvent, askedEvent } from "../ask-operator.ts";
+import { answeredEvent, askedEvent } from "../permit/ask-operator.ts";
 import type { AgentEventBody } from "../events.ts";
 import type { FleetMachine, FleetParts } from "./fleet-parts.ts";
 import { digest, failure, machineOutcome, NOT_CHOSEN, notRun, STOPPED, unreachable } from "./machine-results.ts";

@@ -2,7 +2,7 @@
 import { foldNames } from "../../lib/names.ts";
 import type { ApprovalRequest, RequestPlace, Stated } from "../../policy/approvals.ts";
 import { requiredAnswer, type RequiredAnswer } from "../../policy/verdict.ts";
-import { stricter } from "../ask-operator.ts";
+import { stricter } from "../permit/ask-operator.ts";
 import { diffSize } from "../../tools/bound-output.ts";
 
 /** What one machine would ask. */

@@ -3,7 +3,7 @@
  * connection works and the operator keeps the change.
  */
 import { randomBytes } from "node:crypto";
-import type { PermittedCall, RevertPlan } from "../../agent/permission.ts";
+import type { PermittedCall, RevertPlan } from "../../agent/permit/permission.ts";
 import { revertRecipe } from "../../changes/revert-recipes.ts";
 import { type RevertState, RevertTimer, type ScriptOnTarget } from "../../changes/revert-timer.ts";
 import { formatDuration } from "../../lib/durations.ts";

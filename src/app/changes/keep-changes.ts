@@ -1,5 +1,5 @@
 /** Keeps files as they are before a permitted call changes them, and notes what they are afterwards. */
-import type { PermittedCall } from "../../agent/permission.ts";
+import type { PermittedCall } from "../../agent/permit/permission.ts";
 import type { Change } from "../../changes/change.ts";
 import type { ChangeStore } from "../../changes/change-store.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";

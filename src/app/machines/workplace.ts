@@ -5,7 +5,7 @@ import { stateDirectory } from "../../lib/user-directories.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { outputsDirectory, prepareOutputs } from "../../session/outputs.ts";
 import { instructionFiles, type OperatorFile } from "../../agent/system-prompt.ts";
-import type { CallRunner } from "../../agent/tool-calls.ts";
+import type { CallRunner } from "../../agent/calls/tool-calls.ts";
 import { buddyPaths } from "../../config/paths.ts";
 import { areLocal } from "../../targets/place.ts";
 import type { LazyFleet } from "./lazy-fleet.ts";

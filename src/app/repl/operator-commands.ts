@@ -1,7 +1,7 @@
 /** What the operator does on the target without the model: their own commands, background shells, the pane, outputs. */
-import type { RecordedEntry } from "../../agent/call-record.ts";
+import type { RecordedEntry } from "../../agent/calls/call-record.ts";
 import type { AgentEvent } from "../../agent/events.ts";
-import { LineTimes } from "../../agent/line-times.ts";
+import { LineTimes } from "../../agent/calls/line-times.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { ApprovalRequest } from "../../policy/approvals.ts";

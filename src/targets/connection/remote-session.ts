@@ -19,7 +19,7 @@ import { within } from "../../lib/waiting.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { randomBytes } from "node:crypto";
 import { lean, quoteOnOneLine } from "../loader.ts";
-import { DEFAULT_SIGNALS, LOADED, STAND } from "../unasked/standing-shell.ts";
+import { DEFAULT_SIGNALS, LOADED, STAND } from "../read-only/standing-shell.ts";
 
 interface RemoteSessionOptions {
   readonly label: string;

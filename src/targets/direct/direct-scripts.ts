@@ -1,6 +1,6 @@
 /** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
 import { quoteOnOneLine } from "../loader.ts";
-import { followClean } from "../unasked/clean-script.ts";
+import { followClean } from "../read-only/clean-script.ts";
 
 /**
  * $1 directory for the exported variables (in ~/.cache/buddy where another user has taken its place), $2 whether to

@@ -21,8 +21,8 @@ import type {
   Unasked,
 } from "../target.ts";
 import { changesEnvironment, cleanRequest, DIRECT_LOOP, ELSEWHERE, END_TREE, request } from "./direct-scripts.ts";
-import type { StandingScript } from "../unasked/clean-children.ts";
-import type { CleanScript } from "../unasked/clean-script.ts";
+import type { StandingScript } from "../read-only/clean-children.ts";
+import type { CleanScript } from "../read-only/clean-script.ts";
 import { lean } from "../loader.ts";
 import { LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";

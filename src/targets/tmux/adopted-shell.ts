@@ -12,7 +12,7 @@ import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { OutputPage, ReadOutputOptions, RunOptions, RunOutcome, RunResult, Shell, ShellPlace } from "../target.ts";
 import { Turns } from "../turns.ts";
-import { cleanChild } from "../unasked/clean-script.ts";
+import { cleanChild } from "../read-only/clean-script.ts";
 import {
   type AdoptedShellName,
   askKind,

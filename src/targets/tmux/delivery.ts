@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { withBytes } from "../../lib/byte-names.ts";
 import { quote } from "../../lib/quote.ts";
-import { followClean, mayMove } from "../unasked/clean-script.ts";
-import type { AskingPane } from "../unasked/standing-shell.ts";
+import { followClean, mayMove } from "../read-only/clean-script.ts";
+import type { AskingPane } from "../read-only/standing-shell.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { tmuxQuote } from "./control.ts";
 

@@ -1,7 +1,7 @@
 /** The tmux objects buddy manages on a target: sessions and panes that carry its mark, within limits, nothing else. */
 import { BuddyError } from "../../lib/errors.ts";
 import type { ManagedPane, Pane, PaneSelector, Panes } from "../target.ts";
-import type { CleanChildren } from "../unasked/clean-children.ts";
+import type { CleanChildren } from "../read-only/clean-children.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { borrowedPane } from "./borrowed-pane.ts";

@@ -3,8 +3,8 @@
  */
 import { randomInt } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
-import type { CleanChildren } from "../unasked/clean-children.ts";
-import type { AskingPane } from "../unasked/standing-shell.ts";
+import type { CleanChildren } from "../read-only/clean-children.ts";
+import type { AskingPane } from "../read-only/standing-shell.ts";
 import { TmuxUnusable } from "../errors.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type {

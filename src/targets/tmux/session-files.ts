@@ -14,7 +14,7 @@ import zshenv from "../../../templates/shell-init/zshenv.zsh" with { type: "text
 import zshrc from "../../../templates/shell-init/zshrc.zsh" with { type: "text" };
 import { quote } from "../../lib/quote.ts";
 import type { MachineFacts, Transport } from "../target.ts";
-import { STAND_IN_PANE } from "../unasked/standing-shell.ts";
+import { STAND_IN_PANE } from "../read-only/standing-shell.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "supervisor.sh": supervisor,

@@ -9,7 +9,7 @@ import { TerminalKeys } from "../terminal/terminal-keys.ts";
 import { type Theme, type ThemeName, theme } from "../theme.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
 import { answeredLine } from "./question-text.ts";
-import type { PasswordQuestion } from "../../agent/passwords.ts";
+import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
 import { PasswordLine } from "../password-line.ts";
 import { messageOf } from "../../lib/errors.ts";
 

@@ -1,6 +1,6 @@
 /** What the REPL needs from the rest of the program; the command line puts it together. */
 import type { AgentEvent } from "../../agent/events.ts";
-import type { PasswordAsker } from "../../agent/passwords.ts";
+import type { PasswordAsker } from "../../agent/calls/passwords.ts";
 import type { TaskListener, Tasks } from "../../agent/tasks.ts";
 import type { ApprovalMode, Asker } from "../../policy/approvals.ts";
 import type { ThemeName } from "../theme.ts";

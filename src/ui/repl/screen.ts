@@ -1,5 +1,5 @@
 /** What the REPL needs of a screen: one that repaints a terminal, or one that prints line by line. */
-import type { PasswordAsker } from "../../agent/passwords.ts";
+import type { PasswordAsker } from "../../agent/calls/passwords.ts";
 import type { Task } from "../../agent/tasks.ts";
 import type { Asker } from "../../policy/approvals.ts";
 import type { Choice } from "../picker.ts";

@@ -1,6 +1,6 @@
 /** The REPL on a terminal: the input line stays usable below what is printed, questions take its place. */
 import { paintsOnTerminal } from "../../lib/terminal.ts";
-import type { PasswordQuestion } from "../../agent/passwords.ts";
+import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";

@@ -7,8 +7,8 @@ import { temporaryDirectory } from "../../../lib/local-directories.ts";
 import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/start-child.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import type { SecondLock, Transport } from "../../../targets/target.ts";
-import { CleanChildren } from "../../../targets/unasked/clean-children.ts";
-import { lockWords } from "../../../targets/unasked/lock-words.ts";
+import { CleanChildren } from "../../../targets/read-only/clean-children.ts";
+import { lockWords } from "../../../targets/read-only/lock-words.ts";
 
 export async function checkMachine(): Promise<Finding[]> {
   const [tmux, ...rest] = await Promise.all([checkTmux(), checkSsh(), checkEngine("docker"), checkEngine("podman")]);

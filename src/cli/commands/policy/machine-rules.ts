@@ -1,5 +1,5 @@
 /** The rules that hold on a machine: as JSON has them, and what they make of a verdict. */
-import { underGuard } from "../../../agent/machine-mode.ts";
+import { underGuard } from "../../../agent/permit/machine-mode.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Verdict } from "../../../policy/verdict.ts";
 

@@ -2,13 +2,13 @@
  * May these keys be pressed? At a shell's prompt they are judged as the lines they enter; in any other program they
  * need approval.
  */
-import type { EffectiveRules } from "../policy/machine-rules.ts";
-import { outsideRoots } from "../policy/shell/shell-roots.ts";
-import { requiredAnswer, type RequiredAnswer, type ShellJudgement, type Verdict } from "../policy/verdict.ts";
-import type { ShellPlace, Unasked } from "../targets/target.ts";
-import { keyList, type KeysInput, typedLines } from "../tools/panes.ts";
-import { paneFor } from "../tools/select-shell.ts";
-import type { Intent } from "../tools/tool.ts";
+import type { EffectiveRules } from "../../policy/machine-rules.ts";
+import { outsideRoots } from "../../policy/shell/shell-roots.ts";
+import { requiredAnswer, type RequiredAnswer, type ShellJudgement, type Verdict } from "../../policy/verdict.ts";
+import type { ShellPlace, Unasked } from "../../targets/target.ts";
+import { keyList, type KeysInput, typedLines } from "../../tools/panes.ts";
+import { paneFor } from "../../tools/select-shell.ts";
+import type { Intent } from "../../tools/tool.ts";
 import {
   type PermitCall,
   type PermitParts,
@@ -18,11 +18,11 @@ import {
   dryRun,
   refused,
 } from "./permission.ts";
-import { unaskedRun } from "./unasked.ts";
+import { unaskedRun } from "./read-only-run.ts";
 import { confirms, withSecrets, decide, LookedAt, stricter, understates } from "./ask-operator.ts";
 import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
-import type { Stated } from "../policy/approvals.ts";
-import { isSecret, outputKind } from "../policy/privacy/output-kind.ts";
+import type { Stated } from "../../policy/approvals.ts";
+import { isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
 import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
 
 interface KeysVerdict {

@@ -2,15 +2,15 @@
  * May this command run? Judged as it will run, approved by the operator where needed, and judged again when it was
  * edited or the shell moved.
  */
-import { dumpsSecret } from "../policy/privacy/dumped-secrets.ts";
-import { fileKind, isSecret, outputKind } from "../policy/privacy/output-kind.ts";
-import { prefixesOf } from "../policy/shell/command-prefix.ts";
-import { mayNameMachines } from "../policy/shell/named-machines.ts";
-import { outsideRoots } from "../policy/shell/shell-roots.ts";
-import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
-import type { Shell, Target, Unasked } from "../targets/target.ts";
-import { shellFor } from "../tools/select-shell.ts";
-import type { Intent } from "../tools/tool.ts";
+import { dumpsSecret } from "../../policy/privacy/dumped-secrets.ts";
+import { fileKind, isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
+import { prefixesOf } from "../../policy/shell/command-prefix.ts";
+import { mayNameMachines } from "../../policy/shell/named-machines.ts";
+import { outsideRoots } from "../../policy/shell/shell-roots.ts";
+import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";
+import type { Shell, Target, Unasked } from "../../targets/target.ts";
+import { shellFor } from "../../tools/select-shell.ts";
+import type { Intent } from "../../tools/tool.ts";
 import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
 import { decide, LookedAt, stricter, understates, confirms, withSecrets } from "./ask-operator.ts";
 import {
@@ -24,9 +24,9 @@ import {
   type RevertPlan,
   refusedWith,
 } from "./permission.ts";
-import { changedFiles, conditionDoubt, inputsOf, isHere, unaskedRun } from "./unasked.ts";
-import type { EffectiveRules } from "../policy/machine-rules.ts";
-import type { Stated } from "../policy/approvals.ts";
+import { changedFiles, conditionDoubt, inputsOf, isHere, unaskedRun } from "./read-only-run.ts";
+import type { EffectiveRules } from "../../policy/machine-rules.ts";
+import type { Stated } from "../../policy/approvals.ts";
 
 export async function permitShell(
   given: PermitParts,

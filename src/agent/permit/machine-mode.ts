@@ -2,13 +2,13 @@
  * What the rules of a machine make of a call: where it is guarded, high risk needs its name; where it is read-only, a
  * change becomes a command that a person can copy.
  */
-import type { EffectiveRules } from "../policy/machine-rules.ts";
-import { alsoNamed, namedMachines } from "../policy/shell/named-machines.ts";
-import type { JudgedCommand, Verdict } from "../policy/verdict.ts";
-import type { Target } from "../targets/target.ts";
-import type { ProposedChange, Risk } from "./events.ts";
+import type { EffectiveRules } from "../../policy/machine-rules.ts";
+import { alsoNamed, namedMachines } from "../../policy/shell/named-machines.ts";
+import type { JudgedCommand, Verdict } from "../../policy/verdict.ts";
+import type { Target } from "../../targets/target.ts";
+import type { ProposedChange, Risk } from "../events.ts";
 import type { Permission, PermitParts } from "./permission.ts";
-import { quote } from "../lib/quote.ts";
+import { quote } from "../../lib/quote.ts";
 
 /** What holds for a text: also the rules of machines that it names, as `ssh prod` does. */
 export function rulesOfText(

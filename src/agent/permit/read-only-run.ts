@@ -2,22 +2,22 @@
  * How a text that only reads runs without a question: which locks hold for it, and what must be looked up on the
  * target first.
  */
-import { nameFrom, withBytes } from "../lib/byte-names.ts";
+import { nameFrom, withBytes } from "../../lib/byte-names.ts";
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { unlessAborted } from "../lib/waiting.ts";
-import { changesAnyText } from "../policy/privacy/output-kind.ts";
-import { holdsSecretFiles, holdsSecrets } from "../policy/files/secret-files.ts";
-import { isDeviceToRead } from "../policy/shell/dangers/protected-paths.ts";
-import { distortedInNamespace } from "../policy/shell/distorted-in-namespace.ts";
+import { unlessAborted } from "../../lib/waiting.ts";
+import { changesAnyText } from "../../policy/privacy/output-kind.ts";
+import { holdsSecretFiles, holdsSecrets } from "../../policy/files/secret-files.ts";
+import { isDeviceToRead } from "../../policy/shell/dangers/protected-paths.ts";
+import { distortedInNamespace } from "../../policy/shell/distorted-in-namespace.ts";
 import {
   gitFingerprintScript,
   gitRepositoryScript,
   readGitRepository,
-} from "../policy/shell/read-only/git-repository.ts";
-import { namesOnly } from "../policy/shell/secret-reads.ts";
-import type { Condition, ShellJudgement } from "../policy/verdict.ts";
-import type { SecondLock, Target, Transport, Unasked } from "../targets/target.ts";
+} from "../../policy/shell/read-only/git-repository.ts";
+import { namesOnly } from "../../policy/shell/secret-reads.ts";
+import type { Condition, ShellJudgement } from "../../policy/verdict.ts";
+import type { SecondLock, Target, Transport, Unasked } from "../../targets/target.ts";
 
 /** `ask`: why it has to be asked about after all. */
 export type UnaskedRun = { readonly unasked: Unasked } | { readonly ask: string };

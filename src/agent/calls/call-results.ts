@@ -2,14 +2,14 @@
  * Results of calls: those that no tool gives (cancelled, refused, cut to their budget), and secrets kept out of all
  * of them.
  */
-import { BuddyError, messageOf } from "../lib/errors.ts";
-import { isTimeout } from "../lib/waiting.ts";
-import { boundText } from "../tools/bound-output.ts";
-import type { ToolResult, Tool } from "../tools/tool.ts";
-import { mapTexts } from "../lib/values.ts";
-import type { OutputKind } from "../policy/privacy/output-kind.ts";
-import type { HeldText } from "../lib/redact.ts";
-import type { Privacy } from "../policy/privacy/privacy.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
+import { isTimeout } from "../../lib/waiting.ts";
+import { boundText } from "../../tools/bound-output.ts";
+import type { ToolResult, Tool } from "../../tools/tool.ts";
+import { mapTexts } from "../../lib/values.ts";
+import type { OutputKind } from "../../policy/privacy/output-kind.ts";
+import type { HeldText } from "../../lib/redact.ts";
+import type { Privacy } from "../../policy/privacy/privacy.ts";
 
 /** The operator stopped it, or its time was over. */
 export function cancelled(signal: AbortSignal): ToolResult {

@@ -2,12 +2,12 @@
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Run } from "../../src/app/run.ts";
-import { drain } from "../support/agent.ts";
-import { call, DECLARED, shell } from "../support/calls.ts";
-import { Here } from "../support/in-process.ts";
-import { until } from "../support/until.ts";
-import { needs } from "../support/needs.ts";
+import type { Run } from "../../../src/app/run.ts";
+import { drain } from "../../support/agent.ts";
+import { call, DECLARED, shell } from "../../support/calls.ts";
+import { Here } from "../../support/in-process.ts";
+import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
 
 const { test } = await needs("tmux");
 

@@ -1,11 +1,11 @@
 /** May this file be read or written? Its path is resolved on the target first. */
-import { fileKind } from "../policy/privacy/output-kind.ts";
-import { holdsSecrets } from "../policy/files/secret-files.ts";
-import { isDeviceToRead } from "../policy/shell/dangers/protected-paths.ts";
-import { requiredAnswer, type Verdict } from "../policy/verdict.ts";
-import type { Target } from "../targets/target.ts";
-import { filesFor, needsRoot } from "../tools/files-as-root.ts";
-import type { Intent } from "../tools/tool.ts";
+import { fileKind } from "../../policy/privacy/output-kind.ts";
+import { holdsSecrets } from "../../policy/files/secret-files.ts";
+import { isDeviceToRead } from "../../policy/shell/dangers/protected-paths.ts";
+import { requiredAnswer, type Verdict } from "../../policy/verdict.ts";
+import type { Target } from "../../targets/target.ts";
+import { filesFor, needsRoot } from "../../tools/files-as-root.ts";
+import type { Intent } from "../../tools/tool.ts";
 import { patchCommand, removeCommand, underGuard, withheld } from "./machine-mode.ts";
 import { decide, confirms, withSecrets } from "./ask-operator.ts";
 import {
@@ -19,7 +19,7 @@ import {
   type RevertPlan,
   refusedWith,
 } from "./permission.ts";
-import { diffSize } from "../tools/bound-output.ts";
+import { diffSize } from "../../tools/bound-output.ts";
 
 /** Reading changes nothing and is not asked, except as root, and for files of keys, also behind a link. */
 export async function permitRead(
@@ -130,7 +130,7 @@ async function revertOfWrite(
   target: Target,
 ): Promise<RevertPlan | { readonly problem: string } | undefined> {
   if (planRevert === undefined) return undefined;
-  const { lockoutFile } = await import("../policy/shell/dangers/lockout.ts");
+  const { lockoutFile } = await import("../../policy/shell/dangers/lockout.ts");
   const found = lockoutFile(path, target.transport.facts.home);
   return found && planRevert([{ ...found, program: "", words: [], file: path }], { text: "" }, target);
 }

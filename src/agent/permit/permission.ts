@@ -1,15 +1,15 @@
 /** What it takes to decide on a call, and the decision: it runs, or the model gets a result that says why not. */
-import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
-import type { EffectiveRules } from "../policy/machine-rules.ts";
-import type { OutputKind } from "../policy/privacy/output-kind.ts";
-import type { Privacy } from "../policy/privacy/privacy.ts";
-import type { UrlRules } from "../policy/web/urls.ts";
-import type { Lockout } from "../policy/shell/dangers/lockout.ts";
-import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
-import type { ResolvedPath, SecondLock, ShellPlace, Target, Unasked } from "../targets/target.ts";
-import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
-import type { AgentEventBody, ProposedChange } from "./events.ts";
-import { boundDiff } from "../tools/bound-output.ts";
+import type { ApprovalRequest, Approvals, Decision } from "../../policy/approvals.ts";
+import type { EffectiveRules } from "../../policy/machine-rules.ts";
+import type { OutputKind } from "../../policy/privacy/output-kind.ts";
+import type { Privacy } from "../../policy/privacy/privacy.ts";
+import type { UrlRules } from "../../policy/web/urls.ts";
+import type { Lockout } from "../../policy/shell/dangers/lockout.ts";
+import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";
+import type { ResolvedPath, SecondLock, ShellPlace, Target, Unasked } from "../../targets/target.ts";
+import type { Intent, Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
+import type { AgentEventBody, ProposedChange } from "../events.ts";
+import { boundDiff } from "../../tools/bound-output.ts";
 
 export interface PermitParts {
   readonly approvals: Pick<Approvals, "decide"> & Partial<Pick<Approvals, "following">>;

@@ -2,15 +2,15 @@
  * Asks the operator through the broker: what, where the shell is at that moment, how risky; and reports question and
  * answer.
  */
-import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../policy/approvals.ts";
-import type { Shell, ShellPlace, Target } from "../targets/target.ts";
-import type { Declared } from "../tools/tool.ts";
-import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "./events.ts";
+import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../../policy/approvals.ts";
+import type { Shell, ShellPlace, Target } from "../../targets/target.ts";
+import type { Declared } from "../../tools/tool.ts";
+import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "../events.ts";
 import type { PermitCall, PermitParts } from "./permission.ts";
-import type { EffectiveRules } from "../policy/machine-rules.ts";
-import type { Privacy } from "../policy/privacy/privacy.ts";
-import type { Verdict } from "../policy/verdict.ts";
-import { boundDiff } from "../tools/bound-output.ts";
+import type { EffectiveRules } from "../../policy/machine-rules.ts";
+import type { Privacy } from "../../policy/privacy/privacy.ts";
+import type { Verdict } from "../../policy/verdict.ts";
+import { boundDiff } from "../../tools/bound-output.ts";
 
 export async function decide(
   parts: PermitParts,

@@ -1,12 +1,12 @@
 /** A secret's name in a command of a pane: the shell gets the value, the pane, its history and the model the name. */
 import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
-import { openTarget } from "../../src/targets/open.ts";
-import { drain } from "../support/agent.ts";
-import { call, DECLARED, shell } from "../support/calls.ts";
-import { Here } from "../support/in-process.ts";
-import { leaks } from "../support/leaks.ts";
-import { needs } from "../support/needs.ts";
+import { openTarget } from "../../../src/targets/open.ts";
+import { drain } from "../../support/agent.ts";
+import { call, DECLARED, shell } from "../../support/calls.ts";
+import { Here } from "../../support/in-process.ts";
+import { leaks } from "../../support/leaks.ts";
+import { needs } from "../../support/needs.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,26 +1,26 @@
 /**
  * From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too.
  */
-import { trace } from "../lib/trace.ts";
-import { clip, collapseSpaces } from "../lib/text.ts";
-import { mapTexts } from "../lib/values.ts";
-import { unlessAborted } from "../lib/waiting.ts";
-import type { ToolCall, ToolMessage } from "../model/types.ts";
-import type { Target } from "../targets/target.ts";
-import { type BudgetKind, outputBudget } from "../tools/bound-output.ts";
-import { envelope, type TargetFacts, type Tool, type ToolContext, type ToolResult, withNote } from "../tools/tool.ts";
-import type { MachineResult } from "../tools/group-results.ts";
-import type { Registry } from "../tools/registry.ts";
+import { trace } from "../../lib/trace.ts";
+import { clip, collapseSpaces } from "../../lib/text.ts";
+import { mapTexts } from "../../lib/values.ts";
+import { unlessAborted } from "../../lib/waiting.ts";
+import type { ToolCall, ToolMessage } from "../../model/types.ts";
+import type { Target } from "../../targets/target.ts";
+import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
+import { envelope, type TargetFacts, type Tool, type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
+import type { MachineResult } from "../../tools/group-results.ts";
+import type { Registry } from "../../tools/registry.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import { CallRecord, type Recorder } from "./call-record.ts";
-import type { AgentEventBody, ProposedChange } from "./events.ts";
-import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
-import type { Attempt } from "./fleet/run-on-machines.ts";
+import type { AgentEventBody, ProposedChange } from "../events.ts";
+import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
+import type { Attempt } from "../fleet/run-on-machines.ts";
 import { LineTimes } from "./line-times.ts";
 import type { Passwords } from "./passwords.ts";
-import type { Permission, PermitCall, PermitParts } from "./permission.ts";
+import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";
 import type { PrintedKinds } from "./printed-kinds.ts";
-import type { AroundChange } from "./permit.ts";
+import type { AroundChange } from "../permit/permit.ts";
 import {
   CallOutput,
   cancelled,
@@ -243,9 +243,9 @@ export class CallRunner {
     clock: Clock,
   ): Promise<ToolResult> {
     const [{ runOnMachines }, { machineBatch, machineOutcome, saysHowLong }, { groupedResult }] = await Promise.all([
-      import("./fleet/run-on-machines.ts"),
-      import("./fleet/machine-results.ts"),
-      import("../tools/group-results.ts"),
+      import("../fleet/run-on-machines.ts"),
+      import("../fleet/machine-results.ts"),
+      import("../../tools/group-results.ts"),
     ]);
     const started = performance.now();
     const results = await runOnMachines(fleet, {
@@ -335,8 +335,8 @@ export class CallRunner {
         : { ok: false, outcome: "failed", result: `error: ${inWords(error)}`, display: inWordsForPeople(error) };
     try {
       const [{ permit }, { runPermitted }, kinds] = await Promise.all([
-        import("./permit.ts"),
-        import("./permit.ts"),
+        import("../permit/permit.ts"),
+        import("../permit/permit.ts"),
         import("./printed-kinds.ts"),
       ]);
       const printed = (this.#printed ??= new kinds.PrintedKinds(privacy));
@@ -358,7 +358,7 @@ export class CallRunner {
       if (permission.output !== undefined) printing.expect(permission.output);
       else printing.looksAt((await printed.read(tool, input, parts)) ?? "ordinary");
       const mayVisit = async (url: string): Promise<boolean> => {
-        const { permitUrl } = await import("./permit.ts");
+        const { permitUrl } = await import("../permit/permit.ts");
         const refused = await permitUrl(parts, wanted, url, false);
         if (refused?.nobody !== undefined) this.#refuse(refused.nobody);
         return refused === undefined;

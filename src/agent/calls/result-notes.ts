@@ -2,9 +2,9 @@
  * What the model must know in addition to a result: news, what changed on the target, the time, and that it repeats
  * itself.
  */
-import { shownName, withoutBytes } from "../lib/byte-names.ts";
-import type { ToolCall } from "../model/types.ts";
-import { type TargetFacts, type ToolResult, withNote } from "../tools/tool.ts";
+import { shownName, withoutBytes } from "../../lib/byte-names.ts";
+import type { ToolCall } from "../../model/types.ts";
+import { type TargetFacts, type ToolResult, withNote } from "../../tools/tool.ts";
 import { textOf } from "./call-results.ts";
 
 interface NoteSource {

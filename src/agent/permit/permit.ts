@@ -2,12 +2,12 @@
  * May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into
  * "run it" or a result for the model.
  */
-import { isListedHost, namesHost } from "../policy/web/domain-list.ts";
-import { NO_RULES } from "../policy/machine-rules.ts";
-import { outgoingSecret } from "../policy/privacy/outgoing-secret.ts";
-import { judgeUrl } from "../policy/web/urls.ts";
-import type { Verdict } from "../policy/verdict.ts";
-import type { Intent, ToolResult } from "../tools/tool.ts";
+import { isListedHost, namesHost } from "../../policy/web/domain-list.ts";
+import { NO_RULES } from "../../policy/machine-rules.ts";
+import { outgoingSecret } from "../../policy/privacy/outgoing-secret.ts";
+import { judgeUrl } from "../../policy/web/urls.ts";
+import type { Verdict } from "../../policy/verdict.ts";
+import type { Intent, ToolResult } from "../../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
 import { underGuard, withheld } from "./machine-mode.ts";
 import {

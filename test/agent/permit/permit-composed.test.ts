@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { ofType } from "../support/agent.ts";
-import { call, shell } from "../support/calls.ts";
-import { Here } from "../support/in-process.ts";
-import { until } from "../support/until.ts";
+import { ofType } from "../../support/agent.ts";
+import { call, shell } from "../../support/calls.ts";
+import { Here } from "../../support/in-process.ts";
+import { until } from "../../support/until.ts";
 
 const touch = (name: string, more = {}) => shell(`touch ${name}`, { mutation: true, risk: "medium", ...more });
 const made = (here: Here, name: string) => existsSync(join(here.cwd, name));

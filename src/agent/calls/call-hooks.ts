@@ -1,10 +1,10 @@
 /** Hooks that may object to a call before it is judged: they can deny it or add a question, and approve nothing. */
-import type { Approvals, ApprovalRequest } from "../policy/approvals.ts";
-import type { Target } from "../targets/target.ts";
-import { decide } from "./ask-operator.ts";
+import type { Approvals, ApprovalRequest } from "../../policy/approvals.ts";
+import type { Target } from "../../targets/target.ts";
+import { decide } from "../permit/ask-operator.ts";
 import { type CallRecord, isOnTarget } from "./call-record.ts";
-import { type Permission, type PermitCall, type PermitParts, refused } from "./permission.ts";
-import { permit } from "./permit.ts";
+import { type Permission, type PermitCall, type PermitParts, refused } from "../permit/permission.ts";
+import { permit } from "../permit/permit.ts";
 
 export interface CallHooks {
   /** Undefined: none of them objects. */

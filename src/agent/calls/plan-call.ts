@@ -1,10 +1,10 @@
 /** From a call as the model wrote it to one that is ready for a decision: tool, checked input, intent, machines. */
-import type { ToolCall } from "../model/types.ts";
-import type { Intent, TargetFacts, Tool } from "../tools/tool.ts";
-import { parseArguments, type Registry, takeOn } from "../tools/registry.ts";
+import type { ToolCall } from "../../model/types.ts";
+import type { Intent, TargetFacts, Tool } from "../../tools/tool.ts";
+import { parseArguments, type Registry, takeOn } from "../../tools/registry.ts";
 import { inWords } from "./call-results.ts";
-import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
-import type { PermitParts } from "./permission.ts";
+import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
+import type { PermitParts } from "../permit/permission.ts";
 
 export interface Ready {
   readonly tool: Tool;
@@ -64,7 +64,7 @@ async function plan(parts: PlanParts, call: ToolCall): Promise<Plan> {
   const machines =
     fleet === undefined || tool.onTarget !== true
       ? undefined
-      : (await import("./fleet/fleet-parts.ts")).machinesFor(fleet, given.on, parsed.input);
+      : (await import("../fleet/fleet-parts.ts")).machinesFor(fleet, given.on, parsed.input);
   if (typeof machines === "string") return wrong(machines, parsed.json);
   return {
     call,

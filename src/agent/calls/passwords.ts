@@ -1,5 +1,5 @@
 /** Passwords that programs on a target want: only the person at the terminal is asked, one at a time. */
-import type { AskPassword, Target } from "../targets/target.ts";
+import type { AskPassword, Target } from "../../targets/target.ts";
 
 export class Passwords {
   #asker: PasswordAsker | undefined;

@@ -1,12 +1,12 @@
 /** What the record keeps of one call: every decision about it, and its effect. */
-import type { DecidedBy, DecisionEntry, EffectEntry } from "../audit/entry.ts";
-import type { ApprovalRequest, Decision } from "../policy/approvals.ts";
-import type { Target } from "../targets/target.ts";
-import type { Intent, ToolResult } from "../tools/tool.ts";
-import type { Permission } from "./permission.ts";
-import { messageOf } from "../lib/errors.ts";
-import { sha256 } from "../lib/values.ts";
-import { diffSize } from "../tools/bound-output.ts";
+import type { DecidedBy, DecisionEntry, EffectEntry } from "../../audit/entry.ts";
+import type { ApprovalRequest, Decision } from "../../policy/approvals.ts";
+import type { Target } from "../../targets/target.ts";
+import type { Intent, ToolResult } from "../../tools/tool.ts";
+import type { Permission } from "../permit/permission.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { sha256 } from "../../lib/values.ts";
+import { diffSize } from "../../tools/bound-output.ts";
 
 /** Where decisions and effects are written down. */
 export interface Recorder {

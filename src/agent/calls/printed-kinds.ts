@@ -1,11 +1,11 @@
 /** What earlier calls printed, for calls that look at it again: an output by its id, a running command, a screen. */
-import { isListing, outputKind, type OutputKind } from "../policy/privacy/output-kind.ts";
-import type { Privacy } from "../policy/privacy/privacy.ts";
-import type { Shell, Target } from "../targets/target.ts";
-import { paneFor, shellFor } from "../tools/select-shell.ts";
-import type { Tool, ToolResult } from "../tools/tool.ts";
-import type { PermitParts } from "./permission.ts";
-import { printing } from "./permit-shell.ts";
+import { isListing, outputKind, type OutputKind } from "../../policy/privacy/output-kind.ts";
+import type { Privacy } from "../../policy/privacy/privacy.ts";
+import type { Shell, Target } from "../../targets/target.ts";
+import { paneFor, shellFor } from "../../tools/select-shell.ts";
+import type { Tool, ToolResult } from "../../tools/tool.ts";
+import type { PermitParts } from "../permit/permission.ts";
+import { printing } from "../permit/permit-shell.ts";
 
 export class PrintedKinds {
   readonly #privacy: Privacy;
