@@ -1,5 +1,5 @@
 /** Speed of what every foreign text and page passes: the terminal filter, redaction, URL verdicts, HTML to text. */
-import { redactor } from "../src/lib/redact.ts";
+import { redactor } from "../src/lib/secrets/redact.ts";
 import { dumpsSecret } from "../src/policy/privacy/dumped-secrets.ts";
 import { Privacy } from "../src/policy/privacy/privacy.ts";
 import { showText } from "../src/policy/screen/terminal-text.ts";

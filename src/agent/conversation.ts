@@ -1,5 +1,5 @@
 /** What the loop works on: history, counters, the model in use, and where events go. */
-import { HeldDeltas, type TextFilter } from "../lib/redact.ts";
+import { HeldDeltas, type TextFilter } from "../lib/secrets/redact.ts";
 import { mapTexts } from "../lib/values.ts";
 import type { Message, ModelClient, ToolDefinition, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";

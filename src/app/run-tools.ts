@@ -112,7 +112,9 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
         return (await import("./changes/keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
       };
       const { revert } = call.permission;
-      return revert === undefined ? kept() : (await import("./changes/guard-lockout.ts")).guardLockout(call, revert, kept);
+      return revert === undefined
+        ? kept()
+        : (await import("./changes/guard-lockout.ts")).guardLockout(call, revert, kept);
     },
     ...(config.safety.lockout === "guard" ? { planRevert: revertPlanner(config.safety.lockout_revert) } : {}),
   });

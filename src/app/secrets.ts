@@ -1,7 +1,7 @@
 /**
  * The keys a run knows, the secrets it has met, and the filters that take both out of what is shown, stored or sent on.
  */
-import { type HeldText, HiddenSecrets, redactedStream, redactor, secretHider } from "../lib/redact.ts";
+import { type HeldText, HiddenSecrets, redactedStream, redactor, secretHider } from "../lib/secrets/redact.ts";
 import { type NamedSecret, Privacy } from "../policy/privacy/privacy.ts";
 
 export interface SecretsOptions {

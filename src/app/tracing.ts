@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, writeSync } from "node:fs";
 import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
-import { redactor } from "../lib/redact.ts";
+import { redactor } from "../lib/secrets/redact.ts";
 import { log } from "../lib/log.ts";
 import { clip, printable } from "../lib/text.ts";
 import { type TraceData, type TraceKind, traceTo } from "../lib/trace.ts";

@@ -4,7 +4,7 @@ import { wantsColor, isTerminal } from "../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import { printable } from "../lib/text.ts";
-import { redactor } from "../lib/redact.ts";
+import { redactor } from "../lib/secrets/redact.ts";
 
 export interface ReportOptions {
   readonly verbose: boolean;

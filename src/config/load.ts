@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
-import { hideFromChildren } from "../lib/hidden-variables.ts";
+import { hideFromChildren } from "../lib/processes.ts";
 import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
 import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./find-file.ts";
 import { buddyPaths, type Env, describeOrigin, type Origin, shownPath } from "./paths.ts";

@@ -1,4 +1,4 @@
-/** Processes of this machine, and signals: those that were ignored when this process started stay ignored. */
+/** Processes of this machine: which are alive, signals, and the variables that no child gets. */
 import { readFileSync } from "node:fs";
 
 const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
@@ -25,7 +25,7 @@ function mask(): bigint {
   return known;
 }
 
-/** Listens to signals until the returned function is called. */
+/** Listens to signals until the returned function is called; those that were ignored at the start stay ignored. */
 export function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () => void>>>): () => void {
   const wanted = Object.entries(handlers).filter(([signal]) => !isIgnored(signal));
   for (const [signal, handler] of wanted) process.on(signal, handler);
@@ -42,4 +42,18 @@ export function isAlive(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
+}
+
+// Variables that no child of buddy gets; not in start-child.ts, which an answer without a tool does not need.
+
+/** Variables of buddy itself; those that hold the keys of profiles are added when the configuration is read. */
+const hidden = new Set(["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "AGENT_API_KEY"]);
+
+/** No child started from now on gets these variables. */
+export function hideFromChildren(names: Iterable<string>): void {
+  for (const name of names) hidden.add(name);
+}
+
+export function isHidden(name: string): boolean {
+  return hidden.has(name);
 }

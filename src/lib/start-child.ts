@@ -3,7 +3,7 @@
  * behaves; and why a program cannot be started.
  */
 import { closeSync, lstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
-import { isHidden } from "./hidden-variables.ts";
+import { isHidden } from "./processes.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 /** The endpoint of a profile: its addresses, and the headers and credentials every request to it carries. */
 import { BuddyError } from "../lib/errors.ts";
 import { proxyFor, trimSlash } from "../lib/network.ts";
-import { echoRedactor } from "../lib/redact.ts";
+import { echoRedactor } from "../lib/secrets/redact.ts";
 import type { ModelOptions } from "./client.ts";
 import { dialectOf, type Dialect } from "./dialect.ts";
 import { cancelled, ModelError } from "./errors.ts";

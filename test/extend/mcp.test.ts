@@ -13,8 +13,7 @@ import { offeredTools, rememberedLists } from "../../src/extend/mcp/tool-lists.t
 import { McpServers, serverRows } from "../../src/extend/mcp/servers.ts";
 import { serverTool } from "../../src/extend/mcp/server-tool.ts";
 import { SignInStore } from "../../src/extend/mcp/sign-in-store.ts";
-import { isAlive } from "../../src/lib/processes.ts";
-import { hideFromChildren } from "../../src/lib/hidden-variables.ts";
+import { isAlive, hideFromChildren } from "../../src/lib/processes.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
 import { until } from "../support/until.ts";
 

@@ -1,5 +1,5 @@
 /** Secrets: planted anywhere they never survive, come back by name, and it does not matter how the text was cut. */
-import { redactedStream, redactor } from "../../src/lib/redact.ts";
+import { redactedStream, redactor } from "../../src/lib/secrets/redact.ts";
 import { Privacy } from "../../src/policy/privacy/privacy.ts";
 import { SECRETS } from "../support/planted-secrets.ts";
 import type { Seeded } from "../support/seeded.ts";

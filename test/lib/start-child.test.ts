@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hideFromChildren } from "../../src/lib/hidden-variables.ts";
+import { hideFromChildren } from "../../src/lib/processes.ts";
 import { askProgram, childEnv, startChild } from "../../src/lib/start-child.ts";
 
 const NAMES = ["BUDDY_API_KEY", "START_CHILD_KEY", "START_CHILD_OTHER"];

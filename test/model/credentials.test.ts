@@ -1,7 +1,7 @@
 /** Keys and tokens: sent where they belong, never in any words, asked for again when refused. */
 import { describe, expect, test } from "bun:test";
 import { createModelClient, type TokenSource } from "../../src/model/client.ts";
-import { echoRedactor } from "../../src/lib/redact.ts";
+import { echoRedactor } from "../../src/lib/secrets/redact.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 
 const KEY = "sk-proj-AbCdEfGh+1234/5678=ijklMNOP";

@@ -8,7 +8,7 @@ import { boundText } from "../../tools/bound-output.ts";
 import type { ToolResult, Tool } from "../../tools/tool.ts";
 import { mapTexts } from "../../lib/values.ts";
 import type { OutputKind } from "../../policy/privacy/output-kind.ts";
-import type { HeldText } from "../../lib/redact.ts";
+import type { HeldText } from "../../lib/secrets/redact.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 
 /** The operator stopped it, or its time was over. */

@@ -8,7 +8,14 @@ import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../../model/types.ts";
 import type { Target } from "../../targets/target.ts";
 import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
-import { envelope, type TargetFacts, type Tool, type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
+import {
+  envelope,
+  type TargetFacts,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+  withNote,
+} from "../../tools/tool.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import type { Registry } from "../../tools/registry.ts";
 import type { CallHooks } from "./call-hooks.ts";

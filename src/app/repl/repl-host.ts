@@ -12,7 +12,14 @@ import { describePrefix } from "../../policy/approvals.ts";
 import type { Display, ReplHost } from "../../ui/repl/host.ts";
 import { attaching } from "../attachments.ts";
 import type { ExportFormat } from "../export-session.ts";
-import { adoptShell, fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-commands.ts";
+import {
+  adoptShell,
+  fullOutput,
+  interruptPane,
+  killShell,
+  operatorCommand,
+  workInFlight,
+} from "./operator-commands.ts";
 import { customCommands, expandCommand } from "../../extend/custom-commands.ts";
 import { knownSkills } from "../extensions/extensions.ts";
 import type { Run } from "../run.ts";
@@ -74,11 +81,17 @@ export function replHost(parts: ReplHostParts): ReplHost {
     interruptPane: (name) => interruptPane(run, name),
     output: (id, signal) => fullOutput(run, id, signal),
     async changes() {
-      const [{ changeListing }, { storeOf }] = await Promise.all([import("../changes/list-changes.ts"), import("../changes/undo.ts")]);
+      const [{ changeListing }, { storeOf }] = await Promise.all([
+        import("../changes/list-changes.ts"),
+        import("../changes/undo.ts"),
+      ]);
       return changeListing(await storeOf(run));
     },
     async changeDiff(number) {
-      const [{ changeDiff }, { storeOf }] = await Promise.all([import("../changes/list-changes.ts"), import("../changes/undo.ts")]);
+      const [{ changeDiff }, { storeOf }] = await Promise.all([
+        import("../changes/list-changes.ts"),
+        import("../changes/undo.ts"),
+      ]);
       return changeDiff(await storeOf(run), number);
     },
     async *undo(which, signal) {
@@ -173,7 +186,10 @@ export function replHost(parts: ReplHostParts): ReplHost {
       return [`session ${run.session()}, ${plural(agent.turns, "turn")} so far`, ...notes];
     },
     async login(profile, { say, waiting }, signal) {
-      const [{ openSignIn }, { signIn }] = await Promise.all([import("../model/sign-in.ts"), import("../../auth/sign-in.ts")]);
+      const [{ openSignIn }, { signIn }] = await Promise.all([
+        import("../model/sign-in.ts"),
+        import("../../auth/sign-in.ts"),
+      ]);
       const account = await openSignIn(profile, globals);
       const screen = { say: (text: string) => text.split("\n").forEach(say), progress: waiting };
       await signIn(account, screen, signal);

@@ -2,7 +2,7 @@
  * The arguments of a server's tool as JSON Schema that every model protocol takes; whatever the server sent, it is
  * bounded.
  */
-import { redactor } from "../../lib/redact.ts";
+import { redactor } from "../../lib/secrets/redact.ts";
 import { words, shorten, collapseSpaces } from "../../lib/text.ts";
 import { isRecord } from "../../lib/values.ts";
 

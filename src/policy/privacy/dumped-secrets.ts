@@ -1,6 +1,6 @@
 /** Secrets in a dump of a file: in hex, in base64, letters apart, in pieces of a line, backwards. */
-import { findSecrets } from "../../lib/find-secrets.ts";
-import "../../lib/long-texts.ts";
+import { findSecrets } from "../../lib/secrets/find-secrets.ts";
+import "../../lib/secrets/long-texts.ts";
 import { once } from "../../lib/values.ts";
 
 /** The text has such a dump in it, and what was dumped holds a secret. */

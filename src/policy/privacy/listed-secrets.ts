@@ -1,5 +1,5 @@
 /** Secrets in output that is known to hold them: names stay, values go, unless name or value is plainly harmless. */
-import type { SecretSpan } from "../../lib/find-secrets.ts";
+import type { SecretSpan } from "../../lib/secrets/find-secrets.ts";
 import { once } from "../../lib/values.ts";
 import { words } from "../../lib/text.ts";
 import type { OutputKind } from "./output-kind.ts";

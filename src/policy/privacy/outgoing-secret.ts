@@ -1,5 +1,5 @@
 /** Whether a URL or a search would carry a secret away: as it is, encoded, backwards, in pieces, or by its name. */
-import { KnownSecrets } from "../../lib/known-secrets.ts";
+import { KnownSecrets } from "../../lib/secrets/known-secrets.ts";
 
 export interface Guarded {
   readonly value: string;

@@ -3,10 +3,10 @@
  * on the target.
  */
 import { collectAfter } from "../../lib/garbage.ts";
-import { findSecrets, replaceSpans, type SecretSpan } from "../../lib/find-secrets.ts";
-import { type KnownSpan, KnownSecrets } from "../../lib/known-secrets.ts";
-import { HeldText, safeCut } from "../../lib/redact.ts";
-import { placeHint, unfinished } from "../../lib/secret-shapes.ts";
+import { findSecrets, replaceSpans, type SecretSpan } from "../../lib/secrets/find-secrets.ts";
+import { type KnownSpan, KnownSecrets } from "../../lib/secrets/known-secrets.ts";
+import { HeldText, safeCut } from "../../lib/secrets/redact.ts";
+import { placeHint, unfinished } from "../../lib/secrets/secret-shapes.ts";
 import { detached } from "../../lib/text.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
 import type { Guarded } from "./outgoing-secret.ts";

@@ -3,7 +3,7 @@ import { currentDirectory } from "../../lib/byte-names.ts";
 import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";
-import { hideFromChildren } from "../../lib/hidden-variables.ts";
+import { hideFromChildren } from "../../lib/processes.ts";
 import type { Hop } from "../place.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";

@@ -1,5 +1,5 @@
 /** One process of a direct shell: its pipes are read, its marks are heard, and its end is noticed. */
-import { floodTurns } from "../../lib/flood-turns.ts";
+import { floodTurns } from "../../lib/garbage.ts";
 import type { Recording } from "../output/recording.ts";
 import type { Process } from "../target.ts";
 import { type Mark, MarkScanner } from "../tmux/markers.ts";

@@ -1,7 +1,7 @@
 /** A tmux control-mode client on plain pipes: commands in, replies and every byte of the panes out. */
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, SessionGone, TmuxUnusable } from "../errors.ts";
-import { floodTurns } from "../../lib/flood-turns.ts";
+import { floodTurns } from "../../lib/garbage.ts";
 import type { Process } from "../target.ts";
 import { within } from "../../lib/waiting.ts";
 import { shorten } from "../../lib/text.ts";

@@ -2,7 +2,7 @@
 import { gathered, jsonPieces } from "../../lib/json-pieces.ts";
 import { isRecord, mapTexts } from "../../lib/values.ts";
 import type { AgentEvent } from "../../agent/events.ts";
-import { HeldDeltas, type TextFilter } from "../../lib/redact.ts";
+import { HeldDeltas, type TextFilter } from "../../lib/secrets/redact.ts";
 import type { Output } from "../../lib/output.ts";
 
 export class JsonLines {

@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
-import { hideFromChildren } from "../../../src/lib/hidden-variables.ts";
+import { hideFromChildren } from "../../../src/lib/processes.ts";
 import { childEnv } from "../../../src/lib/start-child.ts";
 import { FACTS_SCRIPT, localFacts, parseFacts } from "../../../src/targets/connection/identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";

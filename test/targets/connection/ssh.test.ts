@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
-import { hideFromChildren } from "../../../src/lib/hidden-variables.ts";
+import { hideFromChildren } from "../../../src/lib/processes.ts";
 import { ConnectionLost, PermanentRefusal } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";

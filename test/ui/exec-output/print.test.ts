@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../../src/agent/events.ts";
 import { Output } from "../../../src/lib/output.ts";
-import { redactedStream } from "../../../src/lib/redact.ts";
+import { redactedStream } from "../../../src/lib/secrets/redact.ts";
 import { JsonLines } from "../../../src/ui/exec-output/jsonl.ts";
 import { Printer, type PrintOptions } from "../../../src/ui/exec-output/print.ts";
 

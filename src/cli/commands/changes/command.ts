@@ -58,7 +58,7 @@ export const command = defineCommand({
       return EXIT.ok;
     }
     if (diff) {
-      const { redactor } = await import("../../../lib/redact.ts");
+      const { redactor } = await import("../../../lib/secrets/redact.ts");
       const text = redactor([])(changeDiff(store).join("\n"));
       await print([`${showText(text, { mode: "command" }).trimEnd()}\n`]);
       return EXIT.ok;

@@ -2,7 +2,7 @@
 import { isatty } from "node:tty";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
-import { redactor } from "../../../lib/redact.ts";
+import { redactor } from "../../../lib/secrets/redact.ts";
 import { plural, printable } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
 import { isLocal, placeOf } from "../../../targets/place.ts";

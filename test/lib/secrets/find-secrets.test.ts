@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { findSecrets } from "../../src/lib/find-secrets.ts";
-import "../../src/lib/long-texts.ts";
-import { placeHint, shapeHint } from "../../src/lib/secret-shapes.ts";
-import { KnownSecrets } from "../../src/lib/known-secrets.ts";
-import { Seeded } from "../support/seeded.ts";
+import { findSecrets } from "../../../src/lib/secrets/find-secrets.ts";
+import "../../../src/lib/secrets/long-texts.ts";
+import { placeHint, shapeHint } from "../../../src/lib/secrets/secret-shapes.ts";
+import { KnownSecrets } from "../../../src/lib/secrets/known-secrets.ts";
+import { Seeded } from "../../support/seeded.ts";
 
 /** What is found in a text, alone and behind so much other text that it is looked for in another way. */
 const found = (text: string) => {

@@ -1,7 +1,7 @@
 /**
  * What secrets look like: shapes of well-known keys, and the places where secrets are found. Each row names its kind.
  */
-import { once } from "./values.ts";
+import { once } from "../values.ts";
 
 interface Shape {
   readonly kind: string;

@@ -1,6 +1,6 @@
 /** Secrets that arrive in pieces: no way of cutting an answer lets one through, and no other text is lost or moved. */
 import { expect, test } from "bun:test";
-import { HiddenSecrets, redactedStream, HeldDeltas, type TextFilter } from "../../src/lib/redact.ts";
+import { HiddenSecrets, redactedStream, HeldDeltas, type TextFilter } from "../../../src/lib/secrets/redact.ts";
 
 interface Event {
   readonly type: string;

@@ -2,7 +2,7 @@
  * Finds given secrets in a text, in the encodings they travel in, and long pieces of them; its time grows with the
  * text alone.
  */
-import type { WindowSteps } from "./window-steps.ts";
+import type { WindowSteps } from "./long-texts.ts";
 
 export interface KnownSpan<T> {
   readonly start: number;

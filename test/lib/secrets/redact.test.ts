@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { redactedStream, redactor } from "../../src/lib/redact.ts";
-import { LONG, Seeded, cases } from "../support/seeded.ts";
+import { redactedStream, redactor } from "../../../src/lib/secrets/redact.ts";
+import { LONG, Seeded, cases } from "../../support/seeded.ts";
 
 const KEY = 'k3y/with+odd=chars&"q"';
 const redact = redactor([KEY, "abc", "two words of secret"]);
