@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { backgroundShells } from "../src/targets/background.ts";
-import { fileAccess } from "../src/targets/files.ts";
+import { backgroundShells } from "../src/targets/background/background.ts";
+import { fileAccess } from "../src/targets/files/files.ts";
 import type { Transport } from "../src/targets/target.ts";
 import { SshTransport } from "../src/targets/connection/ssh.ts";
 import { proxyTo } from "../test/support/proxy.ts";

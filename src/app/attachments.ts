@@ -46,7 +46,7 @@ async function lookAt(
   path: string,
   signal: AbortSignal,
 ): Promise<Image | string | undefined> {
-  const { readImage } = await import("../targets/read-image.ts");
+  const { readImage } = await import("../targets/files/read-image.ts");
   const image = await readImage(target.files, path, signal);
   if (image === undefined) return undefined;
   if ("problem" in image) return image.problem;

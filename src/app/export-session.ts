@@ -1,6 +1,6 @@
 /** A stored session in one of the forms that leave buddy: a transcript, a script, a recording, a runbook. */
 import { outputsDirectory } from "../session/outputs.ts";
-import { readTranscript, type Transcript, type TranscriptEntry } from "../session/transcript.ts";
+import { readTranscript, type Transcript, type TranscriptEntry } from "../session/export/transcript.ts";
 
 export type ExportFormat = "markdown" | "html" | "json" | "script" | "cast" | "runbook";
 
@@ -15,16 +15,16 @@ export async function exportSession(
     case "json":
       return [`${JSON.stringify(transcript, null, 2)}\n`];
     case "markdown":
-      return (await import("../session/export-markdown.ts")).exportMarkdown(await readable(transcript));
+      return (await import("../session/export/markdown.ts")).exportMarkdown(await readable(transcript));
     case "html":
-      return (await import("../session/export-html.ts")).exportHtml(await readable(transcript));
+      return (await import("../session/export/html.ts")).exportHtml(await readable(transcript));
     case "script":
-      return (await import("../session/export-script.ts")).exportScript(transcript);
+      return (await import("../session/export/script.ts")).exportScript(transcript);
     case "runbook":
-      return [(await import("../session/export-runbook.ts")).exportRunbook(await readable(transcript))];
+      return [(await import("../session/export/runbook.ts")).exportRunbook(await readable(transcript))];
     case "cast": {
       const [{ exportCast }, { showText }] = await Promise.all([
-        import("../session/export-cast.ts"),
+        import("../session/export/cast.ts"),
         import("../policy/screen/terminal-text.ts"),
       ]);
       const output = await keptOutputs(session.id, stateDirectory);

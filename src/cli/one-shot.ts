@@ -6,7 +6,7 @@ import { isTimeout } from "../lib/waiting.ts";
 import type { ApprovalMode } from "../policy/approvals.ts";
 import { boundText } from "../tools/bound-output.ts";
 import type { GlobalOptions } from "./args/options.ts";
-import { watchSignals } from "./signals.ts";
+import { watchSignals } from "./signals-and-crashes.ts";
 
 export interface OneShot {
   readonly out: Output;

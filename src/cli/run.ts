@@ -9,7 +9,7 @@ import { tracing } from "../lib/trace.ts";
 import { RELEASES, VERSION } from "../lib/version.ts";
 import type { Args } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
-import { handleCrashes } from "./signals.ts";
+import { handleCrashes } from "./signals-and-crashes.ts";
 import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
 import {
   judgeTokens,

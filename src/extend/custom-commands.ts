@@ -1,7 +1,7 @@
 /** The operator's own commands: `commands/NAME.md` is the prompt that `/NAME words` sends. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { readFrontMatter } from "./skill.ts";
+import { readFrontMatter } from "./skills/skill.ts";
 import { splitWords } from "./runbook.ts";
 import { messageOf } from "../lib/errors.ts";
 import { collapseSpaces } from "../lib/text.ts";

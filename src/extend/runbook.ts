@@ -2,8 +2,8 @@
 import { BuddyError } from "../lib/errors.ts";
 import { matchesGlob } from "../lib/names.ts";
 import { closestMatch } from "../lib/text.ts";
-import type { Parameter, Runbook, SkillText } from "./skill.ts";
-import { PLACEHOLDER } from "./skill.ts";
+import type { Parameter, Runbook, SkillText } from "./skills/skill.ts";
+import { PLACEHOLDER } from "./skills/skill.ts";
 
 export type RunbookValues = ReadonlyMap<string, string>;
 

@@ -3,7 +3,7 @@
  * in it. Its connection stays the one to the outer machine, so what needs a connection is refused.
  */
 import { BuddyError } from "../lib/errors.ts";
-import { fileAccess } from "./files.ts";
+import { fileAccess } from "./files/files.ts";
 import type {
   BackgroundShells,
   FileAccess,

@@ -5,10 +5,10 @@
 import { shownName } from "../lib/byte-names.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { adoptable, refusingTarget } from "./adoption.ts";
-import { backgroundShells } from "./background.ts";
+import { backgroundShells } from "./background/background.ts";
 import { TmuxUnusable } from "./errors.ts";
 import { CleanChildren } from "./read-only/clean-children.ts";
-import { fileAccess } from "./files.ts";
+import { fileAccess } from "./files/files.ts";
 import { isLocal, labelOfHop } from "./place.ts";
 import { quote } from "../lib/quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";

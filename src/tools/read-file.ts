@@ -6,7 +6,7 @@ import { boundText, type Mask } from "./bound-output.ts";
 import { filesFor, sudoField } from "./files-as-root.ts";
 import { fileNotes } from "./text-file.ts";
 import type { Image } from "../lib/images.ts";
-import { readImage } from "../targets/read-image.ts";
+import { readImage } from "../targets/files/read-image.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
 const input = z.strictObject({

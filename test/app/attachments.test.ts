@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attachedPaths, attachments } from "../../src/app/attachments.ts";
 import { LocalTransport } from "../../src/targets/connection/local.ts";
-import { fileAccess } from "../../src/targets/files.ts";
+import { fileAccess } from "../../src/targets/files/files.ts";
 
 test.each([
   ["read @a.txt please", ["a.txt"]],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { exportSession, type ExportFormat } from "../../src/app/export-session.ts";
 import { operatorCommand } from "../../src/app/repl/operator-commands.ts";
 import type { Run } from "../../src/app/run.ts";
-import { parseSkill } from "../../src/extend/skill.ts";
+import { parseSkill } from "../../src/extend/skills/skill.ts";
 import { drain } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";

@@ -6,7 +6,7 @@ import { COMMANDS } from "../../src/cli/commands.ts";
 import { GLOBAL_ARGS } from "../../src/cli/args/options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { customCommands } from "../../src/extend/custom-commands.ts";
-import { parseSkill } from "../../src/extend/skill.ts";
+import { parseSkill } from "../../src/extend/skills/skill.ts";
 import { builtinSchemas } from "../../src/tools/schemas.ts";
 import { findCommands } from "../../src/ui/commands/slash-commands.ts";
 import { sandbox } from "../support/buddy.ts";

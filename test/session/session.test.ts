@@ -25,7 +25,7 @@ import { readEvents } from "../../src/session/read.ts";
 import { Replay } from "../../src/session/replay.ts";
 import { ForeignSession, SessionStore } from "../../src/session/store.ts";
 import { lineSigner } from "../../src/lib/line-signer.ts";
-import { readTranscript } from "../../src/session/transcript.ts";
+import { readTranscript } from "../../src/session/export/transcript.ts";
 import { until } from "../support/until.ts";
 
 let cwd: string;

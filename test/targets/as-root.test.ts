@@ -1,7 +1,7 @@
 /** Files as root, with the real sudo: users with and without a password, and one who may not. */
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { SshTransport } from "../../src/targets/connection/ssh.ts";
-import { fileAccess } from "../../src/targets/files.ts";
+import { fileAccess } from "../../src/targets/files/files.ts";
 import type { FileAccess } from "../../src/targets/target.ts";
 import { needs } from "../support/needs.ts";
 import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";

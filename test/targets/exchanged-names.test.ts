@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileAccess } from "../../src/targets/files.ts";
+import { fileAccess } from "../../src/targets/files/files.ts";
 import { needs } from "../support/needs.ts";
 import { openPlace } from "../support/transports.ts";
 

@@ -1,8 +1,8 @@
 /** What extends a run: skills and MCP servers, loaded only where there are some. */
 import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths } from "../../config/paths.ts";
-import type { Skill, SkillQuestion } from "../../extend/find-skills.ts";
-import { skillPlaces } from "../../extend/skill-places.ts";
+import type { Skill, SkillQuestion } from "../../extend/skills/find-skills.ts";
+import { skillPlaces } from "../../extend/skills/skill-places.ts";
 import { isTerminal } from "../../lib/terminal.ts";
 import { isLocal, labelOfPath, type Place } from "../../targets/place.ts";
 import type { SkillSource } from "../../tools/skill.ts";
@@ -43,7 +43,7 @@ async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Prom
   if (skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd).length === 0) return NO_EXTENSIONS;
   const { skills, notices } = await knownSkills(loaded, { builtIn: false });
   if (skills.length === 0) return { ...NO_EXTENSIONS, notices };
-  const { skillInstructions, skillSource } = await import("../../extend/skill-source.ts");
+  const { skillInstructions, skillSource } = await import("../../extend/skills/skill-source.ts");
   const label = () => (isLocal(place()) ? undefined : labelOfPath(place().path));
   return { skills, notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };
 }
@@ -54,9 +54,9 @@ export async function knownSkills(
   { builtIn = true, ask = true }: { readonly builtIn?: boolean; readonly ask?: boolean } = {},
 ) {
   const [{ findSkills }, { rememberedTrust, rememberTrust }, shipped] = await Promise.all([
-    import("../../extend/find-skills.ts"),
+    import("../../extend/skills/find-skills.ts"),
     import("../../config/trust.ts"),
-    builtIn ? import("../../extend/find-skills.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
+    builtIn ? import("../../extend/skills/find-skills.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
   ]);
   const problems: string[] = [];
   const found = await findSkills(skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd), shipped, {

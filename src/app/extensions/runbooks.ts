@@ -1,7 +1,7 @@
 /** Runbooks of a run: found by name, checked against the target, and made into a prompt. */
 import type { TurnOptions } from "../../agent/loop.ts";
 import type { LoadedConfig } from "../../config/load.ts";
-import type { Skill } from "../../extend/find-skills.ts";
+import type { Skill } from "../../extend/skills/find-skills.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { closestMatch } from "../../lib/text.ts";
 import type { Place } from "../../targets/place.ts";
@@ -56,7 +56,7 @@ function findRunbook(skills: readonly Skill[], name: string): Skill {
 
 async function requireUnchanged({ folder, hash, name }: Skill): Promise<void> {
   if (folder === undefined || hash === undefined) return;
-  const { hashFolder } = await import("../../extend/skill-folder.ts");
+  const { hashFolder } = await import("../../extend/skills/skill-folder.ts");
   if (hashFolder(folder) === hash) return;
   throw new BuddyError("usage", `runbook ${name} has changed since you trusted it`, {
     hint: "Start buddy on a terminal to be asked again.",

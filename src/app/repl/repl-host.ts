@@ -51,7 +51,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
     skills: async () => {
       const [{ skills, notices }, { skillRows }] = await Promise.all([
         knownSkills(loaded, { ask: false }),
-        import("../../extend/find-skills.ts"),
+        import("../../extend/skills/find-skills.ts"),
       ]);
       return [...skillRows(skills), ...notices];
     },

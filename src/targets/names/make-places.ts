@@ -4,7 +4,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
 import type { Inventory } from "./inventory.ts";
-import { expandRanges } from "./written-names.ts";
+import { expandRanges } from "./expand-names.ts";
 import { closestMatch } from "../../lib/text.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
 

@@ -6,14 +6,14 @@ import { labelled, oneLine } from "../words.ts";
 import type { Choice } from "../picker.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { Theme } from "../theme.ts";
-import { approve, privacy } from "./trust.ts";
+import { approve, privacy } from "./approve-and-privacy.ts";
 import { changeCommands } from "./changes.ts";
-import { extendCommands } from "./extend.ts";
+import { extendCommands } from "./skills-and-mcp.ts";
 import { login, logout, model } from "./model.ts";
 import { sessionCommands, themeCommand } from "./session.ts";
 import { config, context, cost, status, tools } from "./status.ts";
 import { adopt, attach, reconnect, sudo, targetCommands } from "./targets.ts";
-import { workCommands } from "./work.ts";
+import { workCommands } from "./running.ts";
 
 /** What a command may do to the REPL. */
 export interface CommandScreen {

@@ -3,7 +3,7 @@ import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode, messageOf } from "../../lib/errors.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
-import { busyPanes, runningShells, workLines } from "../commands/work.ts";
+import { busyPanes, runningShells, workLines } from "../commands/running.ts";
 import { canAsk } from "../../lib/terminal.ts";
 import { clip } from "../../lib/text.ts";
 import { History } from "../editor/history.ts";

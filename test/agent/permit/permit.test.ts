@@ -9,7 +9,7 @@ import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../../s
 import { NO_RULES } from "../../../src/policy/machine-rules.ts";
 import { Privacy } from "../../../src/policy/privacy/privacy.ts";
 import type { ShellJudgement, Verdict } from "../../../src/policy/verdict.ts";
-import { backgroundShells } from "../../../src/targets/background.ts";
+import { backgroundShells } from "../../../src/targets/background/background.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { Target } from "../../../src/targets/target.ts";
 import type { Declared, Intent, Tool, ToolContext } from "../../../src/tools/tool.ts";

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { exec, type ExecOptions } from "../../../src/cli/commands/exec/run-exec.ts";
 import { execInput, type Stdin, withAttachment } from "../../../src/cli/commands/exec/exec-input.ts";
 import type { GlobalOptions } from "../../../src/cli/args/options.ts";
-import { watchSignals } from "../../../src/cli/signals.ts";
+import { watchSignals } from "../../../src/cli/signals-and-crashes.ts";
 import { Output } from "../../../src/lib/output.ts";
 import type { Turn } from "../../../src/demo/playbook.ts";
 import { eventsOf } from "../../support/event-schema.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
-import { fileAccess } from "../../../src/targets/files.ts";
+import { fileAccess } from "../../../src/targets/files/files.ts";
 import { ContainerTransport, findContainer } from "../../../src/targets/connection/container.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";

@@ -1,6 +1,6 @@
 /** Machines with a network, a host name and mounts of their own. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import { fileAccess } from "../../../src/targets/files.ts";
+import { fileAccess } from "../../../src/targets/files/files.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { type Machine, MACHINES, startMachine } from "../../support/lab.ts";
 import { until } from "../../support/until.ts";

@@ -15,7 +15,7 @@ import { Transcript } from "../../../ui/transcript/transcript.ts";
 import { composeRun } from "../../../app/compose-run.ts";
 import type { Run } from "../../../app/run.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import { watchSignals } from "../../signals.ts";
+import { watchSignals } from "../../signals-and-crashes.ts";
 
 export async function demo(
   { yes }: { readonly yes: boolean },

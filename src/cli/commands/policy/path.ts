@@ -2,7 +2,7 @@
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { showLine } from "../../../policy/screen/terminal-text.ts";
-import { fileAccess } from "../../../targets/files.ts";
+import { fileAccess } from "../../../targets/files/files.ts";
 import type { FileAccess, ResolvedPath } from "../../../targets/target.ts";
 import { LocalTransport } from "../../../targets/connection/local.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";

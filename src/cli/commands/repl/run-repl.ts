@@ -14,7 +14,7 @@ import type { Run } from "../../../app/run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { replHost } from "../../../app/repl/repl-host.ts";
-import { watchSignals, handleCrashes } from "../../signals.ts";
+import { watchSignals, handleCrashes } from "../../signals-and-crashes.ts";
 import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
 
 export interface ReplOptions {

@@ -44,7 +44,7 @@ export const command = defineCommand({
       await print([`${JSON.stringify(rows, null, 2)}\n`]);
       return EXIT.ok;
     }
-    const { skillRows } = await import("../../../extend/find-skills.ts");
+    const { skillRows } = await import("../../../extend/skills/find-skills.ts");
     await print([`${skillRows(skills).map(showLine).join("\n")}\n`]);
     return EXIT.ok;
   },
@@ -52,7 +52,7 @@ export const command = defineCommand({
 
 async function check(dir: string, json: boolean): Promise<ExitCode> {
   const [{ checkSkill }, { showLine }] = await Promise.all([
-    import("../../../extend/skill-folder.ts"),
+    import("../../../extend/skills/skill-folder.ts"),
     import("../../../policy/screen/terminal-text.ts"),
   ]);
   const { name, problems, warnings, files } = checkSkill(dir);

@@ -5,7 +5,7 @@ import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { VERSION } from "../../../lib/version.ts";
 import { defineCommand } from "../../command.ts";
-import { watchSignals } from "../../signals.ts";
+import { watchSignals } from "../../signals-and-crashes.ts";
 
 export const command = defineCommand({
   name: "update",

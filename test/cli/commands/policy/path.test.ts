@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type PathExplanation, pathExplainer } from "../../../../src/cli/commands/policy/path.ts";
-import { fileAccess } from "../../../../src/targets/files.ts";
+import { fileAccess } from "../../../../src/targets/files/files.ts";
 import { LocalTransport } from "../../../../src/targets/connection/local.ts";
 
 let transport: LocalTransport;

@@ -3,13 +3,13 @@
  * later.
  */
 import { randomBytes } from "node:crypto";
-import { BuddyError, messageOf } from "../lib/errors.ts";
-import { LineFilter, LONGEST_SEARCHED } from "../lib/line-filter.ts";
-import { unlessAborted } from "../lib/waiting.ts";
-import { wholeCharacters } from "../lib/text.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
+import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
+import { unlessAborted } from "../../lib/waiting.ts";
+import { wholeCharacters } from "../../lib/text.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
-import type { CleanScript } from "./read-only/clean-script.ts";
-import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "./target.ts";
+import type { CleanScript } from "../read-only/clean-script.ts";
+import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "../target.ts";
 
 const LOOK_BYTES = 1024 * 1024;
 const STATE_FIELDS = 6;

@@ -3,9 +3,9 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileAccess } from "../../src/targets/files.ts";
-import { LocalTransport } from "../../src/targets/connection/local.ts";
-import { cases } from "../support/seeded.ts";
+import { fileAccess } from "../../../src/targets/files/files.ts";
+import { LocalTransport } from "../../../src/targets/connection/local.ts";
+import { cases } from "../../support/seeded.ts";
 
 const WRITES = cases(1_000);
 const AT_ONCE = 3;

@@ -1,8 +1,8 @@
 /** Files looked at as a whole, and put back as they were, in every place. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { fileAccess } from "../../src/targets/files.ts";
-import type { FileAccess, RestorableState, Transport } from "../../src/targets/target.ts";
-import { eachPlace, openPlace, type Opened } from "../support/transports.ts";
+import { fileAccess } from "../../../src/targets/files/files.ts";
+import type { FileAccess, RestorableState, Transport } from "../../../src/targets/target.ts";
+import { eachPlace, openPlace, type Opened } from "../../support/transports.ts";
 
 async function sh(transport: Transport, script: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await transport.run(script, { args });

@@ -1,7 +1,7 @@
 /** A session as one self-contained HTML page: no script, nothing loaded from anywhere, everything foreign escaped. */
-import { summaryOf } from "./export-markdown.ts";
+import { summaryOf } from "./markdown.ts";
 import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
-import { plural } from "../lib/text.ts";
+import { plural } from "../../lib/text.ts";
 
 /** In pieces: a long session must not be in memory twice. */
 export function* exportHtml(transcript: Transcript): Generator<string> {

@@ -1,10 +1,10 @@
 /** A stored session as a person would report it: who asked what, what was answered, what ran and who approved it. */
-import type { LineTime } from "../agent/calls/line-times.ts";
-import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../agent/events.ts";
-import type { ToolCall } from "../model/types.ts";
-import { words } from "../lib/text.ts";
-import { isRecord } from "../lib/values.ts";
-import { readEvents } from "./read.ts";
+import type { LineTime } from "../../agent/calls/line-times.ts";
+import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../../agent/events.ts";
+import type { ToolCall } from "../../model/types.ts";
+import { words } from "../../lib/text.ts";
+import { isRecord } from "../../lib/values.ts";
+import { readEvents } from "../read.ts";
 
 export interface Transcript {
   readonly id: string;

@@ -1,11 +1,11 @@
 /** Files on any target: resolved, read and written by small scripts on the script runner. */
-import { nameFrom } from "../lib/byte-names.ts";
+import { nameFrom } from "../../lib/byte-names.ts";
 import { randomBytes } from "node:crypto";
-import { BuddyError } from "../lib/errors.ts";
-import { decodeText, decodeUtf16, encodeText } from "../lib/text-encoding.ts";
-import { wholeCharacters } from "../lib/text.ts";
-import { PermissionDenied } from "./errors.ts";
-import { type RunAsRoot, runAsRoot } from "./as-root.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import { decodeText, decodeUtf16, encodeText } from "../../lib/text-encoding.ts";
+import { wholeCharacters } from "../../lib/text.ts";
+import { PermissionDenied } from "../errors.ts";
+import { type RunAsRoot, runAsRoot } from "../as-root.ts";
 import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
 import { LOOK, octal, REMOVE_OR_LINK, SET_ACL, seenFiles } from "./file-states.ts";
 import type {
@@ -17,7 +17,7 @@ import type {
   Shell,
   Transport,
   Written,
-} from "./target.ts";
+} from "../target.ts";
 
 /** More in one go is not a text for a conversation, nor an edit by hand. */
 const MAX_BYTES = 64 * 1024 * 1024;

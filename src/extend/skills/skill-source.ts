@@ -1,10 +1,10 @@
 /** Skills as the model meets them: a list of names in the prompt, and the text of one when it asks. */
-import type { LoadedSkill, SkillSource } from "../tools/skill.ts";
+import type { LoadedSkill, SkillSource } from "../../tools/skill.ts";
 import type { Skill } from "./find-skills.ts";
-import { runbookUsage } from "./runbook.ts";
+import { runbookUsage } from "../runbook.ts";
 import { hashFolder, listFolder, readInFolder, SKILL_FILE } from "./skill-folder.ts";
 import { parseSkill } from "./skill.ts";
-import { shorten } from "../lib/text.ts";
+import { shorten } from "../../lib/text.ts";
 
 /** The part of the system prompt: bounded, and the same bytes for the same skills. */
 export function skillInstructions(skills: readonly Skill[]): string {

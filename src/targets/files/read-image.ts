@@ -1,8 +1,8 @@
 /**
  * The bytes of a picture on any target, within the limit of what can be sent; undefined when the file is not a picture.
  */
-import { type Image, imageOf, MOST_IMAGE_BYTES, TOO_LARGE } from "../lib/images.ts";
-import type { FileAccess } from "./target.ts";
+import { type Image, imageOf, MOST_IMAGE_BYTES, TOO_LARGE } from "../../lib/images.ts";
+import type { FileAccess } from "../target.ts";
 
 export async function readImage(
   files: Pick<FileAccess, "look">,

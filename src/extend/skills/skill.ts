@@ -1,6 +1,6 @@
 /** A skill as its SKILL.md describes it: the open Agent Skills format, and what makes one a runbook. */
-import { words, collapseSpaces } from "../lib/text.ts";
-import { isRecord } from "../lib/values.ts";
+import { words, collapseSpaces } from "../../lib/text.ts";
+import { isRecord } from "../../lib/values.ts";
 
 export interface SkillText {
   readonly name: string;

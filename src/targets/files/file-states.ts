@@ -1,9 +1,9 @@
 /**
  * Files as they are, whole (content, mode, owner, link): many in one round trip; and the scripts that put them back.
  */
-import { nameFrom } from "../lib/byte-names.ts";
+import { nameFrom } from "../../lib/byte-names.ts";
 import { ENTER, FULL, WALK } from "./file-scripts.ts";
-import type { FileState, SeenFile } from "./target.ts";
+import type { FileState, SeenFile } from "../target.ts";
 
 /**
  * Arguments: working directory, most bytes of one file, most bytes of all; then for each file its path, the name to

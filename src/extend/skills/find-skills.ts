@@ -3,13 +3,13 @@
  */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import certificateCheck from "../../templates/runbooks/certificate-check.md" with { type: "text" };
-import diskFull from "../../templates/runbooks/disk-full.md" with { type: "text" };
-import hostSlow from "../../templates/runbooks/host-slow.md" with { type: "text" };
-import { messageOf } from "../lib/errors.ts";
-import { readTextFile } from "../lib/files.ts";
-import { shorten } from "../lib/text.ts";
-import { runbookUsage } from "./runbook.ts";
+import certificateCheck from "../../../templates/runbooks/certificate-check.md" with { type: "text" };
+import diskFull from "../../../templates/runbooks/disk-full.md" with { type: "text" };
+import hostSlow from "../../../templates/runbooks/host-slow.md" with { type: "text" };
+import { messageOf } from "../../lib/errors.ts";
+import { readTextFile } from "../../lib/files.ts";
+import { shorten } from "../../lib/text.ts";
+import { runbookUsage } from "../runbook.ts";
 import { hashFolder, inside, listFolder, SKILL_FILE } from "./skill-folder.ts";
 import type { SkillPlace } from "./skill-places.ts";
 import { parseSkill, type SkillText } from "./skill.ts";

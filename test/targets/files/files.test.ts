@@ -11,17 +11,17 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { BuddyError } from "../../src/lib/errors.ts";
-import { WRITE } from "../../src/targets/file-scripts.ts";
-import { fileAccess } from "../../src/targets/files.ts";
-import { LocalTransport } from "../../src/targets/connection/local.ts";
-import type { FileAccess, Transport } from "../../src/targets/target.ts";
-import { SshTransport } from "../../src/targets/connection/ssh.ts";
-import { proxyTo } from "../support/proxy.ts";
-import { useSshd } from "../support/sshd.ts";
-import { eachPlace, openPlace, type Opened } from "../support/transports.ts";
-import { until } from "../support/until.ts";
-import { needs } from "../support/needs.ts";
+import { BuddyError } from "../../../src/lib/errors.ts";
+import { WRITE } from "../../../src/targets/files/file-scripts.ts";
+import { fileAccess } from "../../../src/targets/files/files.ts";
+import { LocalTransport } from "../../../src/targets/connection/local.ts";
+import type { FileAccess, Transport } from "../../../src/targets/target.ts";
+import { SshTransport } from "../../../src/targets/connection/ssh.ts";
+import { proxyTo } from "../../support/proxy.ts";
+import { useSshd } from "../../support/sshd.ts";
+import { eachPlace, openPlace, type Opened } from "../../support/transports.ts";
+import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
 
 const ssh = await needs("sshd");
 const container = await needs("podman");

@@ -2,8 +2,8 @@
 import { lstatSync, readdirSync, readFileSync, realpathSync, existsSync, statSync } from "node:fs";
 import { join, relative, sep, basename, resolve } from "node:path";
 import { parseSkill } from "./skill.ts";
-import { messageOf } from "../lib/errors.ts";
-import { readTextFile } from "../lib/files.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { readTextFile } from "../../lib/files.ts";
 
 export const SKILL_FILE = "SKILL.md";
 

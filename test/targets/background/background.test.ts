@@ -12,17 +12,17 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { backgroundShells } from "../../src/targets/background.ts";
-import type { BackgroundOutput, BackgroundShells, Transport } from "../../src/targets/target.ts";
-import { cleanScript, cleanShell, type CleanScript } from "../../src/targets/read-only/clean-script.ts";
-import { LocalTransport } from "../../src/targets/connection/local.ts";
-import { SshTransport } from "../../src/targets/connection/ssh.ts";
-import { processesWith, uniqueSeconds } from "../support/processes.ts";
-import { proxyTo } from "../support/proxy.ts";
-import { useSshd } from "../support/sshd.ts";
-import { eachPlace, openPlace, type Opened } from "../support/transports.ts";
-import { until } from "../support/until.ts";
-import { available, needs } from "../support/needs.ts";
+import { backgroundShells } from "../../../src/targets/background/background.ts";
+import type { BackgroundOutput, BackgroundShells, Transport } from "../../../src/targets/target.ts";
+import { cleanScript, cleanShell, type CleanScript } from "../../../src/targets/read-only/clean-script.ts";
+import { LocalTransport } from "../../../src/targets/connection/local.ts";
+import { SshTransport } from "../../../src/targets/connection/ssh.ts";
+import { processesWith, uniqueSeconds } from "../../support/processes.ts";
+import { proxyTo } from "../../support/proxy.ts";
+import { useSshd } from "../../support/sshd.ts";
+import { eachPlace, openPlace, type Opened } from "../../support/transports.ts";
+import { until } from "../../support/until.ts";
+import { available, needs } from "../../support/needs.ts";
 
 const ssh = await needs("sshd");
 const container = await needs("podman");

@@ -2,7 +2,7 @@
  * Programs that know whether a configuration file is right: the new text is given to them before it takes its place.
  * As sh, for the script that writes files.
  */
-import { words } from "../lib/text.ts";
+import { words } from "../../lib/text.ts";
 
 export interface FileCheck {
   /** Patterns of sh, in which `*` also matches `/`. */

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentEventBody } from "../../src/agent/events.ts";
-import { exportHtml } from "../../src/session/export-html.ts";
-import { exportMarkdown } from "../../src/session/export-markdown.ts";
-import { readTranscript } from "../../src/session/transcript.ts";
-import { needs } from "../support/needs.ts";
+import type { AgentEventBody } from "../../../src/agent/events.ts";
+import { exportHtml } from "../../../src/session/export/html.ts";
+import { exportMarkdown } from "../../../src/session/export/markdown.ts";
+import { readTranscript } from "../../../src/session/export/transcript.ts";
+import { needs } from "../../support/needs.ts";
 
 const browser = await needs("chromium");
 

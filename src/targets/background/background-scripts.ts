@@ -1,7 +1,7 @@
 /**
  * The sh scripts behind BackgroundShells: one private directory per shell on the target, which outlives the connection.
  */
-import { quote } from "../lib/quote.ts";
+import { quote } from "../../lib/quote.ts";
 
 /**
  * Takes the first argument, what is known about it or "", and sets base: private to the user, below HOME where that can
