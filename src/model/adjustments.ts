@@ -1,7 +1,8 @@
 /** How the next request must differ after a server refused this one: what to leave out, or how to shape the history. */
-import { once } from "../lib/values.ts";
+import { once, isRecord } from "../lib/values.ts";
 import type { ModelError } from "./errors.ts";
 import type { Json } from "./protocols/protocol.ts";
+import type { ToolDefinition } from "./types.ts";
 
 /**
  * Parameters are left out one at a time, and only those that were sent; the answer is poorer, not wrong. Shapes of the
@@ -224,3 +225,27 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["images", new RegExp(BAD_IMAGE, "i")],
   ["stream", refusing("stream(ing)?")],
 ]);
+
+/** Limits and choices are gone; the tools check their arguments themselves. */
+export function bareTools(tools: readonly ToolDefinition[]): ToolDefinition[] {
+  return tools.map((tool) => ({ ...tool, parameters: bare(tool.parameters) }));
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+function bare(schema: Schema): Schema {
+  const [choice] = Array.isArray(schema["anyOf"]) ? schema["anyOf"].filter(isRecord) : [];
+  const { type, description, enum: values, required, items, properties } = { ...choice, ...schema } as Schema;
+  return {
+    type: (Array.isArray(type) ? type.find((one) => one !== "null") : type) ?? "string",
+    ...(description !== undefined && { description }),
+    ...(values !== undefined && { enum: values }),
+    ...(isRecord(properties) && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, one]) => [name, bare(isRecord(one) ? one : {})]),
+      ),
+    }),
+    ...(required !== undefined && { required }),
+    ...(isRecord(items) && { items: bare(items) }),
+  };
+}

@@ -211,7 +211,7 @@ class HttpModelClient implements ModelClient {
     tries.refused = error.status === 401 && this.#endpoint.renews && !tries.refreshed ? ask.token : undefined;
     if (adjustment) this.#adjusted.add(adjustment);
     if (adjustment) this.#text.forget();
-    if (adjustment === "bare_schemas") this.#bareTools = (await import("./bare-schemas.ts")).bareTools;
+    if (adjustment === "bare_schemas") this.#bareTools = (await import("./adjustments.ts")).bareTools;
     if (tries.refused !== undefined) tries.refreshed = true;
     const discard: readonly ModelEvent[] = tries.shown ? [{ type: "discard" }] : [];
     if (adjustment || tries.refused !== undefined) {

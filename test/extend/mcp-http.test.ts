@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MCP_SETTINGS, type McpSettings } from "../../src/config/schema.ts";
 import { connectServer, WaitingForBrowser } from "../../src/extend/mcp/connection.ts";
-import { SignInStore } from "../../src/extend/mcp/sign-in-store.ts";
+import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { startWebServer } from "../support/mcp-web-server.ts";
 

@@ -12,7 +12,7 @@ import { inputSchema } from "../../src/extend/mcp/input-schema.ts";
 import { offeredTools, rememberedLists } from "../../src/extend/mcp/tool-lists.ts";
 import { McpServers, serverRows } from "../../src/extend/mcp/servers.ts";
 import { serverTool } from "../../src/extend/mcp/server-tool.ts";
-import { SignInStore } from "../../src/extend/mcp/sign-in-store.ts";
+import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { isAlive, hideFromChildren } from "../../src/lib/processes.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
 import { until } from "../support/until.ts";

@@ -5,7 +5,7 @@ import { buddyPaths } from "../../config/paths.ts";
 import type { ServerConnection, ServerOptions } from "../../extend/mcp/connection.ts";
 import { rememberedLists } from "../../extend/mcp/tool-lists.ts";
 import { McpServers } from "../../extend/mcp/servers.ts";
-import { SignInStore } from "../../extend/mcp/sign-in-store.ts";
+import { SignInStore } from "../../extend/mcp/oauth-sign-in.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import type { MoreTools } from "../../tools/registry.ts";
 

@@ -7,9 +7,8 @@ import { isRecord } from "../../lib/values.ts";
 import { VERSION } from "../../lib/version.ts";
 import { within } from "../../lib/waiting.ts";
 import { tidy } from "./input-schema.ts";
-import { OAuthProvider, type ProviderOptions, SignInNeeded } from "./oauth-provider.ts";
+import { OAuthProvider, type ProviderOptions, SignInNeeded, type SignInStore } from "./oauth-sign-in.ts";
 import { NotInstalled, ProgramTransport, boundedFetch } from "./transports.ts";
-import type { SignInStore } from "./sign-in-store.ts";
 
 export interface ServerOptions {
   readonly name: string;
