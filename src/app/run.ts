@@ -387,7 +387,7 @@ const GO_BACK_MS = 30_000;
 
 const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
 
-export function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
+function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
   if (mode === undefined) return { kind: "ask" };
   return mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : { kind: mode.kind };
 }

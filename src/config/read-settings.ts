@@ -295,7 +295,7 @@ const OLDER_KEYS: Readonly<Record<string, string>> = {
 const MOST_UNKNOWN = 10;
 
 /** In the order in which they are documented; a profile may have one. */
-export const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key", "api_key_command"] as const;
+const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key", "api_key_command"] as const;
 
 function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isDate(value);

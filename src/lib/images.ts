@@ -24,7 +24,7 @@ export function tooLarge(bytes: number): string {
 const MOST = `at most ${MOST_IMAGE_BYTES / 1e6} MB can be sent: scale it down first`;
 export const TOO_LARGE = `the image is too large: ${MOST}`;
 
-export function imageType(bytes: Uint8Array): string | undefined {
+function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 12)).toString("latin1");
   if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
   if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";

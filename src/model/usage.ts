@@ -89,8 +89,8 @@ function remembered(key: object, compute: () => number): number {
   return value;
 }
 
-export const WARN_AT = 0.8;
-export const COMPACT_AT = 0.9;
+const WARN_AT = 0.8;
+const COMPACT_AT = 0.9;
 
 export interface WindowUse {
   /** 0 … 1 and beyond. */

@@ -86,7 +86,7 @@ function parseEvent(text: string): AgentEvent | undefined {
 
 // Whether a parsed line of a log is an event that the rest of buddy can read: damage may leave valid JSON behind.
 
-export function isEvent(value: unknown): value is AgentEvent {
+function isEvent(value: unknown): value is AgentEvent {
   if (!isRecord(value) || typeof value.v !== "number" || typeof value.type !== "string") return false;
   // Events of a newer buddy are judged by their version; every reader skips unknown ones.
   if (value.v > EVENT_VERSION || !Object.hasOwn(FIELDS, value.type)) return true;

@@ -89,7 +89,7 @@ const MOST_IMAGES = 8;
 /** Characters that the record keeps for people; the whole is stored. */
 const PEOPLE = 8_000;
 
-export function groupedText(results: readonly MachineResult[], options: GroupedOptions): string {
+function groupedText(results: readonly MachineResult[], options: GroupedOptions): string {
   const people = options.people === true;
   const groups = people
     ? groupResults(results, shownBy, (one) => shownBy(one) + printedBy(one))

@@ -71,7 +71,7 @@ function imageResult(path: string, image: Image | { readonly problem: string }, 
 }
 
 /** The slice cut to the budget at line ends, and how to read on. */
-export function pageText(slice: FileSlice, first: number, budget: number, mask: Mask = (text) => text): string {
+function pageText(slice: FileSlice, first: number, budget: number, mask: Mask = (text) => text): string {
   if (slice.sizeBytes === 0) return "(empty file)";
   if (slice.lines === 0) return `(no line ${first}: the file is shorter)`;
   const notes = fileNotes(slice);

@@ -13,7 +13,7 @@ export const timeTool: Tool<Record<string, never>> = {
   },
 };
 
-export function clock(millis: number): Record<string, unknown> {
+function clock(millis: number): Record<string, unknown> {
   const iso = new Date(millis).toISOString();
   return {
     unix_seconds: Math.floor(millis / 1000),

@@ -125,7 +125,7 @@ export interface SearchResult {
   readonly snippet: string;
 }
 
-export async function searchResults(html: string, url: string): Promise<SearchPage> {
+async function searchResults(html: string, url: string): Promise<SearchPage> {
   const { load } = await import("cheerio/slim");
   const $ = load(`<page>${limitNesting(html)}`);
   const results = new Map<string, SearchResult>();

@@ -190,7 +190,7 @@ export type Source =
   | "files"
   | "directories";
 
-export async function candidatesFor(source: Source): Promise<string[]> {
+async function candidatesFor(source: Source): Promise<string[]> {
   switch (source) {
     case "runbooks":
       return (await runbooks()).map(({ name, description }) => `${name}\t${plain(description)}`);

@@ -72,7 +72,7 @@ export function ownWords(prompt: string): string {
 }
 
 /** A command continues to the next directive, so here-documents work; attached text is data. */
-export function directivesIn(prompt: string): Directive[] {
+function directivesIn(prompt: string): Directive[] {
   const found: { verb: Verb; lines: string[] }[] = [];
   for (const line of ownWords(prompt).split("\n")) {
     const match = LINE.exec(line);
@@ -82,7 +82,7 @@ export function directivesIn(prompt: string): Directive[] {
   return found.map(({ verb, lines }) => ({ verb, value: lines.join("\n").trim() })).filter(({ value }) => value !== "");
 }
 
-export function planFor(directive: Directive): Plan {
+function planFor(directive: Directive): Plan {
   const call = callFor(directive);
   return { stages: [() => ({ calls: [call] })], answer: ([round]) => (round ? answerFor(directive, round) : "") };
 }
@@ -120,7 +120,7 @@ const TITLE: Record<Verb, (value: string) => string> = {
 
 // The smallest value that fits a JSON Schema, with the answer in its first text.
 
-export function exampleOf(schema: unknown, answer: string): unknown {
+function exampleOf(schema: unknown, answer: string): unknown {
   let unused: string | undefined = answer;
   return build(schema, 0);
 

@@ -77,7 +77,7 @@ function shown(name: string): string {
   return JSON.stringify(tidy(name, 60));
 }
 
-export const SEPARATOR = "__";
+const SEPARATOR = "__";
 const MOST_OFFERED = 64;
 const MOST_NAME = 200;
 const MOST_DESCRIPTION = 1000;

@@ -265,4 +265,4 @@ function indent(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-export const KUBERNETES = "Kubernetes secret";
+const KUBERNETES = "Kubernetes secret";

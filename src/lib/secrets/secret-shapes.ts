@@ -84,7 +84,7 @@ const WEBHOOK = String.raw`https:\/\/(?:hooks\.slack\.com\/(?:services|workflows
  * A pattern that is found far faster than what it stands for, and most text has none of it. Compiling one takes a start
  * 0.3 ms: the first texts, while they are short, are searched for its words instead.
  */
-export class Hint {
+class Hint {
   readonly #words: readonly string[];
   readonly compile: () => RegExp;
   #pattern: RegExp | undefined;

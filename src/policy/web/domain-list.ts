@@ -92,7 +92,7 @@ const FILE_ENDINGS: ReadonlySet<string> = new Set(
  * The host as the URL parser writes it, without brackets and final dots; also for entries written as an address with
  * scheme, port or path.
  */
-export function canonicalHost(text: string): string | undefined {
+function canonicalHost(text: string): string | undefined {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//.test(text) ? text : `http://${text}`);
   return url === null || url.hostname === "" ? undefined : bareHost(url);
 }

@@ -212,8 +212,8 @@ export function textOf(cells: readonly Cell[]): string {
   return text;
 }
 
-export const FOLD_LINES = 12;
-export const FOLD_CHARACTERS = 4000;
+const FOLD_LINES = 12;
+const FOLD_CHARACTERS = 4000;
 const RECALL_LINES = 100;
 const RECALL_CHARACTERS = 20_000;
 const RECALL_SHOWN = 40;

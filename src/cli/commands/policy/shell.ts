@@ -141,7 +141,7 @@ const ANSWER_WORDS = {
 
 // Whether the conditions of a verdict hold on this machine, each looked up once.
 
-export class LocalConditions {
+class LocalConditions {
   readonly #doubts = new Map<string, string | undefined>();
 
   /** Why one of them does not hold in this directory; undefined: all do. */

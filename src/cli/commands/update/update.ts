@@ -265,7 +265,7 @@ function readSums(text: string): ReadonlyMap<string, string> {
 }
 
 /** Regular files of a ustar archive below `prefix`, by their names without it. */
-export function readTar(bytes: Uint8Array, prefix: string): ReadonlyMap<string, Uint8Array> {
+function readTar(bytes: Uint8Array, prefix: string): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   const text = (from: number, length: number) =>
     new TextDecoder().decode(bytes.subarray(from, from + length)).replace(/\0.*$/s, "");

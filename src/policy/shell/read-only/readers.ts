@@ -144,7 +144,7 @@ export const READERS: Readonly<Record<string, Reader>> = {
  * readings know as options. It reads all words again where one makes no sense (`-e -x`) or two contradict each other
  * (`-e -T -m`).
  */
-export function ps(args: readonly string[]): string | undefined {
+function ps(args: readonly string[]): string | undefined {
   if (args.some((word) => word.includes(SPLIT) && !areNumbers(word))) return SEVERAL_WORDS;
   let bsd = false;
   let everything = false;
