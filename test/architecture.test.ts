@@ -207,11 +207,17 @@ describe("house style", () => {
   });
 
   test("the map of a folder names each of its files", () => {
-    const unnamed = files.filter((file) => {
+    const unnamed = [...files, ...sourceFiles("test/support/*.ts")].filter((file) => {
       const map = `${dirname(file)}/README.md`;
       return existsSync(map) && !readFileSync(map, "utf8").includes(basename(file, ".ts"));
     });
     expect(unnamed).toEqual([]);
+  });
+
+  test("a folder of more than a dozen files has a map", () => {
+    const folders = Map.groupBy([...files, ...sourceFiles("test/support/*.ts")], (file) => dirname(file));
+    const without = [...folders].filter(([folder, held]) => held.length > 12 && !existsSync(`${folder}/README.md`));
+    expect(without.map(([folder]) => folder)).toEqual([]);
   });
 
   test("comments stay within 120 columns", () => {

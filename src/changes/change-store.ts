@@ -2,20 +2,10 @@
  * What files were before buddy changed them, in a directory of the session: contents by their digest, and a journal
  * with a line before each change and one after it. A line is on the disk before the change begins.
  */
-import {
-  closeSync,
-  fsyncSync,
-  readFileSync,
-  readdirSync,
-  statSync,
-  writeSync,
-  linkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, fsyncSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError, writeFileAtomic, openForLines, endsInsideLine } from "../lib/files.ts";
+import { createKey, endsInsideLine, fileError, openForLines, readKey, writeFileAtomic } from "../lib/files.ts";
 import type { Change, KeptState, UnreadState } from "./change.ts";
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { sha256 } from "../lib/values.ts";
@@ -231,32 +221,14 @@ function unseal(sealed: Uint8Array, key: Uint8Array): Uint8Array | undefined {
   }
 }
 
-/** The key in that directory, made when it is not there; two processes end up with the same one. */
+/** The key in that directory, made when it is not there. */
 function contentKey(directory: string): Uint8Array {
   const path = join(directory, "key");
-  const known = readKey(path);
-  if (known !== undefined) return known;
-  const temporary = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  writeFileSync(temporary, randomBytes(KEY), { mode: 0o600, flag: "wx" });
-  try {
-    linkSync(temporary, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-  return readFileSync(path);
-}
-
-function readKey(path: string): Uint8Array | undefined {
-  try {
-    const key = readFileSync(path);
-    return key.length === KEY ? key : undefined;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  const key = readKey(path) ?? createKey(path);
+  if (key !== undefined) return key;
+  throw new BuddyError("session", `${path} does not hold a key`, {
+    hint: "Remove the file: a new key is made. What was kept with the old one cannot be opened any more.",
+  });
 }
 
 const NONCE = 12;
-const KEY = 32;

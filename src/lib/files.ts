@@ -12,6 +12,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   realpathSync,
   renameSync,
@@ -221,3 +222,37 @@ export function linkOrCopy(from: string, to: string): void {
     chmodSync(to, 0o600);
   }
 }
+
+// Keys of this user: random bytes in a file of their own, for their owner alone.
+
+/** Undefined where there is none, or something else. */
+export function readKey(path: string): Uint8Array | undefined {
+  try {
+    // Not a Buffer: the first one of a process takes 0.15 ms.
+    const text = readFileSync(path, "latin1");
+    if (text.length !== KEY_BYTES) return undefined;
+    const key = new Uint8Array(KEY_BYTES);
+    for (let at = 0; at < KEY_BYTES; at++) key[at] = text.charCodeAt(at);
+    return key;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Appears whole or not at all; of two processes that make one at the same time, both use the first. */
+export function createKey(path: string): Uint8Array | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${process.pid}.${Math.random().toString(36).slice(2, 10)}`;
+  try {
+    writeFileSync(temporary, crypto.getRandomValues(new Uint8Array(KEY_BYTES)), { flag: "wx", mode: 0o600 });
+    linkSync(temporary, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  return readKey(path);
+}
+
+const KEY_BYTES = 32;

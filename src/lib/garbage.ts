@@ -34,8 +34,8 @@ let collections = 0;
 const USUAL_REQUEST = 64 * 1024;
 
 /**
- * For a stream that may be a flood: counts what was read of it; a promise is to be awaited before more is read. The collections take a tenth of
- * the processor time of a flood.
+ * For a stream that may be a flood: counts what was read of it; a promise is to be awaited before more is read. The
+ * collections take a tenth of the processor time of a flood.
  */
 export function floodTurns(): (bytes: number) => Promise<void> | undefined {
   let sinceTurn = 0;

@@ -3,8 +3,8 @@
  * be foreign by it, and a changed line of the record is found. A MAC is bound to its line alone: a session log may be
  * moved, copied and continued.
  */
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { createKey, readKey } from "./files.ts";
 
 export class LineSigner {
   readonly #key: Uint8Array;
@@ -90,33 +90,3 @@ export function splitLine(line: string): SignedLine {
 
 const FIELD = ',"mac":"';
 const MAC_LENGTH = 32;
-const KEY_BYTES = 32;
-
-function readKey(path: string): Uint8Array | undefined {
-  try {
-    // Not a Buffer: the first one of a process takes 0.15 ms.
-    const text = readFileSync(path, "latin1");
-    if (text.length !== KEY_BYTES) return undefined;
-    const key = new Uint8Array(KEY_BYTES);
-    for (let at = 0; at < KEY_BYTES; at++) key[at] = text.charCodeAt(at);
-    return key;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-/** Appears whole or not at all; of two processes that make one at the same time, both use the first. */
-function createKey(path: string): Uint8Array | undefined {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const temporary = `${path}.${process.pid}`;
-  try {
-    writeFileSync(temporary, crypto.getRandomValues(new Uint8Array(KEY_BYTES)), { flag: "wx", mode: 0o600 });
-    linkSync(temporary, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-  return readKey(path);
-}

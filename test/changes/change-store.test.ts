@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { ChangeStore, type GivenState, JOURNAL } from "../../src/changes/change-store.ts";
 import { changesDirectory, copyChanges, prepareChanges, removeKept } from "../../src/session/outputs.ts";
 import { needs } from "../support/needs.ts";
@@ -141,4 +141,17 @@ root.test("a full disk: what cannot be kept whole is not kept at all, and the jo
   } finally {
     Bun.spawnSync(["umount", small]);
   }
+});
+
+test("a damaged key is named, with what to do; what is kept after its removal can be opened", () => {
+  const store = storeIn();
+  store.keep(MADE, [{ path: "/a", state: file("old") }]);
+  const key = join(changesDirectory(state, SESSION), "../key");
+  writeFileSync(key, "short");
+  expect(() => storeIn().keep(MADE, [{ path: "/b", state: file("other") }])).toThrow(
+    `${resolve(key)} does not hold a key`,
+  );
+  rmSync(key);
+  const [change] = storeIn().keep(MADE, [{ path: "/b", state: file("other") }]);
+  expect(Buffer.from(storeIn().content(change!.before)!).toString()).toBe("other");
 });

@@ -2,6 +2,7 @@
  * A session as the draft of a runbook (SKILL.md), to be edited by a person: what was asked for, the commands that
  * worked, and the values that look like parameters.
  */
+import { shorten } from "../../lib/text.ts";
 import { isCommand, took, type Transcript } from "./transcript.ts";
 
 export function exportRunbook(transcript: Transcript): string {
@@ -17,7 +18,7 @@ export function exportRunbook(transcript: Transcript): string {
   const front = [
     "---",
     `name: ${nameOf(title, id)}`,
-    `description: ${JSON.stringify(clipped(`${fill(title)}. Use when … (say when).`, MOST_DESCRIPTION))}`,
+    `description: ${JSON.stringify(shorten(`${fill(title)}. Use when … (say when).`, MOST_DESCRIPTION))}`,
     ...(steps.every(({ changes }) => !changes) ? ["mode: read-only"] : []),
     ...(parameters.length === 0 ? ["parameters: {}"] : ["parameters:", ...parameters.flatMap(parameterLines)]),
     "---",
@@ -30,7 +31,7 @@ export function exportRunbook(transcript: Transcript): string {
     ...prompts.slice(1).flatMap((prompt) => [`- ${firstLine(fill(prompt))}`]),
     ...(prompts.length > 1 ? [""] : []),
     ...steps.flatMap(({ prompt, commands }, index) => [
-      `## ${index + 1}. ${clipped(firstLine(fill(prompt)), 100)}`,
+      `## ${index + 1}. ${shorten(firstLine(fill(prompt)), 100)}`,
       "",
       ...fenced(commands.map(fill)),
       "",
@@ -146,10 +147,6 @@ function firstLine(text: string): string {
       .trim()
       .replace(/[.?!]+$/, "") ?? ""
   );
-}
-
-function clipped(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
 const MOST_PARAMETERS = 8;
