@@ -42,7 +42,7 @@ const KINDS: readonly Kind[] = [
         "what a dead buddy left",
       ],
       "targets/tmux/recover.test.ts": ["two drops in a row", "a character cut in two", "heard before a second drop"],
-      "targets/files.test.ts": ["a connection that dies in the middle"],
+      "targets/files/files.test.ts": ["a connection that dies in the middle"],
       "journeys/reconnect.test.ts": ["after a drop /reconnect"],
     },
   },
@@ -68,7 +68,7 @@ const KINDS: readonly Kind[] = [
       ],
       "changes/change-store.test.ts": ["kill -9 after a file was kept", "a line that a crash cut off"],
       "targets/tmux/several-buddies.test.ts": ["the session of a buddy that was killed"],
-      "app/guard-lockout.test.ts": ["kill -9 of buddy after the revert"],
+      "app/changes/guard-lockout.test.ts": ["kill -9 of buddy after the revert"],
       "lib/atomic-file.test.ts": ["the temporary file of a write that was killed"],
     },
   },
@@ -84,7 +84,7 @@ const KINDS: readonly Kind[] = [
       ],
       "targets/connection/local.test.ts": ["a script runner that was killed"],
       "targets/connection/transports.test.ts": ["what ignores TERM", "a script that hangs"],
-      "targets/background.test.ts": [
+      "targets/background/background.test.ts": [
         "kill ends the whole tree",
         "one that was killed behind our back",
         "a shell continues when",
@@ -99,7 +99,7 @@ const KINDS: readonly Kind[] = [
       "session/session.test.ts": ["a full disk loses no line", "a directory removed meanwhile"],
       "audit/audit-log.test.ts": ["a full disk tears no line"],
       "changes/change-store.test.ts": ["a full disk: what cannot be kept"],
-      "targets/files.test.ts": [
+      "targets/files/files.test.ts": [
         "a full disk leaves",
         "a write in place on a nearly full disk",
         "a read-only file system",
@@ -137,7 +137,7 @@ const KINDS: readonly Kind[] = [
         "a command that hangs on one",
         "a machine that throws",
       ],
-      "app/lazy-target.test.ts": ["one that never opens"],
+      "app/machines/lazy-target.test.ts": ["one that never opens"],
       "extend/mcp.test.ts": [
         "a server that hangs now",
         "one that ends during a call",
@@ -150,7 +150,11 @@ const KINDS: readonly Kind[] = [
     title: "A change that locks you out",
     does: "It is reverted on the target automatically, unless a new connection works and you keep it.",
     shown: {
-      "app/guard-lockout.test.ts": ["rules that cut the connection", "rules that only keep new", "no answer in time"],
+      "app/changes/guard-lockout.test.ts": [
+        "rules that cut the connection",
+        "rules that only keep new",
+        "no answer in time",
+      ],
     },
   },
   {
