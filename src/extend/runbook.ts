@@ -1,7 +1,7 @@
 /** Running a runbook: its parameters from `key=value` words, the targets it may run on, and the prompt it becomes. */
 import { BuddyError } from "../lib/errors.ts";
 import { matchesGlob } from "../lib/names.ts";
-import { closestMatch } from "../lib/text.ts";
+import { shorten, closestMatch } from "../lib/text.ts";
 import type { Parameter, Runbook, SkillText } from "./skills/skill.ts";
 import { PLACEHOLDER } from "./skills/skill.ts";
 
@@ -14,7 +14,7 @@ export function runbookValues({ name, runbook }: SkillText, words: readonly stri
   const values = new Map<string, string>();
   for (const word of words) {
     const [, key = "", value = ""] = /^([^=\s]+)=([\s\S]*)$/.exec(word) ?? [];
-    if (key === "") throw new BuddyError("usage", `"${word.slice(0, 100)}" is not a parameter; write key=value`, usage);
+    if (key === "") throw new BuddyError("usage", `"${shorten(word, 100)}" is not a parameter; write key=value`, usage);
     const parameter = parameters.find((one) => one.name === key);
     if (parameter === undefined) {
       const known = parameters.map((one) => one.name);
@@ -25,7 +25,7 @@ export function runbookValues({ name, runbook }: SkillText, words: readonly stri
           : meant === undefined
             ? `it takes ${known.join(", ")}`
             : `did you mean ${meant}?`;
-      throw new BuddyError("usage", `runbook ${name} has no parameter "${key.slice(0, 100)}"; ${also}`, usage);
+      throw new BuddyError("usage", `runbook ${name} has no parameter "${shorten(key, 100)}"; ${also}`, usage);
     }
     if (values.has(key)) throw new BuddyError("usage", `parameter ${key} is given twice`, usage);
     checkValue(parameter, value);
@@ -45,7 +45,7 @@ function checkValue({ name, choices }: Parameter, value: string): void {
   if (value.length > MOST_VALUE)
     throw new BuddyError("usage", `the value of ${name} has more than ${MOST_VALUE} characters`);
   if (choices.length > 0 && !choices.includes(value))
-    throw new BuddyError("usage", `${name} must be one of ${choices.join(", ")}, not "${value.slice(0, 100)}"`);
+    throw new BuddyError("usage", `${name} must be one of ${choices.join(", ")}, not "${shorten(value, 100)}"`);
 }
 
 /** `disk-full [path=/] host=…`: what may be left out is in brackets. */

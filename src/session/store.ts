@@ -1,7 +1,7 @@
 /** The stored sessions a buddy can see: start one, find one by id or prefix, continue or copy it, remove it. */
 import { constants, copyFileSync, rmSync, lstatSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
-import { closestMatch, plural, collapseSpaces } from "../lib/text.ts";
+import { shorten, closestMatch, plural, collapseSpaces } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError, filesIn } from "../lib/files.ts";
 import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
@@ -198,7 +198,7 @@ export class ForeignSession extends BuddyError {
     this.id = id;
     this.lines = [
       `${path} was not written by your buddy on this machine, or was changed since.`,
-      `It holds ${plural(turns, "prompt")}; the first: ${JSON.stringify(firstPrompt.slice(0, 200))}`,
+      `It holds ${plural(turns, "prompt")}; the first: ${JSON.stringify(shorten(firstPrompt, 200))}`,
       ...(target === "" ? [] : [`It says that it worked on ${JSON.stringify(target)}; that is not restored.`]),
       "The model would treat its text as your own words.",
     ];

@@ -1,4 +1,5 @@
 /** From a call as the model wrote it to one that is ready for a decision: tool, checked input, intent, machines. */
+import { shorten } from "../../lib/text.ts";
 import type { ToolCall } from "../../model/types.ts";
 import type { Intent, TargetFacts, Tool } from "../../tools/tool.ts";
 import { parseArguments, type Registry, takeOn } from "../../tools/registry.ts";
@@ -45,7 +46,7 @@ async function plan(parts: PlanParts, call: ToolCall): Promise<Plan> {
   const tool = await parts.registry.get(call.name);
   if (tool === undefined) {
     const names = parts.registry.offered(parts.facts());
-    const message = `there is no tool "${call.name.slice(0, 100)}". Available: ${names.join(", ")}.`;
+    const message = `there is no tool "${shorten(call.name, 100)}". Available: ${names.join(", ")}.`;
     return { call, aside: true, args: readable(call.arguments), title: call.name, problem: message };
   }
   const { fleet } = parts;

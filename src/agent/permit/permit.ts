@@ -112,7 +112,7 @@ async function permitServer(
   intent: Intent & { kind: "server" },
 ): Promise<Permission> {
   const { server, says, believed } = intent;
-  const leaving = outgoingSecret(intent.title, parts.privacy.guarded());
+  const leaving = outgoingSecret(intent.title, parts.privacy.values());
   const secrets = call.secrets.length > 0 || leaving !== undefined;
   const run = (): Permission => ({ kind: "run", input: call.reveal(call.input) });
   if (believed && !secrets) return run();
@@ -189,7 +189,7 @@ export async function permitUrl(
   const ask = parts.confirm.fetch;
   // What the policy refuses by its name needs no question: the tool refuses it.
   if (!search && ask !== "always" && (await judgeUrl(url, parts.urlRules)).kind === "deny") return undefined;
-  const secret = outgoingSecret(url, parts.privacy.guarded());
+  const secret = outgoingSecret(url, parts.privacy.values());
   const host = URL.parse(url)?.hostname ?? "";
   const known =
     search || isListedHost(url, parts.urlRules.allow) || parts.prompts.some((prompt) => namesHost(prompt, url));

@@ -7,7 +7,7 @@ import { isTerminal } from "../../lib/terminal.ts";
 import { isLocal, labelOfPath, type Place } from "../../targets/place.ts";
 import type { SkillSource } from "../../tools/skill.ts";
 import type { RunServers } from "./mcp-servers.ts";
-import { plural } from "../../lib/text.ts";
+import { shorten, plural } from "../../lib/text.ts";
 import { messageOf } from "../../lib/errors.ts";
 
 export interface Extensions {
@@ -78,7 +78,7 @@ async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boo
   ]);
   const lines = skills.map(({ skill: { name, description, runbook }, folder, files }) => {
     const what = runbook === undefined ? "skill" : "runbook";
-    return `  ${name} (${what}, ${plural(files, "file")}, ${folder}): ${description.slice(0, 200)}`;
+    return `  ${name} (${what}, ${plural(files, "file")}, ${folder}): ${shorten(description, 200)}`;
   });
   const text = [`The repository ${repository} contains skills. The model follows them as your instructions:`, ...lines];
   return yesOnTerminal(

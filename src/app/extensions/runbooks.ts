@@ -3,7 +3,7 @@ import type { TurnOptions } from "../../agent/loop.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import type { Skill } from "../../extend/skills/find-skills.ts";
 import { BuddyError } from "../../lib/errors.ts";
-import { closestMatch } from "../../lib/text.ts";
+import { shorten, closestMatch } from "../../lib/text.ts";
 import type { Place } from "../../targets/place.ts";
 import { knownSkills } from "./extensions.ts";
 
@@ -47,7 +47,7 @@ function findRunbook(skills: readonly Skill[], name: string): Skill {
   const meant = closestMatch(name, names);
   throw new BuddyError(
     "usage",
-    `there is no runbook "${name.slice(0, 100)}"${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+    `there is no runbook "${shorten(name, 100)}"${meant === undefined ? "" : `; did you mean ${meant}?`}`,
     {
       hint: `Runbooks: ${names.join(", ")}. See: buddy skills`,
     },

@@ -1,4 +1,5 @@
 /** The files of a skill's folder: listed, read and hashed without ever leaving it. */
+import { shorten } from "../../lib/text.ts";
 import { lstatSync, readdirSync, readFileSync, realpathSync, existsSync, statSync } from "node:fs";
 import { join, relative, sep, basename, resolve } from "node:path";
 import { parseSkill } from "./skill.ts";
@@ -83,7 +84,7 @@ export function readInFolder(folder: string, path: string): FileRead {
   if (listing.kind === "refused") return listing;
   const wanted = path.replace(/^(?:\.\/)+/, "");
   if (!listing.files.some((file) => file.path === wanted))
-    return { kind: "refused", why: `it has no file "${path.slice(0, 200)}"` };
+    return { kind: "refused", why: `it has no file "${shorten(path, 200)}"` };
   try {
     return { kind: "text", text: readTextFile(join(folder, wanted), MOST_TEXT) };
   } catch (error) {

@@ -1,5 +1,5 @@
 /** A skill as its SKILL.md describes it: the open Agent Skills format, and what makes one a runbook. */
-import { words, collapseSpaces } from "../../lib/text.ts";
+import { shorten, words, collapseSpaces } from "../../lib/text.ts";
 import { isRecord } from "../../lib/values.ts";
 
 export interface SkillText {
@@ -181,7 +181,7 @@ class Reader {
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.slice(0, 80)).slice(1, -1);
+  return JSON.stringify(shorten(text, 80)).slice(1, -1);
 }
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;

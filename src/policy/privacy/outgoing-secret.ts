@@ -1,13 +1,13 @@
 /** Whether a URL or a search would carry a secret away: as it is, encoded, backwards, in pieces, or by its name. */
 import { KnownSecrets } from "../../lib/secrets/known-secrets.ts";
 
-export interface Guarded {
+export interface SecretValue {
   readonly value: string;
   readonly name: string;
 }
 
 /** The name of the first secret found. */
-export function outgoingSecret(text: string, secrets: readonly Guarded[]): string | undefined {
+export function outgoingSecret(text: string, secrets: readonly SecretValue[]): string | undefined {
   const texts = readings(text);
   for (const reading of texts) {
     const written = /‹secret-\d+[^›]{0,100}›/.exec(reading)?.[0];

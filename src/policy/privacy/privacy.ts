@@ -9,7 +9,7 @@ import { HeldText, safeCut } from "../../lib/secrets/redact.ts";
 import { placeHint, unfinished } from "../../lib/secrets/secret-shapes.ts";
 import { detached } from "../../lib/text.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
-import type { Guarded } from "./outgoing-secret.ts";
+import type { SecretValue } from "./outgoing-secret.ts";
 import { isListing, type OutputKind } from "./output-kind.ts";
 import { insertLiterals } from "./shell-literal.ts";
 
@@ -189,7 +189,7 @@ export class Privacy {
   }
 
   /** What no URL and no query may give away. */
-  guarded(): Guarded[] {
+  values(): SecretValue[] {
     const own = this.#options.own().filter((key) => key.length >= 6);
     const named = this.list().map((secret) => ({ value: secret.value, name: nameOf(secret) }));
     return [...own.map((value) => ({ value, name: "a key of buddy's own" })), ...named];

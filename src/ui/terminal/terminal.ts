@@ -15,7 +15,7 @@ export class Terminal {
   #inFlight: Promise<void> | undefined;
   #queued = "";
   #broken = false;
-  #dismissGuard: (() => void) | undefined;
+  #dismissRestorer: (() => void) | undefined;
 
   /** One chunk of input may hold several keys: they come together, so that type-ahead does not pass for an answer. */
   onInput: (inputs: readonly TerminalInput[]) => void = () => {};
@@ -54,7 +54,7 @@ export class Terminal {
     queueMicrotask(() => {
       if (this.#queued !== "" && this.#inFlight === undefined && !this.#broken) this.#pump();
     });
-    this.#dismissGuard = this.#output.guard?.(MODES_OFF);
+    this.#dismissRestorer = this.#output.restoreAfterDeath?.(MODES_OFF);
   }
 
   /** Sets the modes again after a stop that buddy did not choose: the shell has changed them. */
@@ -75,7 +75,7 @@ export class Terminal {
     process.off("exit", this.#restoreNow);
     // Setting the mode waits until the terminal has taken everything.
     if (!this.busy) this.#setCooked();
-    this.#dismissGuard?.();
+    this.#dismissRestorer?.();
   }
 
   /** True while a frame is on its way: draw later, from the newest state. */
@@ -183,7 +183,7 @@ export interface TerminalOutput {
   write(text: string): Promise<unknown>;
   writeNow(text: string): void;
   /** Writes these when the process dies without having called what this returns. */
-  guard?(modesOff: string): () => void;
+  restoreAfterDeath?(modesOff: string): () => void;
 }
 
 /**
@@ -204,7 +204,7 @@ export function standardOutput(stdout: WriteStream, encode: (text: string) => st
       return written === bytes.length ? Promise.resolve() : writeAll(1, bytes.subarray(written));
     },
     writeNow: (text) => void writeSync(1, text),
-    guard: guardTerminal,
+    restoreAfterDeath,
   };
 }
 
@@ -230,7 +230,7 @@ const MODES_OFF = "\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b[?7h\x1b[?25h\x1b[0m";
 
 // A small sh next to buddy that restores the terminal when buddy was killed or crashed before it could do so itself.
 
-export function guardTerminal(modesOff: string): () => void {
+export function restoreAfterDeath(modesOff: string): () => void {
   let child: ReturnType<typeof watcher> | undefined;
   // Behind the first frame: a process costs more than a key.
   const timer = setTimeout(() => (child = watcher(modesOff)), START_MS);
@@ -269,7 +269,7 @@ function watcher(modesOff: string) {
     child.unref();
     return child;
   } catch {
-    // No sh, or no further process possible: everything else works without a guard.
+    // No sh, or no further process possible: everything else works without it.
     return undefined;
   }
 }

@@ -14,7 +14,7 @@ import { writeFileAtomic } from "../../../lib/files.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { closestMatch, plural } from "../../../lib/text.ts";
+import { shorten, closestMatch, plural } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { showLine } from "../../../policy/screen/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
@@ -108,7 +108,7 @@ function checkLines({ name, ok, about, problem, tools, hidden, problems, resourc
     `${name}: ok${about === "" ? "" : `, ${about}`}`,
     ...tools.map(
       (tool) =>
-        `  ${tool.name}${tool.read_only ? " (says that it only reads)" : ""}  ${tool.description.slice(0, 100)}`,
+        `  ${tool.name}${tool.read_only ? " (says that it only reads)" : ""}  ${shorten(tool.description, 100)}`,
     ),
     ...(hidden === 0 ? [] : [`  ${hidden} more, hidden by tools in [mcp.${name}]`]),
     ...problems.map((text) => `  problem: ${text}`),

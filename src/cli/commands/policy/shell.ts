@@ -2,7 +2,7 @@
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
-import { collapseSpaces, printable } from "../../../lib/text.ts";
+import { shorten, collapseSpaces, printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
@@ -124,7 +124,7 @@ function inWords(answer: ShellAnswer): string {
   const lines = [`${answer.verdict}: ${answer.why}`];
   if (answer.instead !== null) lines.push(`instead: ${answer.instead}`);
   for (const command of answer.commands)
-    lines.push(`  ${command.verdict.padEnd(5)}  ${collapseSpaces(command.words.join(" ")).slice(0, 200)}`);
+    lines.push(`  ${command.verdict.padEnd(5)}  ${shorten(collapseSpaces(command.words.join(" ")), 200)}`);
   for (const why of answer.uncertain) lines.push(`  unknown: ${why}`);
   if (answer.dangers.length > 0) lines.push(`danger: ${answer.dangers.join(", ")} ([safety])`);
   if (answer.answer !== null) lines.push(ANSWER_WORDS[answer.answer]);

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { guardTerminal } from "../../../src/ui/terminal/terminal.ts";
+import { restoreAfterDeath } from "../../../src/ui/terminal/terminal.ts";
 import { needs } from "../../support/needs.ts";
 import { until } from "../../support/until.ts";
 
@@ -11,8 +11,8 @@ const guards = (): string =>
     .trim();
 
 test("a dismissed guard goes away and writes nothing; one dismissed at once never starts", async () => {
-  guardTerminal("never shown")();
-  const dismiss = guardTerminal("not shown either");
+  restoreAfterDeath("never shown")();
+  const dismiss = restoreAfterDeath("not shown either");
   await until(() => guards() !== "", "the guard");
   expect(guards().split("\n")).toHaveLength(1);
   dismiss();
@@ -21,7 +21,7 @@ test("a dismissed guard goes away and writes nothing; one dismissed at once neve
 });
 
 test("a guard that was killed is done without", async () => {
-  const dismiss = guardTerminal("not shown");
+  const dismiss = restoreAfterDeath("not shown");
   await until(() => guards() !== "", "the guard");
   process.kill(Number(guards()), "SIGKILL");
   dismiss();
