@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { version } from "../package.json";
 import type { Args, Command } from "../src/cli/command.ts";
 import { TOPICS } from "../src/cli/commands/help/command.ts";
-import { COMMANDS } from "../src/cli/commands.ts";
+import { COMMANDS } from "../src/cli/command-table.ts";
 import { OPTION_NOTES } from "../src/cli/args/help.ts";
 import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
 import { EXIT } from "../src/lib/errors.ts";

@@ -11,5 +11,5 @@ else if (argv.length === 1 && (argv[0] === "--help" || argv[0] === "-h" || argv[
   // The binary starts with a reluctant JIT (scripts/build.ts): 20 MB less and no slower for a few hundred calls. What
   // lasts gets the usual one.
   setTimeout(() => Bun.unsafe.setJITPolicy(1), 30_000).unref();
-  process.exitCode = await (await import("./cli/run.ts")).run(argv);
+  process.exitCode = await (await import("./cli/run-command-line.ts")).runCommandLine(argv);
 }

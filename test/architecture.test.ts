@@ -107,7 +107,7 @@ describe("start-up", () => {
   });
 
   // Measured in the binary: node:fs with node:path 1 ms, node:tty 2, node:util 1, node:crypto 0.7, node:buffer 0.2.
-  test.each(["src/cli/run.ts", "src/cli/commands/exec/run-exec.ts", "src/session/log.ts"])(
+  test.each(["src/cli/run-command-line.ts", "src/cli/commands/exec/run-exec.ts", "src/session/log.ts"])(
     "an answer of `buddy exec` waits for no module of the runtime but node:fs and node:path, and for no package: %s",
     (file) => {
       const loaded = [...staticallyReachable(file)].filter(
@@ -166,7 +166,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
 
 describe("before the request of `buddy exec` leaves", () => {
   const linked = new Map(
-    ["src/cli/run.ts", "src/cli/commands/exec/command.ts", "src/cli/commands/exec/run-exec.ts"]
+    ["src/cli/run-command-line.ts", "src/cli/commands/exec/command.ts", "src/cli/commands/exec/run-exec.ts"]
       .flatMap((entry) => [...staticallyReachable(entry)])
       // Run while the program is bundled.
       .filter(([, path]) => !path.includes("src/tools/schemas.ts")),

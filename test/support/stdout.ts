@@ -2,7 +2,7 @@
 import { spyOn } from "bun:test";
 import * as output from "../../src/lib/output.ts";
 import * as stderr from "../../src/lib/terminal.ts";
-import { run } from "../../src/cli/run.ts";
+import { runCommandLine } from "../../src/cli/run-command-line.ts";
 
 /** Keeps what is written from now on, in pieces as they come. */
 export function captureOutput() {
@@ -21,7 +21,7 @@ export async function runHere(...argv: string[]): Promise<{ code: number; stdout
   const listeners = new Map(EVENTS.map((event) => [event, process.listeners(event)]));
   using written = captureOutput();
   try {
-    const code = await run(argv);
+    const code = await runCommandLine(argv);
     return { code, stdout: written.out.join(""), stderr: written.err.join("") };
   } finally {
     for (const [event, before] of listeners)

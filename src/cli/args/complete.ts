@@ -5,7 +5,7 @@ import { currentDirectory } from "../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
 import type { Arg, Args } from "../command.ts";
-import { COMMANDS, loadRepl } from "../commands.ts";
+import { COMMANDS, loadRepl } from "../command-table.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 import { askProgram } from "../../lib/start-child.ts";
 import { expandTilde, stateDirectory } from "../../lib/user-directories.ts";

@@ -1,6 +1,6 @@
 /** Help texts, made from the definitions of commands and options; at most 80 columns. */
 import type { Arg, Args, Command } from "../command.ts";
-import { COMMANDS } from "../commands.ts";
+import { COMMANDS } from "../command-table.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 
 const WIDTH = 80;

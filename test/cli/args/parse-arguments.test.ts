@@ -1,7 +1,7 @@
 /** The strict parser: what reaches a command, and what is refused. */
 import { describe, expect, test } from "bun:test";
 import { command as exec } from "../../../src/cli/commands/exec/command.ts";
-import { COMMANDS } from "../../../src/cli/commands.ts";
+import { COMMANDS } from "../../../src/cli/command-table.ts";
 import type { Args } from "../../../src/cli/command.ts";
 import { type GlobalOptions, GLOBAL_ARGS, readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { judgeTokens, takeCommand, tokenize } from "../../../src/cli/args/parse-arguments.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fillTemplate, initConfig } from "../../../src/cli/commands/init/init-config.ts";
-import { run } from "../../../src/cli/run.ts";
+import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { CONFIG_TEMPLATE, setAside } from "../../../src/config/create.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
@@ -123,7 +123,7 @@ test("a command line without a terminal gets the template", async () => {
   try {
     const ask = isTerminal(0) && isTerminal(1);
     if (!ask) {
-      expect(await run(["init", "--config", path])).toBe(0);
+      expect(await runCommandLine(["init", "--config", path])).toBe(0);
       expect(readFileSync(path, "utf8")).toBe(CONFIG_TEMPLATE);
     }
   } finally {

@@ -3,7 +3,7 @@ import { closestMatch } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
-import { COMMANDS } from "../../commands.ts";
+import { COMMANDS } from "../../command-table.ts";
 import { commandHelp, rootHelp } from "../../args/help.ts";
 
 /** Topic → what its page is about. */

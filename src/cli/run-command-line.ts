@@ -8,7 +8,7 @@ import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
 import { RELEASES, VERSION } from "../lib/version.ts";
 import type { Args } from "./command.ts";
-import { COMMANDS, loadRepl } from "./commands.ts";
+import { COMMANDS, loadRepl } from "./command-table.ts";
 import { handleCrashes } from "./signals-and-crashes.ts";
 import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
 import {
@@ -20,7 +20,7 @@ import {
   unknownOption,
 } from "./args/parse-arguments.ts";
 
-export async function run(argv: readonly string[]): Promise<ExitCode> {
+export async function runCommandLine(argv: readonly string[]): Promise<ExitCode> {
   // An error in a promise that nothing awaits must not print a stack trace either.
   handleCrashes(async (error) => process.exit(await report(error, argv)));
   const code = await dispatch(argv).catch((error: unknown) => report(error, argv));

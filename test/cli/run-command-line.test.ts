@@ -1,11 +1,11 @@
 /** From argv to exit code in this process: dispatch, help, errors in words. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
+import { COMMANDS, loadRepl } from "../../src/cli/command-table.ts";
 import { TOPICS } from "../../src/cli/commands/help/command.ts";
 import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
 import { readdirSync } from "node:fs";
 import { describeError, reportError } from "../../src/cli/report-error.ts";
-import { run } from "../../src/cli/run.ts";
+import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { wantsColor } from "../../src/lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
 import { captureOutput } from "../support/stdout.ts";
@@ -34,7 +34,7 @@ describe("run", () => {
     // A command with a page of its own shows both.
     [["help", "policy"], /^buddy policy: [\s\S]*^# /m],
   ])("%p answers", async (argv, answer) => {
-    expect(await run(argv)).toBe(EXIT.ok);
+    expect(await runCommandLine(argv)).toBe(EXIT.ok);
     expect(written.out.join("")).toMatch(answer);
     expect(written.out.join("")).not.toContain("<!--");
     expect(written.err).toEqual([]);
@@ -55,7 +55,7 @@ describe("run", () => {
     [["-C", "/etc/passwd"], "--cd /etc/passwd: it is not a directory"],
     [["completion"], "buddy completion needs an argument: bash|zsh|fish"],
   ])("%p is a usage error", async (argv, message) => {
-    expect(await run(argv)).toBe(EXIT.usage);
+    expect(await runCommandLine(argv)).toBe(EXIT.usage);
     expect(written.err.join("")).toContain(message);
     expect(written.err.join("")).not.toMatch(/\bat .*:\d+/);
     expect(written.out).toEqual([]);
