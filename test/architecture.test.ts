@@ -153,6 +153,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/ui/exec-output/print.ts",
   ],
   "with a call of a tool": [
+    "src/agent/calls/begin-call.ts",
     "src/agent/permit/permit.ts",
     "src/audit/audit-log.ts",
     "src/changes/change-store.ts",

@@ -1,55 +1,30 @@
 /**
- * From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too.
+ * From the model's tool calls to their results, a batch at a time: validated, run, masked, wrapped; a failure is a
+ * result too.
  */
-import { trace } from "../../lib/trace.ts";
 import { clip, collapseSpaces } from "../../lib/text.ts";
 import { mapTexts } from "../../lib/values.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../../model/types.ts";
 import type { Target } from "../../targets/target.ts";
 import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
-import {
-  envelope,
-  type TargetFacts,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-  withNote,
-} from "../../tools/tool.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import type { Registry } from "../../tools/registry.ts";
-import type { CallHooks } from "./call-hooks.ts";
-import { CallRecord, type Recorder } from "./call-record.ts";
+import { envelope, type TargetFacts, type Tool, type ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody, ProposedChange } from "../events.ts";
 import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
+import type { PermitParts } from "../permit/permission.ts";
+import type { AroundChange } from "../permit/permit.ts";
+import type { Clock, StartedCall } from "./begin-call.ts";
+import type { CallHooks } from "./call-hooks.ts";
+import type { Recorder } from "./call-record.ts";
+import { cancelled } from "./call-results.ts";
 import { LineTimes } from "./line-times.ts";
 import type { Passwords } from "./passwords.ts";
-import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";
-import type { PrintedKinds } from "./printed-kinds.ts";
-import type { AroundChange } from "../permit/permit.ts";
-import {
-  CallOutput,
-  cancelled,
-  inWords,
-  inWordsForPeople,
-  orCancelled,
-  refusedWithoutRecord,
-  secretTexts,
-  type Stream,
-  textOf,
-  unknownSecrets,
-  within,
-  withValues,
-} from "./call-results.ts";
 import { type Plan, planCall, type Ready } from "./plan-call.ts";
 import { ResultNotes } from "./result-notes.ts";
-
-/** How long a call took, and when its lines came. */
-interface Clock {
-  ms: number;
-  readonly lines: LineTimes;
-}
+import { TurnState } from "./turn-state.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -88,13 +63,7 @@ export class CallRunner {
   readonly #parts: CallParts;
   /** What the model learns in addition to the results. */
   readonly notes: ResultNotes;
-  #readOnly = false;
-  /** What later reads of an output, or of a pane, will show. */
-  #printed: PrintedKinds | undefined;
-  readonly #prompts: string[] = [];
-  #unapproved: string[] = [];
-  readonly #proposed = new Map<string, ProposedChange>();
-  #done: string[] = [];
+  readonly #turn = new TurnState();
 
   constructor(parts: CallParts) {
     this.#parts = parts;
@@ -103,36 +72,31 @@ export class CallRunner {
 
   /** Actions refused because there was no terminal to ask on, since the last turn began. */
   get unapproved(): readonly string[] {
-    return this.#unapproved;
+    return this.#turn.unapproved;
   }
 
   /** Changes of this turn that a read-only machine did not get. */
   get proposed(): readonly ProposedChange[] {
-    return [...this.#proposed.values()];
+    return this.#turn.proposed;
   }
 
   /** What the calls of this turn did, one line each. */
   get done(): readonly string[] {
-    return this.#done;
+    return this.#turn.done;
   }
 
   /**
    * `prompt`: the operator's own words, without what was attached. `readOnly`: nothing may be changed until the next.
    */
   beginTurn(prompt: string, readOnly = false): void {
-    this.#readOnly = readOnly;
-    this.#unapproved = [];
-    this.#proposed.clear();
-    this.#done = [];
+    this.#turn.begin(prompt, readOnly);
     this.notes.beginTurn();
-    if (this.#prompts.push(prompt) > MOST_PROMPTS) this.#prompts.shift();
   }
 
   /** Another session: what was allowed by a prompt of the last one is forgotten. */
   forget(): void {
     this.notes.forget();
-    this.#prompts.length = 0;
-    this.#printed?.forget();
+    this.#turn.forget();
   }
 
   /**
@@ -212,7 +176,7 @@ export class CallRunner {
     const remarked = plan.operator === true ? outcome : this.notes.add(outcome, call);
     outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
-    this.#done.push(`${call.name}: ${clip(collapseSpaces(plan.title), 100)} (${how})`);
+    this.#turn.note(`${call.name}: ${clip(collapseSpaces(plan.title), 100)} (${how})`);
     const content = envelope(outcome.result, plan.operator === true ? undefined : this.notes.newTime());
     batch.publish({
       type: "tool_finished",
@@ -236,7 +200,7 @@ export class CallRunner {
     const { fleet } = this.#parts;
     if (fleet !== undefined && ready.machines !== undefined)
       return this.#onMachines(fleet, ready.machines, ready, call, batch, clock);
-    const attempt = await this.#begin(ready, call, batch, clock);
+    const attempt = await this.#begin({ ready, call, batch, clock });
     return attempt.kind === "result" ? attempt.result : await attempt.run();
   }
 
@@ -261,14 +225,14 @@ export class CallRunner {
       signal: batch.signal,
       patient: saysHowLong(ready.input),
       begin: (machine, { signal, ...parts }) =>
-        this.#begin(
+        this.#begin({
           // Of its own: a tool knows its input again, and what it saw of one machine does not hold for another.
-          { ...ready, input: { ...(ready.input as object) } },
+          ready: { ...ready, input: { ...(ready.input as object) } },
           call,
-          machineBatch(batch, machine.name, signal),
-          { ms: 0, lines: new LineTimes() },
-          { ...machine.permit, ...parts },
-        ),
+          batch: machineBatch(batch, machine.name, signal),
+          clock: { ms: 0, lines: new LineTimes() },
+          machine: { ...machine.permit, ...parts },
+        }),
       publish: batch.publish,
     });
     clock.ms = performance.now() - started;
@@ -285,143 +249,9 @@ export class CallRunner {
     return outputBudget(kind, batch.contextLimit, this.#parts.limits[kind]);
   }
 
-  /** Permission first; what runs then is a separate step, so that several machines can be asked about at once. */
-  async #begin(
-    ready: Ready,
-    call: ToolCall,
-    batch: BatchContext,
-    clock: Clock,
-    /** What belongs to one of several machines. */
-    machine: Partial<PermitParts> = {},
-  ): Promise<Attempt> {
-    const { tool, input } = ready;
-    const { privacy } = this.#parts;
-    const budget = this.#budget(tool, batch);
-    const result = (outcome: ToolResult): Attempt => ({ kind: "result", result: outcome });
-    const secrets = privacy.used(secretTexts(tool, input).join("\n"));
-    if (secrets.unknown.length > 0) return result(unknownSecrets(secrets.unknown));
-    const printing = new CallOutput(privacy, `${call.name}: ${ready.intent.title}`);
-    // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
-    let taken: Target | undefined;
-    const target = async (): Promise<Target> => {
-      const opened = await unlessAborted(batch.signal, (machine.target ?? this.#parts.target)());
-      // What was decided for an adopted shell does not run in another one.
-      return (taken ??= opened.now?.() ?? opened);
-    };
-    const publish = (stream: Stream, text: string): void => {
-      if (text === "") return;
-      if (stream !== "info") clock.lines.note(text);
-      batch.publish({ type: "tool_output", call: call.id, stream, text });
-    };
-    const context: ToolContext = {
-      signal: batch.signal,
-      target,
-      emit: ({ stream, text }) => publish(stream, printing.live(stream, text)),
-      mask: (text, cut) => printing.mask(text, cut),
-      budget,
-      dryRun: this.#parts.dryRun,
-      seesImages: batch.seesImages,
-      ...askingPasswords(this.#parts.passwords, target),
-    };
-    const { intent } = ready;
-    const record = new CallRecord(this.#parts.recorder, { tool: tool.name, call: call.id, intent }, target);
-    const wanted: PermitCall = {
-      ...ready,
-      call: call.id,
-      operator: batch.operator === true,
-      context,
-      secrets: secrets.names,
-      expect: (output) => printing.expect(output),
-      reveal: (given) => withValues(tool, given, (text) => privacy.reveal(text)),
-      publish: batch.publish,
-      answered: (request, decision) => record.answered(request, decision),
-    };
-    const failed = (error: unknown): ToolResult =>
-      batch.signal.aborted
-        ? cancelled(batch.signal)
-        : { ok: false, outcome: "failed", result: `error: ${inWords(error)}`, display: inWordsForPeople(error) };
-    try {
-      const [{ permit }, { runPermitted }, kinds] = await Promise.all([
-        import("../permit/permit.ts"),
-        import("../permit/permit.ts"),
-        import("./printed-kinds.ts"),
-      ]);
-      const printed = (this.#printed ??= new kinds.PrintedKinds(privacy));
-      const given = { ...this.#parts, prompts: this.#prompts, ...machine, target };
-      const parts = this.#readOnly ? readOnlyParts(given) : given;
-      const { hooks } = this.#parts;
-      const permission =
-        hooks === undefined
-          ? await permit(parts, wanted)
-          : await (await import("./call-hooks.ts")).permitWithHooks(hooks, parts, wanted, record);
-      traceDecision(call, ready.intent.title, permission);
-      const unrecorded = await record.permitted(permission);
-      if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));
-      if (permission.kind === "result") {
-        if (permission.nobody !== undefined) this.#refuse(permission.nobody);
-        if (permission.proposed !== undefined) this.#propose(permission.proposed, batch.machine);
-        return result(permission.result);
-      }
-      if (permission.output !== undefined) printing.expect(permission.output);
-      else printing.looksAt((await printed.read(tool, input, parts)) ?? "ordinary");
-      const mayVisit = async (url: string): Promise<boolean> => {
-        const { permitUrl } = await import("../permit/permit.ts");
-        const refused = await permitUrl(parts, wanted, url, false);
-        if (refused?.nobody !== undefined) this.#refuse(refused.nobody);
-        return refused === undefined;
-      };
-      const permitted: ToolContext = {
-        ...context,
-        mayVisit,
-        ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
-        ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
-        ...(permission.onlyIn === undefined ? {} : { onlyIn: permission.onlyIn }),
-        ...(permission.onlyWhere === undefined ? {} : { onlyWhere: permission.onlyWhere }),
-        ...(permission.shown === undefined ? {} : { shown: permission.shown }),
-      };
-      const run = async (began: number): Promise<ToolResult> => {
-        // Questions that come up now are each machine's own.
-        const own = { ...parts, approvals: this.#parts.approvals };
-        const ran = await runPermitted(own, wanted, permission, () =>
-          orCancelled(tool.run(permission.input, permitted), batch.signal),
-        );
-        clock.ms = performance.now() - began;
-        await record.finished(ran, clock.ms);
-        for (const [stream, text] of printing.rest()) publish(stream, text);
-        if (permission.output !== undefined)
-          await printed.printed(tool, permission.input, await target(), permission.output, ran);
-        if (batch.signal.aborted) return cancelled(batch.signal);
-        const bounded = { ...within(ran, budget), ...(record.cwd === undefined ? {} : { cwd: record.cwd }) };
-        return permission.note === undefined
-          ? bounded
-          : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
-      };
-      const reads = permission.unasked !== undefined || ready.intent.kind === "read";
-      const runRecorded = async (): Promise<ToolResult> => {
-        const began = performance.now();
-        try {
-          return await run(began);
-        } catch (error) {
-          clock.ms = performance.now() - began;
-          await record.finished({ outcome: "failed" }, clock.ms);
-          return failed(error);
-        }
-      };
-      return { kind: "run", reads, run: runRecorded };
-    } catch (error) {
-      return result(failed(error));
-    }
-  }
-
-  /** The same change wanted twice is one. */
-  #propose(change: ProposedChange, machine: string | undefined): void {
-    const key = JSON.stringify([machine, change.where, change.directory, change.command]);
-    if (this.#proposed.size >= MOST_PROPOSED || this.#proposed.has(key)) return;
-    this.#proposed.set(key, machine === undefined ? change : { machine, ...change });
-  }
-
-  #refuse(action: string): void {
-    if (!this.#unapproved.includes(action)) this.#unapproved.push(action);
+  async #begin(started: Omit<StartedCall, "budget">): Promise<Attempt> {
+    const { beginCall } = await import("./begin-call.ts");
+    return beginCall(this.#parts, this.#turn, { ...started, budget: this.#budget(started.ready.tool, started.batch) });
   }
 
   /** No secret reaches the model, the screen or the log, whatever part of a result it is in. */
@@ -436,39 +266,6 @@ export class CallRunner {
   }
 }
 
-/**
- * While a read-only runbook runs, nothing can approve a change, whatever configuration, mode or earlier answers allow.
- */
-function readOnlyParts(parts: PermitParts): PermitParts {
-  return {
-    ...parts,
-    readOnly: true,
-    rules: async (target) => ({ ...(await parts.rules(target)), mode: "read-only", because: "this runbook" }),
-  };
-}
-
-function traceDecision(call: ToolCall, title: string, permission: Permission): void {
-  trace("decision", () => ({
-    call: call.id,
-    tool: call.name,
-    title,
-    ...(permission.kind === "run"
-      ? { decision: "run", ...(permission.unasked === undefined ? {} : { why: "proven to only read" }) }
-      : { decision: permission.result.outcome, why: permission.result.display ?? permission.result.result }),
-  }));
-}
-
-function askingPasswords(
-  passwords: Passwords | undefined,
-  target: ToolContext["target"],
-): Pick<ToolContext, "password"> {
-  const password = passwords?.for(target);
-  return password === undefined ? {} : { password };
-}
-
 function identityOf(target: Target | undefined): string | undefined {
   return target && (target.identity.machine || target.identity.label);
 }
-
-const MOST_PROPOSED = 200;
-const MOST_PROMPTS = 200;

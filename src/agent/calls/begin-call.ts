@@ -1,0 +1,236 @@
+/**
+ * One call from permission to its result: judged, asked about, recorded, run, bounded. Loaded with the first call.
+ */
+import { trace } from "../../lib/trace.ts";
+import { unlessAborted } from "../../lib/waiting.ts";
+import type { ToolCall } from "../../model/types.ts";
+import type { Target } from "../../targets/target.ts";
+import { type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
+import type { Attempt } from "../fleet/run-on-machines.ts";
+import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";
+import { permit, permitUrl, runPermitted } from "../permit/permit.ts";
+import { CallRecord } from "./call-record.ts";
+import {
+  CallOutput,
+  cancelled,
+  inWords,
+  inWordsForPeople,
+  orCancelled,
+  refusedWithoutRecord,
+  secretTexts,
+  type Stream,
+  textOf,
+  unknownSecrets,
+  within,
+  withValues,
+} from "./call-results.ts";
+import type { LineTimes } from "./line-times.ts";
+import type { Ready } from "./plan-call.ts";
+import { PrintedKinds } from "./printed-kinds.ts";
+import type { BatchContext, CallParts } from "./tool-calls.ts";
+import type { TurnState } from "./turn-state.ts";
+
+export interface StartedCall {
+  readonly call: ToolCall;
+  readonly ready: Ready;
+  readonly batch: BatchContext;
+  readonly clock: Clock;
+  /** How many characters the model gets of the result. */
+  readonly budget: number;
+  /** What belongs to one of several machines. */
+  readonly machine?: Partial<PermitParts>;
+}
+
+/** How long a call took, and when its lines came. */
+export interface Clock {
+  ms: number;
+  readonly lines: LineTimes;
+}
+
+/** Permission first; what runs then is a separate step, so that several machines can be asked about at once. */
+export async function beginCall(parts: CallParts, turn: TurnState, started: StartedCall): Promise<Attempt> {
+  const { tool, input } = started.ready;
+  const secrets = parts.privacy.used(secretTexts(tool, input).join("\n"));
+  if (secrets.unknown.length > 0) return { kind: "result", result: unknownSecrets(secrets.unknown) };
+  return new OneCall(parts, turn, started, secrets.names).begin();
+}
+
+type Granted = Extract<Permission, { kind: "run" }>;
+
+class OneCall {
+  readonly #parts: CallParts;
+  readonly #turn: TurnState;
+  readonly #started: StartedCall;
+  readonly #printing: CallOutput;
+  readonly #printed: PrintedKinds;
+  readonly #record: CallRecord;
+  readonly #context: ToolContext;
+  readonly #wanted: PermitCall;
+  #taken: Target | undefined;
+
+  constructor(parts: CallParts, turn: TurnState, started: StartedCall, secrets: PermitCall["secrets"]) {
+    const { call, ready, batch, budget } = started;
+    const { tool, intent } = ready;
+    const { privacy } = parts;
+    this.#parts = parts;
+    this.#turn = turn;
+    this.#started = started;
+    this.#printed = turn.printed ??= new PrintedKinds(privacy);
+    this.#printing = new CallOutput(privacy, `${call.name}: ${intent.title}`);
+    const target = () => this.#target();
+    const password = parts.passwords?.for(target);
+    this.#context = {
+      signal: batch.signal,
+      target,
+      emit: ({ stream, text }) => this.#publish(stream, this.#printing.live(stream, text)),
+      mask: (text, cut) => this.#printing.mask(text, cut),
+      budget,
+      dryRun: parts.dryRun,
+      seesImages: batch.seesImages,
+      ...(password === undefined ? {} : { password }),
+    };
+    this.#record = new CallRecord(parts.recorder, { tool: tool.name, call: call.id, intent }, target);
+    this.#wanted = {
+      ...ready,
+      call: call.id,
+      operator: batch.operator === true,
+      context: this.#context,
+      secrets,
+      expect: (output) => this.#printing.expect(output),
+      reveal: (given) => withValues(tool, given, (text) => privacy.reveal(text)),
+      publish: batch.publish,
+      answered: (request, decision) => this.#record.answered(request, decision),
+    };
+  }
+
+  async begin(): Promise<Attempt> {
+    const { ready, batch } = this.#started;
+    const result = (outcome: ToolResult): Attempt => ({ kind: "result", result: outcome });
+    try {
+      const parts = this.#permitParts();
+      const permission = await this.#permission(parts);
+      const unrecorded = await this.#record.permitted(permission);
+      if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));
+      if (permission.kind === "result") {
+        if (permission.nobody !== undefined) this.#turn.refuse(permission.nobody);
+        if (permission.proposed !== undefined) this.#turn.propose(permission.proposed, batch.machine);
+        return result(permission.result);
+      }
+      if (permission.output !== undefined) this.#printing.expect(permission.output);
+      else this.#printing.looksAt((await this.#printed.read(ready.tool, ready.input, parts)) ?? "ordinary");
+      const reads = permission.unasked !== undefined || ready.intent.kind === "read";
+      return { kind: "run", reads, run: () => this.#runRecorded(parts, permission) };
+    } catch (error) {
+      return result(this.#failed(error));
+    }
+  }
+
+  /** Opening it may take long; a call that is cancelled meanwhile does not wait for that. */
+  async #target(): Promise<Target> {
+    const open = this.#started.machine?.target ?? this.#parts.target;
+    const opened = await unlessAborted(this.#started.batch.signal, open());
+    // What was decided for an adopted shell does not run in another one.
+    return (this.#taken ??= opened.now?.() ?? opened);
+  }
+
+  #publish(stream: Stream, text: string): void {
+    const { call, batch, clock } = this.#started;
+    if (text === "") return;
+    if (stream !== "info") clock.lines.note(text);
+    batch.publish({ type: "tool_output", call: call.id, stream, text });
+  }
+
+  #permitParts(): PermitParts {
+    const { machine } = this.#started;
+    const given = { ...this.#parts, prompts: this.#turn.prompts, ...machine, target: this.#context.target };
+    return this.#turn.readOnly ? readOnlyParts(given) : given;
+  }
+
+  async #permission(parts: PermitParts): Promise<Permission> {
+    const { call, ready } = this.#started;
+    const { hooks } = this.#parts;
+    const permission =
+      hooks === undefined
+        ? await permit(parts, this.#wanted)
+        : await (await import("./call-hooks.ts")).permitWithHooks(hooks, parts, this.#wanted, this.#record);
+    traceDecision(call, ready.intent.title, permission);
+    return permission;
+  }
+
+  async #runRecorded(parts: PermitParts, permission: Granted): Promise<ToolResult> {
+    const began = performance.now();
+    try {
+      return await this.#run(parts, permission, began);
+    } catch (error) {
+      this.#started.clock.ms = performance.now() - began;
+      await this.#record.finished({ outcome: "failed" }, this.#started.clock.ms);
+      return this.#failed(error);
+    }
+  }
+
+  async #run(parts: PermitParts, permission: Granted, began: number): Promise<ToolResult> {
+    const { ready, batch, clock, budget } = this.#started;
+    const context = this.#permittedContext(parts, permission);
+    // Questions that come up now are each machine's own.
+    const own = { ...parts, approvals: this.#parts.approvals };
+    const ran = await runPermitted(own, this.#wanted, permission, () =>
+      orCancelled(ready.tool.run(permission.input, context), batch.signal),
+    );
+    clock.ms = performance.now() - began;
+    await this.#record.finished(ran, clock.ms);
+    for (const [stream, text] of this.#printing.rest()) this.#publish(stream, text);
+    if (permission.output !== undefined)
+      await this.#printed.printed(ready.tool, permission.input, await this.#target(), permission.output, ran);
+    if (batch.signal.aborted) return cancelled(batch.signal);
+    const { cwd } = this.#record;
+    const bounded = { ...within(ran, budget), ...(cwd === undefined ? {} : { cwd }) };
+    return permission.note === undefined
+      ? bounded
+      : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
+  }
+
+  #permittedContext(parts: PermitParts, { path, unasked, onlyIn, onlyWhere, shown }: Granted): ToolContext {
+    const mayVisit = async (url: string): Promise<boolean> => {
+      const refused = await permitUrl(parts, this.#wanted, url, false);
+      if (refused?.nobody !== undefined) this.#turn.refuse(refused.nobody);
+      return refused === undefined;
+    };
+    return {
+      ...this.#context,
+      mayVisit,
+      ...(path === undefined ? {} : { onlyAt: path }),
+      ...(unasked === undefined ? {} : { unasked }),
+      ...(onlyIn === undefined ? {} : { onlyIn }),
+      ...(onlyWhere === undefined ? {} : { onlyWhere }),
+      ...(shown === undefined ? {} : { shown }),
+    };
+  }
+
+  #failed(error: unknown): ToolResult {
+    const { signal } = this.#started.batch;
+    if (signal.aborted) return cancelled(signal);
+    return { ok: false, outcome: "failed", result: `error: ${inWords(error)}`, display: inWordsForPeople(error) };
+  }
+}
+
+/**
+ * While a read-only runbook runs, nothing can approve a change, whatever configuration, mode or earlier answers allow.
+ */
+function readOnlyParts(parts: PermitParts): PermitParts {
+  return {
+    ...parts,
+    readOnly: true,
+    rules: async (target) => ({ ...(await parts.rules(target)), mode: "read-only", because: "this runbook" }),
+  };
+}
+
+function traceDecision(call: ToolCall, title: string, permission: Permission): void {
+  trace("decision", () => ({
+    call: call.id,
+    tool: call.name,
+    title,
+    ...(permission.kind === "run"
+      ? { decision: "run", ...(permission.unasked === undefined ? {} : { why: "proven to only read" }) }
+      : { decision: permission.result.outcome, why: permission.result.display ?? permission.result.result }),
+  }));
+}
