@@ -34,13 +34,22 @@ export function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () =
   };
 }
 
-/** Whether a process of this machine exists, whichever user it belongs to. */
+/**
+ * Whether a process of this machine runs, whichever user it belongs to. One that has ended and is never waited for,
+ * as in a container whose first process waits for nothing, does not.
+ */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
+  }
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return !"ZX".includes(stat[stat.lastIndexOf(")") + 2] ?? " ");
+  } catch {
+    // There is no /proc, or it hides the processes of other users.
+    return true;
   }
 }
 
