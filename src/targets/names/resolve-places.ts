@@ -10,17 +10,16 @@ import { type Inventory, readInventory, inventoryNames, rememberNames } from "./
 import { expandRanges, MOST_PLACES, tooMany, readList } from "./expand-names.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
 import { byAddress, inPatterns, loginPath, type SshHosts, sshHosts } from "./ssh-config.ts";
+import { asProblem, namedMachines, withAllNames } from "./all-names.ts";
 import {
-  type NamedTarget,
-  placesOf,
-  place,
-  ofInventory,
+  distinctNames,
   memberNames,
   merge,
-  distinctNames,
-  type DoubtfulGroup,
-  mayHold,
   NamedMachines,
+  type NamedTarget,
+  ofInventory,
+  place,
+  placesOf,
 } from "./make-places.ts";
 
 export interface PlaceSources {
@@ -43,9 +42,9 @@ export async function resolvePlaces(what: string, sources: PlaceSources): Promis
   const resolver = new Resolver(sources);
   const items = splitList(what);
   if (items.length === 0) throw new BuddyError("usage", "--on needs the name of a machine", { hint: EXAMPLES });
-  const places = await resolver.all(items);
+  const places = await resolver.resolve(items);
   if (places.length > MOST_PLACES) throw tooMany(what, places.length);
-  return distinctNames(await resolver.withKnownNames(await oncePerLogin(places)));
+  return distinctNames(await withAllNames(await oncePerLogin(places), resolver));
 }
 
 /** `root@web1` and `web1` are one place if ssh logs in as root. Only hosts written in two ways cost a start of ssh. */
@@ -63,7 +62,7 @@ async function oncePerLogin(places: readonly Place[]): Promise<Place[]> {
 
 /** The place with every name that configured targets give it, so that no second name goes around a rule. */
 export async function withKnownNames(place: Place, sources: PlaceSources): Promise<Place> {
-  const [named = place] = await new Resolver(sources).withKnownNames([place]);
+  const [named = place] = await withAllNames([place], new Resolver(sources));
   return named;
 }
 
@@ -79,7 +78,7 @@ export async function namesByAddress(
 ): Promise<string[]> {
   if (place.path[0]?.kind !== "ssh") return [];
   // Of the same sources once: a run on many machines asks for each of them.
-  const machines = machinesOf.get(sources) ?? new Resolver(sources).machines();
+  const machines = machinesOf.get(sources) ?? namedMachines(new Resolver(sources));
   machinesOf.set(sources, machines);
   const named = (await machines).flatMap(({ names, path }) => {
     const more = names.filter((name) => counts(name) && !place.names.includes(name));
@@ -132,8 +131,12 @@ class Resolver {
     this.#sources = sources;
   }
 
+  get targets(): PlaceSources["targets"] {
+    return this.#sources.targets;
+  }
+
   /** In the order written, each place once. */
-  async all(items: readonly string[], trail: readonly string[] = []): Promise<Place[]> {
+  async resolve(items: readonly string[], trail: readonly string[] = []): Promise<Place[]> {
     const found: Place[] = [];
     for (const item of items) found.push(...(await this.#item(item, trail)));
     return merge(found);
@@ -144,12 +147,12 @@ class Resolver {
     if (isFile && trail.length === 0) return this.#file(item === "-" ? "-" : item.slice(1));
     if (isFile) throw inGroup(trail, `${item}: a group takes names only`);
     const found = await Promise.all(
-      expandRanges(item).map((one) => (/[*?]/.test(one) ? this.#glob(one, trail) : this.#name(one, trail))),
+      expandRanges(item).map((one) => (/[*?]/.test(one) ? this.#glob(one, trail) : this.named(one, trail))),
     );
     return found.flat();
   }
 
-  async #name(name: string, trail: readonly string[]): Promise<Place[]> {
+  async named(name: string, trail: readonly string[] = []): Promise<Place[]> {
     const known = await this.#known(name, trail);
     if (known !== undefined) return known;
     throw inGroup(trail, await this.#unknown(name));
@@ -157,13 +160,13 @@ class Resolver {
 
   /** Undefined when nothing has this name. */
   async #known(name: string, trail: readonly string[]): Promise<Place[] | undefined> {
-    const target = Object.hasOwn(this.#sources.targets, name) ? this.#sources.targets[name] : undefined;
-    if (target !== undefined) return this.#target(name, target, trail);
+    const target = Object.hasOwn(this.targets, name) ? this.targets[name] : undefined;
+    if (target !== undefined) return this.target(name, target, trail);
     if (name === LOCAL.name) return [LOCAL];
     const member = this.#memberNames().get(name);
     if (member !== undefined) return [member];
     const host = /^(?:.*@)?([^@]*)$/.exec(name)?.[1] ?? name;
-    const { names, patterns } = this.#sshHosts();
+    const { names, patterns } = this.sshHosts;
     const bare = host.replace(/:\d+$/, "");
     if (names.includes(bare)) return [place([{ kind: "ssh", destination: name }])];
     // A name of the inventory comes before `Host web*`, which does not name it.
@@ -180,7 +183,7 @@ class Resolver {
     return inventory.groups.get(name)?.map((member) => ofInventory(inventory, member));
   }
 
-  async #target(name: string, target: NamedTarget, trail: readonly string[]): Promise<Place[]> {
+  async target(name: string, target: NamedTarget, trail: readonly string[] = []): Promise<Place[]> {
     if (target.include === undefined) {
       const places = this.#machines.get(name) ?? placesOf(name, target);
       this.#machines.set(name, places);
@@ -200,22 +203,22 @@ class Resolver {
         hint: `Add names to include below [targets.${name}].`,
       });
     }
-    const members = await this.all(target.include, [...trail, name]);
+    const members = await this.resolve(target.include, [...trail, name]);
     return members.map((member) => ({ ...member, names: [...new Set([...member.names, name])] }));
   }
 
   async #glob(pattern: string, trail: readonly string[]): Promise<Place[]> {
     const [, user, wanted = pattern] = /^([^@]+)@(.*)$/.exec(pattern) ?? [];
-    const hosts = user === undefined ? await this.#allNames() : this.#sshHosts().names;
+    const hosts = user === undefined ? await this.all() : this.sshHosts.names;
     const found = hosts.filter((name) => matchesGlob(wanted, name) && !trail.includes(name));
     const names = user === undefined ? found : found.map((host) => `${user}@${host}`);
     if (names.length === 0) throw inGroup(trail, await this.#nothingMatches(pattern));
-    return (await Promise.all(names.map((name) => this.#name(name, trail)))).flat();
+    return (await Promise.all(names.map((name) => this.named(name, trail)))).flat();
   }
 
-  async #allNames(): Promise<string[]> {
-    const { targets } = this.#sources;
-    const own = [...Object.keys(targets), ...this.#memberNames().keys(), ...this.#sshHosts().names];
+  /** Of targets, their members, ~/.ssh/config and the inventory. */
+  async all(): Promise<string[]> {
+    const own = [...Object.keys(this.targets), ...this.#memberNames().keys(), ...this.sshHosts.names];
     if (this.#sources.inventory === undefined) return [...new Set(own)];
     const { hosts, groups } = await this.#readInventory();
     return [...new Set([...own, ...groups.keys(), ...hosts.keys()])];
@@ -266,92 +269,17 @@ class Resolver {
     });
   }
 
-  /** Of the targets and the hosts of ~/.ssh/config. */
-  async machines(): Promise<Place[]> {
-    const targets = Object.entries(this.#sources.targets);
-    const found = await Promise.all(
-      targets.map(async ([name, target]) => {
-        const { members } = await this.#readable(name, target, new Set());
-        return members.map((member) => ({ ...member, names: [...new Set([...member.names, name])] }));
-      }),
-    );
-    return merge([
-      ...found.flat(),
-      ...this.#sshHosts().names.map((host) => place([{ kind: "ssh", destination: host }])),
-    ]);
-  }
-
-  async withKnownNames(places: readonly Place[]): Promise<Place[]> {
-    const targets = Object.entries(this.#sources.targets);
-    if (targets.length === 0) return [...places];
-    const known = new NamedMachines();
-    const doubtful: DoubtfulGroup[] = [];
-    for (const [name, target] of targets) {
-      const { members, unread, why } = await this.#readable(name, target, new Set());
-      for (const member of members) known.add(name, member.path);
-      if (why === undefined) continue;
-      const isUncertain = unread.some((entry) => /^[@-]/.test(entry)) || (await this.#isInventoryUnreadable());
-      doubtful.push({ group: name, why: why.message, entries: isUncertain ? "any" : unread });
-    }
-    return places.map((one) => {
-      const names = [...new Set([...one.names, ...known.namesOn(one.path)])];
-      const unsure = doubtful.filter((group) => !names.includes(group.group) && mayHold(group, { names }));
-      return {
-        ...one,
-        names: [...names, ...unsure.map(({ group }) => group)],
-        ...(unsure.length === 0 ? {} : { unsure: unsure.map(({ group, why }) => ({ group, why })) }),
-      };
-    });
-  }
-
-  /**
-   * What can be read of a target, and the entries that cannot. Groups that include each other hold what all of them
-   * hold.
-   */
-  async #readable(name: string, target: NamedTarget, seen: Set<string>): Promise<Readable> {
-    seen.add(name);
-    const whole = await this.#target(name, target, []).catch(asProblem);
-    if (!(whole instanceof BuddyError)) return { members: whole, unread: [] };
-    const parts: Readable[] = [];
-    for (const entry of target.ssh ?? [])
-      parts.push(await orUnread(entry, async () => placesOf(name, { ...target, ssh: [entry] })));
-    for (const entry of target.include ?? [])
-      for (const one of await this.#namesIn(entry)) {
-        const inner = Object.hasOwn(this.#sources.targets, one) ? this.#sources.targets[one] : undefined;
-        if (inner === undefined) parts.push(await orUnread(one, () => this.#name(one, [])));
-        else if (!seen.has(one)) parts.push(await this.#readable(one, inner, seen));
-      }
-    return {
-      members: parts.flatMap(({ members }) => members),
-      unread: parts.flatMap(({ unread }) => unread),
-      why: whole,
-    };
-  }
-
-  /** The entry itself where it has no others. */
-  async #namesIn(entry: string): Promise<string[]> {
-    try {
-      const known = /[*?]/.test(entry) ? await this.#allNames() : [];
-      return expandRanges(entry).flatMap((one) => {
-        const found = known.filter((name) => matchesGlob(one, name));
-        return found.length === 0 ? [one] : found;
-      });
-    } catch (error) {
-      asProblem(error);
-      return [entry];
-    }
-  }
-
-  async #isInventoryUnreadable(): Promise<boolean> {
-    if (this.#sources.inventory === undefined) return false;
-    return (await this.#readInventory().catch(asProblem)) instanceof BuddyError;
+  async inventoryProblem(): Promise<BuddyError | undefined> {
+    if (this.#sources.inventory === undefined) return undefined;
+    const read = await this.#readInventory().catch(asProblem);
+    return read instanceof BuddyError ? read : undefined;
   }
 
   #memberNames(): ReadonlyMap<string, Place> {
-    return (this.#members ??= memberNames(this.#sources.targets));
+    return (this.#members ??= memberNames(this.targets));
   }
 
-  #sshHosts(): SshHosts {
+  get sshHosts(): SshHosts {
     return (this.#hosts ??= sshHosts(this.#sources.home));
   }
 
@@ -364,7 +292,7 @@ class Resolver {
   }
 
   async #unknown(name: string): Promise<BuddyError> {
-    const near = nearest(name, await this.#allNames());
+    const near = nearest(name, await this.all());
     return new BuddyError("usage", `no machine or group is called ${JSON.stringify(name)}`, {
       hint:
         near.length > 0
@@ -374,27 +302,11 @@ class Resolver {
   }
 
   async #nothingMatches(pattern: string): Promise<BuddyError> {
-    const near = nearest(pattern.replaceAll(/[*?]/g, ""), await this.#allNames());
+    const near = nearest(pattern.replaceAll(/[*?]/g, ""), await this.all());
     return new BuddyError("usage", `no machine or group matches ${JSON.stringify(pattern)}`, {
       hint: near.length > 0 ? `The nearest names: ${near.join(", ")}. ${LISTED}` : LISTED,
     });
   }
-}
-
-interface Readable {
-  readonly members: readonly Place[];
-  readonly unread: readonly string[];
-  readonly why?: BuddyError;
-}
-
-async function orUnread(entry: string, read: () => Promise<readonly Place[]>): Promise<Readable> {
-  const found = await read().catch(asProblem);
-  return found instanceof BuddyError ? { members: [], unread: [entry] } : { members: found, unread: [] };
-}
-
-function asProblem(error: unknown): BuddyError {
-  if (error instanceof BuddyError) return error;
-  throw error;
 }
 
 const LISTED = "`buddy targets` lists the names.";

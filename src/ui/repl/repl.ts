@@ -3,8 +3,7 @@ import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode, messageOf } from "../../lib/errors.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
-import { busyPanes, runningShells, workLines } from "../commands/running.ts";
-import { canAsk } from "../../lib/terminal.ts";
+import { runningShells, workLines } from "../commands/running.ts";
 import { clip } from "../../lib/text.ts";
 import { History } from "../editor/history.ts";
 import type { Choice } from "../picker.ts";
@@ -13,6 +12,7 @@ import { theme, type Theme } from "../theme.ts";
 import { Transcript } from "../transcript/transcript.ts";
 import { oneLine, wrapped } from "../words.ts";
 import type { ReplHost, WorkInFlight } from "./host.ts";
+import { Leaving } from "./leaving.ts";
 import { promptText } from "./status-line.ts";
 import type { ReplScreen } from "./screen.ts";
 import { droppedWords, KeptResults, Plan, TaskView } from "./task-view.ts";
@@ -25,17 +25,18 @@ export class Repl implements CommandScreen {
   readonly history: History;
   readonly view: TaskView;
   readonly #screen: ReplScreen;
-  readonly #left = Promise.withResolvers<ExitCode>();
+  readonly #leaving = new Leaving({
+    tasks: () => this.tasks.list,
+    work: () => this.host.work(),
+    stillRunning: (work, open) => this.#stillRunning(work, open),
+  });
   /** Commands run one after the other, however fast they were typed. */
   #commands: Promise<void> = Promise.resolve();
   #work: AbortController | undefined;
-  #leaving = false;
   #saidAttach = false;
   #interruptedAt = 0;
   #shownPrompt: { readonly columns: number; readonly text: string } | undefined;
   readonly #results = new KeptResults();
-  /** Said that something runs: the next attempt to quit does. */
-  #warnedOfWork = false;
   readonly #plan = new Plan();
   lastPrompt: string | undefined;
 
@@ -91,11 +92,11 @@ export class Repl implements CommandScreen {
   }
 
   get leaving(): boolean {
-    return this.#leaving;
+    return this.#leaving.begun;
   }
 
   get stuck(): boolean {
-    return this.#leaving && this.#screen.stuck;
+    return this.#leaving.begun && this.#screen.stuck;
   }
 
   async run(): Promise<ExitCode> {
@@ -105,7 +106,7 @@ export class Repl implements CommandScreen {
     host.setPasswordAsker(this.#screen);
     const ignoreSignals = onSignals({
       SIGTERM: () => this.leave(EXIT.terminated),
-      SIGHUP: () => this.#hungUp(),
+      SIGHUP: () => this.#leaving.hungUp(),
       SIGINT: () => this.interrupt(),
     });
     this.#saidAttach = host.facts().target.attach !== undefined;
@@ -113,7 +114,7 @@ export class Repl implements CommandScreen {
     this.#screen.start(this);
     this.#followApprovals();
     try {
-      return await this.#left.promise;
+      return await this.#leaving.over;
     } finally {
       this.#work?.abort();
       clearInterval(this.#approvalClock);
@@ -130,7 +131,7 @@ export class Repl implements CommandScreen {
 
   /** A line was entered: a command, or a prompt, whose task is returned. `shown` has long pastes folded. */
   submit(text: string, shown = text): Task | undefined {
-    if (!/^\/(q|quit|exit)\s*$/.test(text)) this.#warnedOfWork = false;
+    this.#leaving.entered(text);
     this.history.add(text);
     if (isSlashCommand(text)) {
       // A prompt that is typed behind a command does not begin before it is done, as on another machine.
@@ -207,58 +208,25 @@ export class Repl implements CommandScreen {
 
   /** Ends the REPL; whatever runs is cancelled. */
   leave(code: ExitCode): void {
-    if (this.#leaving) return;
-    this.#leaving = true;
-    this.#left.resolve(code);
+    this.#leaving.leave(code);
   }
 
   /** Ctrl-D, /quit: leaves, but says first what runs, and asks once more. */
-  quit(code: ExitCode = EXIT.ok): void {
-    if (this.#warnedOfWork || this.#quitting) {
-      this.leave(code);
-      return;
-    }
-    this.#quitting = true;
-    void this.host.work().then(
-      (work) => this.#quitWith(work, code),
-      () => this.#quitWith({ shells: [], panes: [] }, code),
-    );
+  quit(): void {
+    this.#leaving.quit(EXIT.ok);
   }
 
-  /**
-   * A signal that someone sent is a wish to quit. A terminal that is gone cannot be asked: resuming names what still
-   * runs.
-   */
-  #hungUp(): void {
-    if (canAsk()) this.quit(EXIT.hangup);
-    else this.leave(EXIT.hangup);
+  crash(error: unknown): void {
+    this.#leaving.crash(error);
   }
 
-  #quitting = false;
-
-  #quitWith(work: WorkInFlight, code: ExitCode): void {
-    this.#quitting = false;
-    const open = this.tasks.list.filter((task) => task.state.kind !== "over");
-    const shells = runningShells(work);
-    const panes = busyPanes(work);
-    if (open.length + shells.length + panes.length === 0) {
-      this.leave(code);
-      return;
-    }
-    this.#warnedOfWork = true;
-    const stays = shells.length + panes.length > 0 ? "; shells and panes keep running" : "";
+  #stillRunning(work: WorkInFlight, open: readonly Task[]): void {
+    const stays = work.shells.length + work.panes.length > 0 ? "; shells and panes keep running" : "";
     this.transcript.warning(
       `still running${open.length > 0 ? " (quitting stops the task)" : ""}:`,
-      [...workLines(this, { shells, panes }, open), `quit again (Ctrl-D or /quit) to leave${stays}`].join("\n"),
+      [...workLines(this, work, open), `quit again (Ctrl-D or /quit) to leave${stays}`].join("\n"),
     );
     this.#screen.refresh(true);
-  }
-
-  /** A bug: `run` gives the terminal back and throws it; a second one on the way out ends the process at once. */
-  crash(error: unknown): void {
-    if (this.#leaving) process.exit(EXIT.failure);
-    this.#leaving = true;
-    this.#left.reject(error);
   }
 
   /** Nothing can be done without what failed: says so and leaves. */
@@ -381,7 +349,7 @@ export class Repl implements CommandScreen {
   /** Background shells of before that still run. */
   async #saySurvivors(): Promise<void> {
     const shells = runningShells(await this.host.work().catch(() => ({ shells: [], panes: [] })));
-    if (shells.length === 0 || this.#leaving) return;
+    if (shells.length === 0 || this.#leaving.begun) return;
     this.transcript.say([
       this.style.grey("· still running in the background:"),
       ...shells.map(({ id, command }) => this.style.grey(clip(`  ${id}  ${oneLine(command)}`, this.columns))),
