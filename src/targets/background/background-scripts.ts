@@ -53,9 +53,14 @@ verdict() {
 /** `state DIR` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9).
  * A command that has ended counts as running until its output is complete. */
 const STATE = `
-${FINISH}isup() {
-  kill -0 "$2" 2>/dev/null || return 1
-  # Another process under its number, or a dead one that was never reaped, does not have the mark.
+${FINISH}# One that has ended stays in the table where the first process of a container does not wait for it.
+alive() {
+  kill -0 "$1" 2>/dev/null || return 1
+  if [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat"; then case \${st##*) } in [ZX]*) return 1 ;; esac; fi
+}
+isup() {
+  alive "$2" || return 1
+  # Another process under its number does not have the mark.
   [ ! -r "/proc/$2/environ" ] || grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$2/environ"
 }
 stillup() {
@@ -100,7 +105,6 @@ members() {
     all=$found
   fi
 }
-zombie() { [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat" && case \${st##*) } in Z*) return 0 ;; esac; return 1; }
 spared() { case " $spare " in *" $1 "*) ;; *) return 1 ;; esac; }
 ingroup() { [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat" && set -- \${st##*) } && [ "$3" = "$pid" ]; }
 # Once to each: a program may count them, or say goodbye twice.
@@ -109,7 +113,7 @@ signal() {
   if [ "$1" != KILL ] || [ -z "$spare" ]; then kill "-$1" "-$pid" 2>/dev/null; group=1; fi
   for e in $all; do spared "$e" || { [ -n "$group" ] && ingroup "$e"; } || kill "-$1" "$e" 2>/dev/null; done
 }
-living() { for e in $pid $all; do if ! spared "$e" && kill -0 "$e" 2>/dev/null && ! zombie "$e"; then return 0; fi; done; return 1; }
+living() { for e in $pid $all; do if ! spared "$e" && alive "$e"; then return 0; fi; done; return 1; }
 pause() { sleep 0.05 2>/dev/null || sleep 1; }
 endtree() {
   members "$1"; signal TERM
@@ -298,7 +302,7 @@ else
   for e in "$d/recorder" "$d/clock"; do if [ -f "$e" ]; then read -r e <"$e"; own="$own $e"; fi; done
   if [ -d /proc/self ]; then for e in $all; do
     case $(tr '\\0' ' ' <"/proc/$e/cmdline" 2>/dev/null) in *"$d/runner.sh "*|"tee -a $d/"*) continue ;; esac
-    case " $own " in *" $e "*) ;; *) if kill -0 "$e" 2>/dev/null && ! zombie "$e"; then left="$left $e"; fi ;; esac
+    case " $own " in *" $e "*) ;; *) if alive "$e"; then left="$left $e"; fi ;; esac
   done; fi
 fi
 tell "$d"

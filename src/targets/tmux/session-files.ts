@@ -58,16 +58,16 @@ export function prepareArguments(options: {
  * sessions, $2 user id, $3 tmux. Only what belongs to the user, in a directory that only the user can write to, and was
  * not opened just now. A server that answers by its number is alive also where that process cannot be seen: another
  * container with the same /tmp. One that answers at the same socket with another number came after it. Numbers are used
- * again: a process of that number that is not tmux does not count. Where no server ever said that it uses a directory,
- * an opening was broken off: that goes after a day.
+ * again: a process of that number that is not tmux, or that has ended, does not count. Where no server ever said that
+ * it uses a directory, an opening was broken off: that goes after a day.
  */
 const SWEEP = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 private() { own "$1" && case $(ls -ld "$1") in d???------*) ;; *) return 1 ;; esac; }
-named() { if [ -r "/proc/$1/comm" ]; then IFS= read -r n <"/proc/$1/comm"; else n=$(ps -o comm= -p "$1"); fi; }
+named() { if [ -r "/proc/$1/stat" ]; then IFS= read -r n <"/proc/$1/stat"; else n=$(ps -o comm= -p "$1"); fi; }
 isup() {
   while IFS= read -r s; do
-    if kill -0 "\${s##*,}"; then named "\${s##*,}"; case $n in '' | *tmux*) return ;; esac; fi
+    if kill -0 "\${s##*,}"; then named "\${s##*,}"; case $n in *') Z '*) ;; '' | *tmux*) return ;; esac; fi
     [ "$("$tmux" -S "\${s%,*}" display-message -p '#{pid}' </dev/null)" = "\${s##*,}" ] && return
   done
   return 1

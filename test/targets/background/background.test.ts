@@ -417,6 +417,17 @@ describe("the private directory", () => {
     rmSync(trap, { recursive: true });
   });
 
+  container.test("one that was killed is not called running where no process waits for its end", async () => {
+    // The first process of the container never does. Only root can read the environment of one that has ended.
+    await using opened = await openPlace("container", {}, { run: ["--user", "1000:1000"] });
+    const shells = backgroundShells(opened.transport, { clean, cwd: () => "/", timeoutMs: 60_000 });
+    const { id, pid } = await shells.start("sleep 1000");
+    expect((await shells.output(id)).status).toBe("running");
+    await opened.transport.run('kill -KILL "-$1"', { args: [String(pid)] });
+    expect((await untilEnded(shells, id)).status).toBe("failed");
+    expect((await opened.transport.run('kill -0 "$1"', { args: [String(pid)] })).code).toBe(0);
+  });
+
   container.test("without a home a directory in /tmp serves", async () => {
     await using opened = await openPlace("container", {}, { run: ["--user", "1000:1000"] });
     const shells = backgroundShells(opened.transport, { clean, cwd: () => "/", timeoutMs: 60_000 });
