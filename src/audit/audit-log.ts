@@ -14,7 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileError, openForLines } from "../lib/files.ts";
+import { appendWhole, fileError, openForLines } from "../lib/files.ts";
 import { StandingLock } from "../lib/kernel-lock.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 import { shorten } from "../lib/text.ts";
@@ -142,7 +142,7 @@ export class AuditLog {
       let link: Link = from;
       const put = (entry: AuditEntry, at: Date): void => {
         const line = chainLine(entry, link, signer, this.#options.redact, at);
-        writeWhole(file, Buffer.from(`${line}\n`));
+        appendWhole(file, [`${line}\n`]);
         link = { seq: link.seq + 1, hash: sha256(line) };
       };
       for (const { entry, at } of notes) put(entry, at);
@@ -207,17 +207,6 @@ function lastOf(path: string | undefined): string | undefined {
     return readTail(file, fstatSync(file).size).line;
   } finally {
     closeSync(file);
-  }
-}
-
-/** All or nothing: what a full disk left of a line is removed. */
-function writeWhole(file: number, bytes: Uint8Array): void {
-  const { size } = fstatSync(file);
-  try {
-    if (writeSync(file, bytes) !== bytes.length) throw Object.assign(new Error("disk full"), { code: "ENOSPC" });
-  } catch (error) {
-    ftruncateSync(file, size);
-    throw error;
   }
 }
 

@@ -2,10 +2,18 @@
  * What files were before buddy changed them, in a directory of the session: contents by their digest, and a journal
  * with a line before each change and one after it. A line is on the disk before the change begins.
  */
-import { closeSync, fsyncSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { createKey, endsInsideLine, fileError, openForLines, readKey, writeFileAtomic } from "../lib/files.ts";
+import {
+  appendWhole,
+  createKey,
+  endsInsideLine,
+  fileError,
+  openForLines,
+  readKey,
+  writeFileAtomic,
+} from "../lib/files.ts";
 import type { Change, KeptState, UnreadState } from "./change.ts";
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { sha256 } from "../lib/values.ts";
@@ -179,8 +187,7 @@ function append(path: string, lines: readonly string[]): void {
   const file = openForLines(path);
   try {
     const start = endsInsideLine(file) ? "\n" : "";
-    const bytes = Buffer.from(start + lines.map((line) => `${line}\n`).join(""));
-    for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
+    appendWhole(file, [start + lines.map((line) => `${line}\n`).join("")]);
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -8,6 +8,7 @@ import {
   fchmodSync,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -152,6 +153,24 @@ export function endsInsideLine(file: number): boolean {
   const { size } = fstatSync(file);
   const last = new Uint8Array(1);
   return size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
+}
+
+/** All or nothing: what a full disk left is removed. One write for each piece. */
+export function appendWhole(file: number, pieces: Iterable<string>): void {
+  // Not Buffer: the runtime makes that one, in a millisecond, when it is first named.
+  const encoder = new TextEncoder();
+  let written = 0;
+  try {
+    for (const piece of pieces) {
+      const bytes = encoder.encode(piece);
+      const count = writeSync(file, bytes);
+      written += count;
+      if (count !== bytes.length) throw Object.assign(new Error("no space left on the device"), { code: "ENOSPC" });
+    }
+  } catch (error) {
+    if (written > 0) ftruncateSync(file, fstatSync(file).size - written);
+    throw error;
+  }
 }
 
 const NEWLINE = 10;

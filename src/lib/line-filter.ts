@@ -1,4 +1,5 @@
 /** Which lines match a regular expression, in bounded time: one that could take long is tried on its own thread. */
+import { BuddyError, messageOf } from "./errors.ts";
 
 /** Longer lines are searched up to here: a pattern with one star takes time with the square of the length. */
 export const LONGEST_SEARCHED = 64 * 1024;
@@ -16,9 +17,8 @@ export class LineFilter implements Disposable {
   #worker: Worker | undefined;
   #leftMs = MOST_MS;
 
-  /** Throws a SyntaxError for what is not a regular expression. */
   constructor(pattern: string) {
-    this.#pattern = new RegExp(pattern);
+    this.#pattern = regularExpression(pattern);
     // Without repetition, groups and references the time grows with the length alone.
     this.#isSimple = !/[*+?{(]|\\[1-9k]/.test(pattern);
   }
@@ -81,4 +81,15 @@ function startWorker(): Worker {
   const worker = new Worker(url);
   worker.unref();
   return worker;
+}
+
+function regularExpression(pattern: string): RegExp {
+  try {
+    return new RegExp(pattern);
+  } catch (cause) {
+    throw new BuddyError("tool", `filter is not a regular expression: ${messageOf(cause)}`, {
+      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
+      cause,
+    });
+  }
 }

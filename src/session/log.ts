@@ -1,8 +1,8 @@
 /** The append-only log of one session: one event per line, one write per line, nothing valid ever rewritten. */
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, readSync, statSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, readSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
-import { fileError, openForLines, endsInsideLine } from "../lib/files.ts";
+import { appendWhole, endsInsideLine, fileError, openForLines } from "../lib/files.ts";
 import { gathered, jsonPieces } from "../lib/json-pieces.ts";
 import { textIn } from "../lib/values.ts";
 import type { SessionLock } from "./session-lock.ts";
@@ -73,7 +73,7 @@ export class SessionLog {
     try {
       while (this.#waiting.length > 0) {
         const [{ line, chars } = { line: {}, chars: 0 }] = this.#waiting;
-        writeWhole((this.#file ??= this.#open()), this.#pieces(line, chars));
+        appendWhole((this.#file ??= this.#open()), this.#pieces(line, chars));
         this.#waiting.shift();
         this.#waitingChars -= chars;
       }
@@ -171,23 +171,5 @@ const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
   "error",
   "done",
 ] as const);
-/** Not Buffer: the runtime makes that one, in a millisecond, when it is first named. */
-const ENCODER = new TextEncoder();
 const WAITING_LIMIT = 32 << 20;
 const LARGE = 1 << 20;
-
-/** All or nothing: what a full disk left of a line is removed. One write per line, unless it has megabytes. */
-function writeWhole(file: number, line: Iterable<string>): void {
-  let written = 0;
-  try {
-    for (const piece of line) {
-      const bytes = ENCODER.encode(piece);
-      const count = writeSync(file, bytes);
-      written += count;
-      if (count !== bytes.length) throw new Error("no space left on the device");
-    }
-  } catch (error) {
-    if (written > 0) ftruncateSync(file, fstatSync(file).size - written);
-    throw error;
-  }
-}

@@ -1,5 +1,6 @@
 /** Which lines match, in bounded time. */
 import { expect, test } from "bun:test";
+import { BuddyError } from "../../src/lib/errors.ts";
 import { LineFilter } from "../../src/lib/line-filter.ts";
 
 test.each(["b", "^b", "b+", "(?:b|c)$"])("%s finds the lines that match", async (pattern) => {
@@ -24,5 +25,5 @@ test("a hostile expression is given up, and nothing waits for it meanwhile", asy
 });
 
 test("what is not a regular expression is refused", () => {
-  expect(() => new LineFilter("(")).toThrow(SyntaxError);
+  expect(() => new LineFilter("(")).toThrow(BuddyError);
 });

@@ -3,7 +3,7 @@
  * later.
  */
 import { randomBytes } from "node:crypto";
-import { BuddyError, messageOf } from "../../lib/errors.ts";
+import { BuddyError } from "../../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import { wholeCharacters } from "../../lib/text.ts";
@@ -102,7 +102,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     },
 
     async output(id, { filter, limit = LOOK_BYTES } = {}) {
-      if (filter !== undefined) lineFilter(filter)[Symbol.dispose]();
+      if (filter !== undefined) new LineFilter(filter)[Symbol.dispose]();
       const before = looking.get(id) ?? Promise.resolve();
       const look = before.then(() => lookAt(id, Math.max(4, Math.trunc(limit)), filter));
       const settled = look.then(noop, noop);
@@ -207,20 +207,9 @@ function whole(bytes: Buffer, cut: boolean, ended: boolean): Buffer {
 
 const LONGEST_KEY = 16_384;
 
-function lineFilter(filter: string): LineFilter {
-  try {
-    return new LineFilter(filter);
-  } catch (cause) {
-    throw new BuddyError("target", `the filter is not a regular expression: ${messageOf(cause)}`, {
-      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
-      cause,
-    });
-  }
-}
-
 /** The same look with only the lines that match. */
 async function matching(look: BackgroundOutput, filter: string): Promise<BackgroundOutput> {
-  using lines = lineFilter(filter);
+  using lines = new LineFilter(filter);
   let gaveUp = false;
   const keep = async (text: string): Promise<string> => {
     const all = text.split(/(?<=\n)/);

@@ -1,5 +1,4 @@
 /** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
-import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { wholeCharacters, wholeAt } from "../../lib/text.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
@@ -177,7 +176,7 @@ export class StoredOutput {
 
   /** Only lines that match; in the background, and for a bounded time. */
   async search(filter: string, { offset, limit }: Omit<ReadOutputOptions, "filter"> = {}): Promise<OutputPage> {
-    using lines = lineFilter(filter);
+    using lines = new LineFilter(filter);
     const tail = this.#tail();
     const total = this.#total + tail.length;
     return this.#marked(await this.#matching(this.#within(offset, tail), pageLimit(limit), tail, total, lines));
@@ -385,16 +384,6 @@ class LongLine {
 
 const GAVE_UP = "the filter took too long and was given up; use a simpler one, or grep with run_shell";
 const LONG_LINES = `lines of more than ${LONGEST_SEARCHED / 1024} KiB were searched only up to there`;
-
-function lineFilter(filter: string): LineFilter {
-  try {
-    return new LineFilter(filter);
-  } catch (error) {
-    throw new BuddyError("tool", `filter is not a regular expression: ${messageOf(error)}`, {
-      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
-    });
-  }
-}
 
 function pageLimit(limit = PAGE_BYTES): number {
   return Math.min(Math.max(1, limit), MAX_PAGE_BYTES);
