@@ -83,7 +83,8 @@ const CALLS =
   "execve,execveat,unlink,unlinkat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mkdir,mkdirat,rmdir,chmod,fchmod," +
   "fchmodat,chown,fchown,lchown,fchownat,truncate,ftruncate,utimensat,utime,utimes,futimesat,setxattr,lsetxattr,fsetxattr,removexattr," +
   "lremovexattr,fremovexattr,mknod,mknodat,connect,bind,kill,tkill,tgkill,mount,umount2,sethostname,settimeofday,clock_settime,adjtimex," +
-  "ptrace,setpriority,sched_setaffinity,msgctl,semctl,mq_open,mq_unlink";
+  "ptrace,setpriority,sched_setaffinity,sched_setscheduler,sched_setattr,ioprio_set,prlimit64,msgctl,semctl,mq_open," +
+  "mq_unlink,sendto,sendmsg,sendmmsg,pidfd_send_signal,add_key,keyctl,swapon,swapoff,init_module,finit_module,delete_module,reboot";
 
 /**
  * In namespaces of its own, as their root: an overlay of the whole machine whose changes live in memory. The user that
@@ -244,6 +245,15 @@ function isEffect(call: string, rest: string): boolean {
     case "mkdir":
       // tmux makes the directory of its sockets sure.
       return !/^"\/tmp\/tmux-\d+"/.test(rest);
+    case "prlimit64":
+      return !/^0, |^\d+, \w+, NULL,/.test(rest);
+    case "sched_setscheduler":
+    case "sched_setattr":
+      return !rest.startsWith("0,");
+    case "sendto":
+    case "sendmsg":
+    case "sendmmsg":
+      return /sa_family=AF_INET/.test(rest);
     case "msgctl":
     case "semctl":
       return /IPC_RMID|IPC_SET|SETVAL|SETALL/.test(rest);

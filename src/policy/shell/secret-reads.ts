@@ -49,7 +49,8 @@ const isAnyName = (name: string) => name.replace(/[\uFDD0-\uFDDB]/g, "").length 
 const LOADS: ReadonlyMap<string, RegExp> = new Map([
   ["jq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
   ["gojq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
-  ["yq", /load\w*\s*\(|\b(?:eval|system)\s*\(/],
+  // One of the two programs of that name hands its script to jq.
+  ["yq", /load\w*\s*\(|\b(?:eval|system)\s*\(|\b(?:import|include)\b/],
 ]);
 
 const withSecrets = (path: string) => `${readable(path)} contains secrets the model would see`;

@@ -156,11 +156,13 @@ const SEEN = [
   "git -c core.fsmonitor='touch P8' status",
   "git branch new",
   "find . -name list -delete",
+  "prlimit -p $$ -nunlimited",
+  "echo x > /dev/udp/127.0.0.1/9",
 ];
 const UNSEEN = ["true", "ls -l | wc -l", "git status", "cat f >/dev/null", "kill -0 $$", 'x=$(cat f); echo "$x"'];
 
 inRoot.test("the detector sees every change, program and connection, and nothing where there is none", () => {
-  const programs = words("touch chmod rm mv sort uniq tar awk mawk gawk git find ls wc cat");
+  const programs = words("touch chmod rm mv sort uniq tar awk mawk gawk git find ls wc cat prlimit");
   const seen = new Set(
     effectsOf(
       [...SEEN, ...UNSEEN].map((text) => trial(text, BASH, programs)),

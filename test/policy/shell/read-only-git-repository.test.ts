@@ -1,8 +1,19 @@
 /** The question to a target whether its repository names a program, against real repositories and shells. */
 import { expect } from "bun:test";
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import {
   gitFingerprintScript,
   gitRepositoryScript,
@@ -149,6 +160,59 @@ test.each(["/", "../..", "../../other"])("core.worktree = %s would show files ou
   const directory = repository(`elsewhere-${worktree.length}`, `core.worktree=${worktree}`);
   mkdirSync(path("other"), { recursive: true });
   expect(doubt(directory)).toContain("outside");
+});
+
+test("git shows lines of files that settings of the repository name: one outside it raises a doubt", () => {
+  const line = "machine example.com login kim password not-a-word!";
+  writeFileSync(path("key"), `${line}\n`);
+  const blamed = repository("blamed", `blame.ignoreRevsFile=${path("key")}`);
+  const { stderr } = Bun.spawnSync(["git", "blame", "f"], { cwd: blamed, env: env() });
+  expect(stderr.toString()).toContain(line);
+  const attributed = repository("attributed", `core.attributesFile=${path("key")}`);
+  expect([doubt(blamed), doubt(attributed)]).toEqual([
+    expect.stringContaining("blame.ignorerevsfile"),
+    expect.stringContaining("core.attributesfile"),
+  ]);
+  const usual = repository("usual", "blame.ignoreRevsFile=.git-blame-ignore-revs");
+  writeFileSync(join(usual, ".git-blame-ignore-revs"), "# none\n");
+  expect(doubt(usual)).toBeUndefined();
+  rmSync(join(usual, ".git-blame-ignore-revs"));
+  symlinkSync(path("key"), join(usual, ".git-blame-ignore-revs"));
+  expect(doubt(usual)).toContain("outside");
+});
+
+test.each([
+  "packed-refs",
+  "shallow",
+  "info/grafts",
+  "info/attributes",
+  "info/exclude",
+  "objects/info/alternates",
+  "rebase-merge/done",
+])("git shows lines of .git/%s: a link out of it raises a doubt", (name) => {
+  const directory = repository(`linked-${name.replace("/", "-")}`);
+  const file = join(directory, ".git", name);
+  mkdirSync(dirname(file), { recursive: true });
+  rmSync(file, { force: true });
+  writeFileSync(path("key"), "secret\n");
+  symlinkSync(path("key"), file);
+  expect(doubt(directory)).toBeDefined();
+});
+
+test("links to the same file of another repository raise no doubt, nor does an old HEAD", () => {
+  const directory = repository("shared");
+  for (const name of ["config", "packed-refs"]) {
+    mkdirSync(path("project.git"), { recursive: true });
+    git(directory, "pack-refs", "--all");
+    renameSync(join(directory, ".git", name), path("project.git", name));
+    symlinkSync(path("project.git", name), join(directory, ".git", name));
+  }
+  expect(doubt(directory)).toBeUndefined();
+  const old = repository("old-head");
+  const branch = readFileSync(join(old, ".git/HEAD"), "utf8").trim().slice("ref: ".length);
+  rmSync(join(old, ".git/HEAD"));
+  symlinkSync(branch, join(old, ".git/HEAD"));
+  expect(doubt(old)).toBeUndefined();
 });
 
 test("a .git file that points elsewhere is judged by what it points to", () => {

@@ -21,6 +21,7 @@ owned() {
     [ "$uid" = "$me" ] || [ "$uid" = 0 ] || echo foreign
   done
 }
+linked() { [ -L "$1" ] && [ -f "$1" ]; }
 bare() {
   case "\${PWD%/}/" in "\${dir%/}"/*) ;; *) return ;; esac
   case $dir in */.git) return ;; esac
@@ -47,6 +48,13 @@ visit() {
   printf '%s\\n' "$all"
   # The files of another directory would be shown as if they were in it; a submodule is below what it belongs to.
   case $all in *'key core.worktree'*) case $(ask rev-parse --show-toplevel)/ in "\${dir%/.git*}"/*) ;; *) echo outside ;; esac ;; esac
+  # Git shows lines of its own files, and those that make no sense to it; one may be a link to any file.
+  for file in "$dir"/* "$dir"/info/* "$dir"/rebase-*/* "$dir"/sequencer/* "$common"/* "$common"/info/* "$common"/objects/info/*; do
+    linked "$file" && case \${file##*/}:$(readlink "$file" 2>/dev/null) in HEAD:refs/*|*:*/"\${file##*/}") ;; *) echo outside ;; esac
+  done
+  case $all in *'key blame.ignorerevsfile'*|*'key core.attributesfile'*)
+    for file in "$(ask rev-parse --show-toplevel)"/.git?*; do linked "$file" && echo outside; done ;;
+  esac
   hook=$common/hooks/post-index-change
   [ -x "$hook" ] && echo hook
   for file in "$common/config" "$dir/config.worktree" "$dir/HEAD" "$hook"; do printf 'file %s\\n' "$file"; done
@@ -120,14 +128,14 @@ function doubtOf(line: string): string | undefined {
   const [key = "", value] = line.slice(4).split("\u001E");
   return isHarmlessSetting(key.toLowerCase(), value ?? "true")
     ? undefined
-    : `the repository's configuration sets ${key}, which may start a program`;
+    : `the repository's configuration sets ${key}, which may start a program or show another file`;
 }
 
 const DOUBTS: Readonly<Record<string, string>> = {
   foreign: "the repository belongs to another user",
   embedded: "it is a bare repository inside another repository",
   refused: "git does not accept the repository",
-  outside: "the repository's configuration names files outside it",
+  outside: "the repository's configuration, or a link in it, names files outside it",
   hook: "the repository has a hook that runs when git refreshes its index",
   missing: "the directory cannot be entered, so git would look at another one",
   deep: "the submodules are nested too deep to check",
@@ -142,6 +150,7 @@ export function isHarmlessSetting(key: string, value: string): boolean {
   const harmless = Object.hasOwn(HARMLESS, section) ? HARMLESS[section] : undefined;
   // What these show or sort by may be a signature, which starts gpg.
   if (/^(?:pretty|sort)$/.test(name) && /%G|signature/.test(value)) return false;
+  if (/^(?:blame\.ignorerevsfile|core\.attributesfile)$/.test(key)) return /^(?:\.git[\w.-]+)?$/.test(value);
   if (harmless === "*" || harmless?.has(name) === true) return true;
   const off = /^(?:false|no|off|0|)$/i.test(value);
   if (key === "core.fsmonitor") return off;
@@ -152,7 +161,7 @@ export function isHarmlessSetting(key: string, value: string): boolean {
 /** Section → names, whatever is between them, or every name. */
 const HARMLESS: Readonly<Record<string, "*" | ReadonlySet<string>>> = {
   core: new Set(
-    words(`abbrev attributesfile autocrlf bare bigfilethreshold checkroundtripencoding checkstat commentchar commentstring
+    words(`abbrev autocrlf bare bigfilethreshold checkroundtripencoding checkstat commentchar commentstring
       commitgraph compression createobject deltabasecachelimit eol excludesfile filemode filesreffastpath fsync fsyncmethod
       fsyncobjectfiles hidedotfiles ignorecase ignorestat logallrefupdates longpaths loosecompression maxtreedepth
       multipackindex notesref packedgitlimit packedgitwindowsize packedrefstimeout filesreflocktimeout precomposeunicode

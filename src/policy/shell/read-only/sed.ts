@@ -100,11 +100,13 @@ export function isHarmlessScript(text: string): boolean {
       if (label === undefined) return false;
       at += label.length;
       if (at < script.length && !";\n}".includes(script[at] as string)) return false;
-    } else if (command === "#") {
-      while (at < script.length && script[at] !== "\n") at++;
-    } else if ("aic".includes(command)) {
-      // Text to the end of the line, going on after a backslash.
-      for (; at < script.length && script[at] !== "\n"; at++) if (script[at] === "\\") at++;
+    } else if (command === "#" || "aic".includes(command)) {
+      // To the end of the line; text, but no comment, continues after a backslash. In busybox a carriage return ends
+      // a comment.
+      for (; at < script.length && script[at] !== "\n"; at++) {
+        if (script[at] === "\r") return false;
+        if (script[at] === "\\" && command !== "#") at++;
+      }
     } else if (command === "s" || command === "y") {
       const end = script[at++] ?? "\n";
       if (end === "\n" || end === "\\" || !delimited(end, command === "s") || !delimited(end, false)) return false;
