@@ -41,7 +41,7 @@ const KINDS: readonly Kind[] = [
         "another machine behind",
         "what a dead buddy left",
       ],
-      "targets/tmux/recover.test.ts": ["two drops in a row", "a character cut in two", "heard before a second drop"],
+      "targets/tmux/recover.test.ts": ["two drops in a row", "a character cut in two", "a start that was heard"],
       "targets/files/files.test.ts": ["a connection that dies in the middle"],
       "journeys/reconnect.test.ts": ["after a drop /reconnect"],
     },
@@ -168,20 +168,31 @@ const KINDS: readonly Kind[] = [
 export function reliabilityPage(): string {
   const parts = KINDS.map(({ title, does, shown }) => {
     const rows = Object.entries(shown).flatMap(([file, starts]) => {
-      const text = readFileSync(join(ROOT, "test", file), "utf8");
-      const names = [...text.matchAll(/(?:test|\.each\([^"]*\))\(\s*"((?:[^"\\]|\\.)*)"/g)].map(
-        ([, name = ""]) => name,
-      );
+      const tests = testsOf(readFileSync(join(ROOT, "test", file), "utf8"));
       return starts.map((start) => {
-        const name = names.find((one) => one.startsWith(start));
-        if (name === undefined)
+        const found = tests.find(({ name }) => name.startsWith(start));
+        if (found === undefined)
           throw new Error(`test/${file} has no test whose name begins with ${JSON.stringify(start)}`);
+        const name = [...found.within, found.name].join(" › ");
         return `| ${name.replaceAll("|", "\\|").replace(/%[sdij]/g, "…")} | \`test/${file}\` |`;
       });
     });
     return `## ${title}\n\n${does}\n\n| test | in |\n| --- | --- |\n${rows.join("\n")}\n`;
   });
   return [INTRO, ...parts].join("\n");
+}
+
+/** The names of its tests, and of the blocks around each: `describe` is closed at its own indentation. */
+function testsOf(text: string): { readonly within: readonly string[]; readonly name: string }[] {
+  const open: { readonly indent: string; readonly name: string }[] = [];
+  const tests = [];
+  const line = /^( *)(?:\}\);?$|(?:\w+\.)?(describe|test)\b(?:\.each\([^"]*\))?\(\s*"((?:[^"\\]|\\.)*)")/gm;
+  for (const [, indent = "", kind, name = ""] of text.matchAll(line)) {
+    if (kind === "describe") open.push({ indent, name: name === "%s" ? "" : name });
+    else if (kind === "test") tests.push({ within: open.map((one) => one.name).filter(Boolean), name });
+    else if (open.at(-1)?.indent === indent) open.pop();
+  }
+  return tests;
 }
 
 if (import.meta.main) writeFileSync(PAGE, reliabilityPage());

@@ -271,7 +271,7 @@ describe("what goes wrong", () => {
     expect(findings()).toEqual([]);
   });
 
-  test("processes that write at once, of which some are killed, make one chain", async () => {
+  test("processes that write at once, some of them killed, make one chain", async () => {
     const counted = async (child: Bun.Subprocess<"ignore", "pipe", "inherit">, killAfter: number) => {
       let told = "";
       for await (const chunk of child.stdout) {

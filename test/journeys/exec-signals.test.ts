@@ -40,7 +40,7 @@ test.each(SIGNALS)("%s while the model thinks exits %d and closes the request", 
   await until(() => rig.requests[0]!.abandoned, "the request to be closed");
 });
 
-test("the cancelled call is in the stored session with its result, and the session can be gone on with", async () => {
+test("the cancelled call is in the saved session with its result, and the session can be continued", async () => {
   const seconds = uniqueSeconds();
   await using rig = execRig([shell(`sleep ${seconds}`), { text: "I see that it was cancelled." }]);
   const child = await rig.box.spawn(["exec", "--no-tmux", "--approve", "all", "go"]);

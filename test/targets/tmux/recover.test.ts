@@ -31,7 +31,7 @@ test("what follows the last lines that were seen is added", () => {
   expect(notes).toContain("read back from the pane");
 });
 
-test("two drops in a row: the screen above the command's own prompt was taken for its output", () => {
+test("two drops in a row: the screen above the command's own prompt is not taken for its output", () => {
   // A line came between the drops, so that what was recorded stands nowhere on the screen.
   const { text, notes } = filled("tick 1\ntick 4\n", screen);
   expect(text).toContain("tick 1\ntick 2\ntick 3\ntick 4\ntick 5\n");
@@ -101,7 +101,7 @@ describe("marks after a gap", () => {
     expect(apart(prompt(4, 7), heard, over)).toEqual({ marks: heard, phase: "started", text: "one\n" });
   });
 
-  test("heard before a second drop, and what followed it unheard", () => {
+  test("a start that was heard before a second drop, and an end that was not, are both known", () => {
     expect(apart(prompt(4, 7), [started], over).marks).toEqual([started, prompt(4, 7)]);
     expect(apart(undefined, [started], running)).toMatchObject({ marks: [started], phase: "started" });
   });
@@ -110,7 +110,7 @@ describe("marks after a gap", () => {
     expect(apart(prompt(3, 2), [], ["[buddy 3: 0] $ "])).toEqual({ marks: [prompt(3, 2)], phase: "sent", text: "" });
   });
 
-  test("it ended unheard and the operator ran something since: the screen tells how", () => {
+  test("it ended unheard and the operator ran something since: the screen shows how", () => {
     const later = [...over.slice(0, 2), "[buddy 4: 5] $ ls", "file", "[buddy 5: 0] $ "];
     expect(apart(prompt(5, 0), [started], later)).toMatchObject({
       ended: { kind: "exited", code: 5 },

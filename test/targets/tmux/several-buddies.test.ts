@@ -109,7 +109,7 @@ test("the session of a buddy that was killed is free at once", async () => {
   expect(again.identity.tmuxSession).toBe(base ?? "");
 });
 
-test("five that start in the same moment crashed the server: all get their own, and all outputs are right", async () => {
+test("five that start in the same moment: all get their own session, and all outputs are right", async () => {
   // The first in its session keeps the server's number known.
   await using place = await openTestTarget("local", { shell: "bash" });
   const server = await serverOf(place);
