@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/commands/doctor/machine.ts";
-import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { containerTarget } from "../support/container.ts";
 import { startModel } from "../support/model.ts";
+import { Pty } from "../support/pty.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { needs } from "../support/needs.ts";
 
@@ -111,7 +112,7 @@ describe("buddy doctor", () => {
     symlinkSync("/etc", join(box.cwd, ".buddyx"));
     const { find } = await examine(box, ["-m", "demo"]);
     expect(find("permissions")?.remedy).toContain("chmod 600");
-    expect(find("sessions")?.text).toContain("sessions are stored in");
+    expect(find("sessions")?.text).toContain(".local/state/buddy/sessions");
   });
 
   test("for people: marks, remedies, a last line; coloured only where asked", async () => {
@@ -122,6 +123,20 @@ describe("buddy doctor", () => {
     expect(plain.stdout).not.toContain("\u001b");
     const colored = await box.run(["doctor", "-m", "demo"], { env: { FORCE_COLOR: "1" } });
     expect(colored.stdout).toContain("\u001b[32mok\u001b[0m");
+  });
+
+  test("in a narrow terminal every row begins at its column", async () => {
+    using box = sandbox();
+    await using pty = new Pty([await buddyBinary(), "doctor", "-m", "demo"], {
+      cols: 40,
+      rows: 100,
+      cwd: box.cwd,
+      env: box.env,
+    });
+    await pty.until(/no problems found|with warnings/);
+    const column = /^ok profile +/m.exec(pty.screen())?.[0].length ?? 0;
+    const indents = [...pty.screen().matchAll(/^ +(?=\S)/gm)].map(([indent]) => indent.length - column);
+    expect(indents.filter((one) => one !== 0 && one !== "fix: ".length)).toEqual([]);
   });
 
   ssh.test(

@@ -165,6 +165,8 @@ describe("the model", () => {
     const before = await examine();
     expect(before.ok).toBe(false);
     expect(before.find("sign-in")).toMatchObject({ status: "broken", text: "not signed in" });
+    // One cause is one problem.
+    expect(before.find("endpoint")).toMatchObject({ status: "info" });
     expect((await runHere("login")).code).toBe(0);
     const after = await examine();
     expect(after.find("sign-in")).toMatchObject({ status: "ok", text: expect.stringContaining("account acct-42") });

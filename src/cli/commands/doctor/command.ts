@@ -6,6 +6,7 @@ import { redactor } from "../../../lib/secrets/redact.ts";
 import { plural, printable } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
 import { isLocal, placeOf } from "../../../targets/place.ts";
+import { wrapped } from "../../../ui/words.ts";
 import { defineCommand } from "../../command.ts";
 import type { Finding } from "./machine.ts";
 import type { GlobalOptions } from "../../args/options.ts";
@@ -28,7 +29,7 @@ export const command = defineCommand({
 });
 
 async function examine(globals: GlobalOptions): Promise<Finding[]> {
-  const [{ checkConfiguration }, { checkModel }, { checkLocks, checkMachine }] = await Promise.all([
+  const [{ checkConfiguration }, { checkModel }, { checkUnasked, checkMachine }] = await Promise.all([
     import("./configuration.ts"),
     import("./model.ts"),
     import("./machine.ts"),
@@ -42,7 +43,7 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   if (isLocal(place)) {
     const { LocalTransport } = await import("../../../targets/connection/local.ts");
     await using transport = new LocalTransport();
-    return [...findings, await checkLocks(transport, secondLock)];
+    return [...findings, await checkUnasked(transport, secondLock)];
   }
   const { checkTarget } = await import("./target.ts");
   const { secretVariables } = await import("../../../config/profiles.ts");
@@ -91,10 +92,11 @@ function page(findings: readonly Finding[], globals: GlobalOptions): string {
 
 /** Below each other at the same indent, wrapped where a terminal would break words. */
 function rows(text: string, indent: string, columns: number): string {
-  return printable(text)
+  const lines = printable(text)
     .split("\n")
-    .filter((line) => line.trim() !== "")
-    .flatMap((line) => Bun.wrapAnsi(line, columns - indent.length, { trim: false }).split("\n"))
-    .map((line) => line.trimEnd())
-    .join(`\n${indent}`);
+    .map((line) => line.trimEnd());
+  return wrapped(
+    lines.filter((line) => line !== ""),
+    columns - indent.length,
+  ).join(`\n${indent}`);
 }

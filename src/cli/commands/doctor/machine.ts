@@ -138,7 +138,7 @@ async function checkSessions(): Promise<Finding> {
   const { sessionDirectory } = await import("../../../session/session-directory.ts");
   const state = stateDirectory();
   const { directory, notice, unwritable } = sessionDirectory(currentDirectory(), state);
-  if (notice === undefined) return { check: "sessions", status: "ok", text: `stored in ${directory}` };
+  if (notice === undefined) return { check: "sessions", status: "ok", text: `saved in ${directory}` };
   if (unwritable === undefined) return { check: "sessions", status: "info", text: notice };
   const remedy = "set HOME or XDG_STATE_HOME to a directory you can write to";
   return { check: "sessions", status: "warning", text: notice, remedy };
@@ -164,6 +164,12 @@ export async function checkLocks(transport: Transport, lock: SecondLock = "auto"
     text: `${text}; second_lock = "required", so every command asks`,
     remedy: 'allow user namespaces or install util-linux there, or set second_lock = "auto"',
   };
+}
+
+/** The same for a page that says nothing else about it. */
+export async function checkUnasked(transport: Transport, lock?: SecondLock): Promise<Finding> {
+  const { text, ...finding } = await checkLocks(transport, lock);
+  return { ...finding, text: `commands that run without a question: ${text}` };
 }
 
 export interface Finding {

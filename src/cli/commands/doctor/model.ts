@@ -25,12 +25,15 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
   const { describeOrigin } = await import("../../../config/paths.ts");
   const given = loaded.endpoint === undefined ? "" : `, the address ${describeOrigin(loaded.endpoint.origin, loaded)}`;
   const access = await checkAccess(profile);
-  const endpoint = await checkEndpoint(loaded, profile, access.token);
+  const endpoint =
+    access.finding.status === "broken"
+      ? { finding: { check: "endpoint", status: "info", text: "not checked: it needs a sign-in" } as const }
+      : await checkEndpoint(loaded, profile, access.token);
   return [
     { check: "profile", status: "ok", text: `${name}: ${model} at ${baseUrl} (${api})${given}` },
     access.finding,
     endpoint.finding,
-    await checkCatalog(loaded, profile, endpoint.window),
+    await checkCatalog(loaded, profile, "window" in endpoint ? endpoint.window : undefined),
     ...(await localServers(baseUrl)),
   ];
 }
@@ -133,8 +136,8 @@ function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: 
   // Not every endpoint lists its models, and some want a key or a sign-in even for that.
   const there = status > 0 || ("reason" in error && error.reason === "protocol");
   if (there) return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
-  const way = "buddy --model demo needs no endpoint";
-  return { check: "endpoint", status: "broken", text: error.message, remedy: `${remedy} (${way})` };
+  const fix = `${remedy.replace(/\.$/, "")}; buddy --model demo needs no endpoint`;
+  return { check: "endpoint", status: "broken", text: error.message, remedy: fix };
 }
 
 const TIMEOUT_MS = 5_000;

@@ -11,8 +11,8 @@ export async function checkTarget(options: TargetOptions): Promise<Finding[]> {
     await using transport = await openTransport(options);
     const { machineReport } = await import("../../../targets/machine-report.ts");
     const found = findingsOf(await machineReport(transport), transport.facts.tmuxProblem);
-    const { checkLocks } = await import("./machine.ts");
-    const locks = await checkLocks(transport, options.secondLock);
+    const { checkUnasked } = await import("./machine.ts");
+    const locks = await checkUnasked(transport, options.secondLock);
     return [{ check: "target", status: "ok", text: `${transport.label} answers` }, ...found, locks];
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;

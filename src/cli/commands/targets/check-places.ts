@@ -17,6 +17,7 @@ import { rulesOf } from "../../../app/machines/machine-rules.ts";
 import { ruleWords } from "../../../app/repl/change-machines.ts";
 import { ruleFacts } from "../policy/machine-rules.ts";
 import { placeSources } from "../../../app/machines/places.ts";
+import { wrapped } from "../../../ui/words.ts";
 import { checkLocks } from "../doctor/machine.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";
 
@@ -186,11 +187,12 @@ function rows(one: Checked, width: number, color: boolean): string {
           ...(one.rule_words === undefined ? [] : [`rules: ${one.rule_words}`]),
         ];
   const lines = [...one.problems, ...facts, ...one.warnings].flatMap((text) => text.split("\n"));
-  const wrapped = lines.flatMap((line) =>
-    Bun.wrapAnsi(printable(line), columns - indent.length, { trim: false }).split("\n"),
+  const rows = wrapped(
+    lines.map((line) => printable(line)),
+    columns - indent.length,
   );
   const head = `${color ? `\u001b[${code}m${mark}\u001b[0m` : mark}  ${printable(one.name).padEnd(width)}  `;
-  return `${head}${wrapped.join(`\n${indent}`)}\n`;
+  return `${head}${rows.join(`\n${indent}`)}\n`;
 }
 
 function identity({ user, host, os = "", shell, tmux, sudo = "unknown", latency_ms }: Checked): string {
