@@ -47,7 +47,7 @@ export interface DecisionEntry extends AboutEntry {
 /**
  * `unasked`: proven read-only. `rule`: the configuration allows it. `operator`: a yes or no; `always`: a yes that is
  * remembered; `prefix`: such a yes, given earlier. `mode`: --approve. `policy`: blocked. `hook`: a hook denied it.
- * `record`: the record could not be written. `dry-run`, `timeout`, `cancelled`; `nobody`: no terminal to ask on.
+ * `dry-run`, `timeout`, `cancelled`; `nobody`: no terminal to ask on.
  */
 export type DecidedBy =
   | "unasked"
@@ -58,7 +58,6 @@ export type DecidedBy =
   | "mode"
   | "policy"
   | "hook"
-  | "record"
   | "dry-run"
   | "timeout"
   | "cancelled"

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AuditLog } from "../../../src/audit/audit-log.ts";
 import type { AuditEntry } from "../../../src/audit/entry.ts";
+import { recordRows } from "../../../src/cli/commands/audit/record-rows.ts";
 import { Here } from "../../support/in-process.ts";
 import { runHere } from "../../support/stdout.ts";
 
@@ -91,6 +92,14 @@ describe("buddy audit", () => {
     const [first = ""] = stdout.split("\n");
     expect(first).toMatch(/deploy@web1 PROD +approved you +systemctl restart nginx/);
     expect(stdout).not.toContain("\u001b");
+  });
+
+  test("a refusal without a terminal was listed as that of a user called nobody", () => {
+    const [decision] = ENTRIES.filter((entry) => entry.kind === "decision");
+    const refused = { ...decision!, decision: "denied", by: "nobody", seq: 1, ts: "2026-01-05T10:00:00.000Z" } as const;
+    const [row] = recordRows([{ ...refused, v: 1, prev: "" }]);
+    expect(row).not.toContain("nobody");
+    expect(row).toContain("denied, no terminal");
   });
 
   test("without a record says so", async () => {

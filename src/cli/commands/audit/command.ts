@@ -36,9 +36,10 @@ export const command = defineCommand({
     ["buddy audit verify", "exit code 1 and the bad line if the record is not intact"],
   ],
   notes: `
-One line for each decision and each effect. BY says who decided: unasked (it
-only reads), rule (your configuration), you, always, prefix (an earlier
-always), mode (--approve), policy, hook, nobody (no terminal to ask on).`,
+One line for each decision and each effect. After approved or denied comes what
+decided: unasked (it only reads), rule (your configuration), you, always, prefix
+(an earlier always), mode (--approve), policy, hook, dry-run, timeout, cancelled,
+or no terminal (to ask on; "nobody" with --json).`,
   async run({ args: { action = "list", on, since, session, json } }) {
     const directory = stateDirectory();
     if (directory === undefined)

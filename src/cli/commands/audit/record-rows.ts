@@ -28,6 +28,8 @@ export function recordRows(entries: readonly StoredEntry[]): string[] {
 function factOf(entry: AuditEntry): string {
   switch (entry.kind) {
     case "decision":
+      // "nobody" is also the name of a user.
+      if (entry.by === "nobody") return `${entry.decision}, no terminal`;
       return `${entry.decision} ${entry.by === "operator" && entry.tool !== "you" ? "you" : entry.by}`;
     case "effect":
       return entry.exit_code === undefined ? entry.outcome : `exit code ${entry.exit_code}`;
