@@ -1,6 +1,7 @@
 /** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
 import { currentDirectory } from "../lib/byte-names.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { shownPath } from "../config/paths.ts";
 import type { TrustQuestion } from "../config/trust.ts";
 import { isTerminal } from "../lib/terminal.ts";
 import { printable } from "../lib/text.ts";
@@ -24,7 +25,10 @@ export async function loadConfiguration(
     ...(isTerminal(2) ? { ask: askOnTerminal } : {}),
   });
   if (!globals.quiet) {
-    if (loaded.created) (await import("../lib/log.ts")).log.info(`buddy: wrote ${loaded.files[0]} with the defaults`);
+    if (loaded.created)
+      (await import("../lib/log.ts")).log.info(
+        `buddy: wrote ${shownPath(loaded.files[0] ?? "", loaded)} with the defaults`,
+      );
     if (globals.apiKey !== undefined)
       await warn("--api-key can be seen by every user of this machine (ps); prefer BUDDY_API_KEY");
     for (const warning of loaded.warnings) await warn(warning);

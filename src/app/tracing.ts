@@ -96,7 +96,7 @@ class Trace {
     } catch (error) {
       // The work is worth more than its trace.
       this.#broken = true;
-      this.#show(`buddy: warning: the trace ends: cannot write to ${printable(this.#path)}: ${fileError(error)}`);
+      this.#show(`buddy: warning: the trace stops here: cannot write to ${printable(this.#path)}: ${fileError(error)}`);
     }
   }
 
@@ -115,7 +115,7 @@ function openForAppending(path: string): number {
     return file;
   } catch (error) {
     throw new BuddyError("usage", `the trace cannot be written to ${path}: ${fileError(error)}`, {
-      hint: "name another file with --trace or BUDDY_TRACE_FILE",
+      hint: "Name another file with --trace or BUDDY_TRACE_FILE",
       cause: error,
     });
   }

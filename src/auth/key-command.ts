@@ -49,7 +49,7 @@ async function printKey(argv: readonly string[], options: KeyCommandOptions, sig
   const shown = argv[0] ?? "";
   const fail = (why: string, cause?: unknown) =>
     new BuddyError("auth", `profile ${profile}: api_key_command ${shown} ${why}`, {
-      hint: `run it yourself to see why: ${argv.join(" ")}`,
+      hint: `Run it yourself to see why: ${argv.join(" ")}`,
       cause,
     });
   const run = await runProgram(argv, {

@@ -41,7 +41,7 @@ export async function openRouterKey(
     const port = new URL(flow.redirectUri).port;
     screen.say(
       `To get a key from OpenRouter, open this address in a browser on this machine:\n\n    ${flow.url}\n\n` +
-        `A browser elsewhere comes back here through: ssh -L ${port}:127.0.0.1:${port} THIS_MACHINE`,
+        `If your browser is on another machine, first run there: ssh -L ${port}:127.0.0.1:${port} THIS_MACHINE`,
     );
     screen.open(flow.url);
     const code = await flow.code(signal);

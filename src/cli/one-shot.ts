@@ -80,7 +80,7 @@ export function approvalNeeded(actions: readonly string[], mode: ApprovalMode): 
 
 function late(timeoutMs: number): BuddyError {
   return new BuddyError("timeout", `no answer within --timeout (${timeoutMs / 1000} s)`, {
-    hint: "raise --timeout or narrow the task",
+    hint: "Raise --timeout or narrow the task",
   });
 }
 

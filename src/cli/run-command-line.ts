@@ -153,7 +153,7 @@ function refuseMistyped(word: string): void {
     throw new BuddyError("usage", "empty command name", { hint: "buddy --help lists the commands" });
   if (/\s/.test(word)) return;
   const meant = word === "version" ? "--version" : closestMatch(word, Object.keys(COMMANDS));
-  const prompt = `to ask for something: buddy "${word.replaceAll('"', '\\"')} …" or buddy exec "${word.replaceAll('"', '\\"')} …"`;
+  const prompt = `To ask for something: buddy "${word.replaceAll('"', '\\"')} …" or buddy exec "${word.replaceAll('"', '\\"')} …"`;
   if (meant !== undefined)
     throw new BuddyError("usage", `unknown command "${word}"; did you mean ${meant}?`, { hint: prompt });
   // A single word is more often a command of another program than a question.

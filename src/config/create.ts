@@ -43,7 +43,7 @@ export function setAside(path: string, place: Place): string {
     return aside;
   } catch (error) {
     throw new BuddyError("config", `cannot keep the old file as ${shownPath(aside, place)}: ${fileError(error)}`, {
-      hint: `make ${shownPath(dirname(path), place)} writable; nothing was changed`,
+      hint: `Make ${shownPath(dirname(path), place)} writable; nothing was changed`,
       cause: error,
     });
   }

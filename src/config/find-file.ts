@@ -61,7 +61,7 @@ function isThere(path: string, place: Place): boolean {
     return false;
   }
   throw new BuddyError("config", `${shownPath(path, place)} is a link to ${target}, which cannot be reached`, {
-    hint: "correct or remove the link, or name another file with --config PATH",
+    hint: "Correct or remove the link, or name another file with --config PATH",
   });
 }
 
@@ -70,7 +70,7 @@ function foundFile(path: string, place: Place): ConfigFile {
   const stat = statSync(path);
   if (!stat.isFile() && !stat.isDirectory()) {
     throw new BuddyError("config", `${shownPath(path, place)} is not a regular file`, {
-      hint: "remove it, or name another file with --config PATH",
+      hint: "Remove it, or name another file with --config PATH",
     });
   }
   return { path, text: read(path, place) };
@@ -79,7 +79,7 @@ function foundFile(path: string, place: Place): ConfigFile {
 function namedFile(path: string, by: string, place: Place): ConfigFile {
   if (!existsSync(path)) {
     throw new BuddyError("config", `${by}: ${shownPath(path, place)} does not exist`, {
-      hint: "check the path, or write one with: buddy init",
+      hint: "Check the path, or write one with: buddy init",
     });
   }
   return { path, text: read(path, place) };
@@ -104,12 +104,12 @@ function read(path: string, place: Place): string {
   }
   if (text.length > LARGEST) {
     throw new BuddyError("config", `${shownPath(path, place)} is too large for a configuration file`, {
-      hint: `at most ${LARGEST / 1024} KiB; name another file with --config PATH`,
+      hint: `At most ${LARGEST / 1024} KiB; name another file with --config PATH`,
     });
   }
   // The replacement character comes from broken bytes, or is in the text itself; only then is a second look needed.
   if (text.includes("\uFFFD") && !process.getBuiltinModule("node:buffer").isUtf8(readFileSync(path))) {
-    throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { hint: "save it as UTF-8" });
+    throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { hint: "Save it as UTF-8" });
   }
   return text;
 }

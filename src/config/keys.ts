@@ -112,7 +112,7 @@ function checked(value: string, source: string, profile: string): ProfileKey {
   const what =
     value === "" ? "is empty" : "contains characters that keys do not have (a space, a line break, an accent)";
   throw new BuddyError("auth", `profile ${profile}: the key from ${source} ${what}`, {
-    hint: "copy the key again, without anything around it",
+    hint: "Copy the key again, without anything around it",
   });
 }
 

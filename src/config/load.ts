@@ -158,7 +158,7 @@ async function checkTrust(
     const effect = instead === undefined ? "is ignored" : "only adds to your list";
     warnings.push(`${shown} line ${line ?? "?"}: ${text} ${effect}, because ${why} and the file is not trusted`);
   }
-  warnings.push(`to use ${shown} as it is, and nothing else, name it: --config ${shown}`);
+  warnings.push(`to use ${shown} as it is, instead of your own file: --config ${shown}`);
 }
 
 /** A key in a file that others can read is a key they have. */
@@ -228,7 +228,7 @@ class Layers {
       const value = SETTINGS.network[key].read(variable.value);
       if (value === undefined) {
         throw new BuddyError("config", `${variable.name} must be ${DURATION_FORMAT}, found "${variable.value}"`, {
-          hint: `correct it, or unset it: unset ${variable.name}`,
+          hint: `Correct it, or unset it: unset ${variable.name}`,
         });
       }
       this.#set(`network.${key}`, value, { kind: "env", name: variable.name });

@@ -35,7 +35,7 @@ export function requirePaths(env: Env, what: string, code: "config" | "auth" = "
   const paths = buddyPaths(env);
   if (paths !== undefined) return paths;
   throw new BuddyError(code, `HOME ${env.HOME ? "does not exist" : "is not set"}, so there is no place for ${what}`, {
-    hint: "set HOME, or XDG_CONFIG_HOME to a directory of yours, or name a file with --config PATH",
+    hint: "Set HOME, or XDG_CONFIG_HOME to a directory of yours, or name a file with --config PATH",
   });
 }
 
@@ -51,7 +51,7 @@ export function expandHome(path: string, env: Env): string {
   const home = absolute(env.HOME);
   if (home === undefined) {
     throw new BuddyError("config", `HOME is not set, so "${path}" cannot be resolved`, {
-      hint: "set HOME or write the whole path",
+      hint: "Set HOME or write the whole path",
     });
   }
   return join(home, path.slice(1));

@@ -67,7 +67,7 @@ export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): 
         "config",
         `profile ${profile.name}: header ${header} has a line break or another character that cannot be sent`,
         {
-          hint: "correct the profile's headers, or the variable they name",
+          hint: "Correct the profile's headers, or the variable they name",
         },
       );
     return [header.toLowerCase(), value] as const;
@@ -132,9 +132,9 @@ function unknownProfile(loaded: LoadedConfig, selector: string): BuddyError {
   const origin = loaded.origins.get("agent.model");
   const where = loaded.config.agent.model === selector && origin ? ` (${describeOrigin(origin, loaded)})` : "";
   const lines = [
-    ...(meant === undefined ? [] : [`did you mean ${meant}?`]),
-    `known profiles: ${known.join(", ")}`,
-    "for a model id at a profile's endpoint write PROFILE:MODEL",
+    ...(meant === undefined ? [] : [`Did you mean ${meant}?`]),
+    `Known profiles: ${known.join(", ")}`,
+    "For a model id at a profile's endpoint write PROFILE:MODEL.",
   ];
   return new BuddyError("config", `unknown profile "${selector}"${where}`, { hint: lines.join("\n") });
 }

@@ -246,8 +246,8 @@ class SettingsReader implements FileSettings {
     if (first === undefined) return;
     const hint =
       more.length > 0
-        ? [...more.slice(0, 10), "correct these lines"]
-        : ["correct the line, or remove it to use the default"];
+        ? [...more.slice(0, 10), "Correct these lines."]
+        : ["Correct the line, or remove it to use the default."];
     throw new BuddyError("config", first, { hint: hint.join("\n") });
   }
 

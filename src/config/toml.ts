@@ -34,7 +34,7 @@ async function parseWithPositions(source: string, file: string): Promise<Record<
     const line = source.split(/\r?\n/)[error.line - 1]?.trim().slice(0, 60) ?? "";
     const shown = line.replace(/(\bapi_key["']?\s*=).*/, "$1 …");
     throw new BuddyError("config", `${file} line ${error.line}, column ${error.column}: ${what}`, {
-      hint: [...(shown === "" ? [] : [`the line reads: ${shown}`]), "correct it; nothing was changed"].join("\n"),
+      hint: [...(shown === "" ? [] : [`The line reads: ${shown}`]), "Correct it; nothing was changed."].join("\n"),
       // The parser's message quotes the lines around.
       ...(source.includes("api_key") ? {} : { cause: error }),
     });

@@ -10,7 +10,7 @@ export type RunbookValues = ReadonlyMap<string, string>;
 /** Checked values, defaults included; throws what is wrong with the words, and how to write them. */
 export function runbookValues({ name, runbook }: SkillText, words: readonly string[]): RunbookValues {
   const parameters = runbook?.parameters ?? [];
-  const usage = { hint: `usage: ${runbookUsage(name, parameters)}` };
+  const usage = { hint: `Usage: ${runbookUsage(name, parameters)}` };
   const values = new Map<string, string>();
   for (const word of words) {
     const [, key = "", value = ""] = /^([^=\s]+)=([\s\S]*)$/.exec(word) ?? [];

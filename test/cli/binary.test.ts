@@ -113,7 +113,7 @@ describe("bad input", () => {
       toml: "",
       args: ["-m", "gpt-codx"],
       code: 2,
-      says: ['unknown profile "gpt-codx"', "did you mean gpt-codex?", "known profiles: gpt-codex, gpt-spark,"],
+      says: ['unknown profile "gpt-codx"', "Did you mean gpt-codex?", "gpt-codex, gpt-spark,"],
     },
     "an unset key variable": {
       args: ["-m", "openai"],

@@ -294,7 +294,7 @@ describe("wrong files", () => {
   test("a broken file names line and column and shows the line", async () => {
     const error = await wrong('[agent]\nname = "x"\nmodel = gpt\n');
     expect(error.message).toMatch(/^~\/\.config\/buddy\/buddy\.toml line 3, column \d+: /);
-    expect(error.hint).toContain("the line reads: model = gpt");
+    expect(error.hint).toContain("model = gpt");
   });
 
   test("two key sources are named with their lines", async () => {
@@ -458,6 +458,6 @@ test("a key in a line that is not TOML was quoted, by buddy and in the details o
   ]) {
     const error = await failure(place({ "home/.config/buddy/buddy.toml": text }).load());
     expect(`${error.message} ${error.hint} ${Bun.inspect(error.cause)}`).not.toContain("wordsonlysecret");
-    expect(error.hint).toContain("the line reads:");
+    expect(error.hint).toContain("The line reads:");
   }
 });

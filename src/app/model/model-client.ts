@@ -85,7 +85,7 @@ async function caFile(loaded: LoadedConfig, profile: string, file: string): Prom
   const path = profilePath(loaded, `models.${profile}.ca_file`, file);
   const fail = (words: string, cause?: unknown) =>
     new BuddyError("config", `profile ${profile}: ca_file ${file} ${words}`, {
-      hint: "name a PEM file with the certificates of the endpoint; `openssl x509 -inform der -in FILE` converts a DER file",
+      hint: "Name a PEM file with the certificates of the endpoint; `openssl x509 -inform der -in FILE` converts a DER file",
       cause,
     });
   const text = await Bun.file(path)

@@ -265,14 +265,14 @@ async function typedName(
   );
   if (decision.kind !== "approved")
     throw new BuddyError("usage", "not run: the name of the machine was not typed", {
-      hint: "the machine is guarded ([rules] in buddy.toml)",
+      hint: "The machine is guarded ([rules] in buddy.toml)",
     });
 }
 
 function opened(run: Run): Target {
   const target = run.target.opened;
   if (target === undefined)
-    throw new BuddyError("usage", "the target is still being opened", { hint: "try again in a moment" });
+    throw new BuddyError("usage", "the target is still being opened", { hint: "Try again in a moment" });
   return target;
 }
 

@@ -218,7 +218,7 @@ async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
   const { prepareRunbook, targetNames } = await import("../extensions/runbooks.ts");
   const { splitWords } = await import("../../extend/runbook.ts");
   const [name = "", ...words] = splitWords(typed) ?? [];
-  if (name === "") throw new BuddyError("usage", "a quote is not closed", { hint: "usage: /run RUNBOOK KEY=VALUE …" });
+  if (name === "") throw new BuddyError("usage", "a quote is not closed", { hint: "Usage: /run RUNBOOK KEY=VALUE …" });
   const runbook = await prepareRunbook(loaded, name, words, false);
   const { target } = runbook;
   let elsewhere = false;
@@ -245,7 +245,7 @@ async function exported(run: Run, format: ExportFormat, state: string | undefine
   const id = run.session();
   if (!sessions.list().some((stored) => stored.id === id))
     throw new BuddyError("usage", "nothing to export: nothing of this session is saved yet", {
-      hint: "send a prompt first",
+      hint: "Send a prompt first",
     });
   return [...(await exportSession(sessions.readable(id), format, state))].join("");
 }

@@ -118,7 +118,7 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
     ...(["on", "ssh", "container", "tmux", "no-tmux", "cd"] as const).map((other) => ["pane", other] as const),
   ] as const) {
     if (values.has(one) && values.has(other)) {
-      throw new BuddyError("usage", `--${one} and --${other} cannot be combined`, { hint: "give one of them" });
+      throw new BuddyError("usage", `--${one} and --${other} cannot be combined`, { hint: "Give one of them" });
     }
   }
   const text = (name: string): string | undefined => {
@@ -202,14 +202,14 @@ export const SESSION_NAME = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 function requireSessionName(name: string): void {
   if (SESSION_NAME.test(name)) return;
   throw new BuddyError("usage", `--tmux: "${name}" cannot be a session name`, {
-    hint: "letters, digits, - and _, at most 64, beginning with a letter, a digit or _",
+    hint: "Letters, digits, - and _, at most 64, beginning with a letter, a digit or _",
   });
 }
 
 function requirePaneId(id: string): void {
   if (/^%\d{1,9}$/.test(id)) return;
   throw new BuddyError("usage", `--pane: "${id}" is not the id of a tmux pane`, {
-    hint: "such as --pane %3; tmux shows it in the pane with: tmux display-message -p '#{pane_id}'",
+    hint: "For example --pane %3; tmux shows it in the pane with: tmux display-message -p '#{pane_id}'",
   });
 }
 
@@ -217,12 +217,12 @@ function requireHttpUrl(url: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
     throw new BuddyError("usage", `--base-url: "${url}" is not an HTTP(S) URL`, {
-      hint: "for example --base-url http://localhost:11434/v1",
+      hint: "For example --base-url http://localhost:11434/v1",
     });
   }
   if (parsed.username !== "" || parsed.password !== "") {
     throw new BuddyError("usage", "--base-url must not hold a user name or password", {
-      hint: "give the key with BUDDY_API_KEY",
+      hint: "Give the key with BUDDY_API_KEY",
     });
   }
 }
@@ -234,7 +234,7 @@ function requireSshTarget(target: string): void {
     return;
   }
   throw new BuddyError("usage", `--ssh: "${target}" is not a valid host`, {
-    hint: "for example --ssh web1, --ssh deploy@web1 or --ssh deploy@web1:2222",
+    hint: "For example --ssh web1, --ssh deploy@web1 or --ssh deploy@web1:2222",
   });
 }
 

@@ -104,7 +104,7 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
     const before = values.get(token.name);
     // A switch says the same twice, as in -vv or behind an alias; of two values one would be lost.
     if (before !== undefined && def?.repeats !== true && (token.value !== true || before !== true))
-      throw new BuddyError("usage", `--${token.name} is given twice`, { hint: "give it once" });
+      throw new BuddyError("usage", `--${token.name} is given twice`, { hint: "Give it once" });
     if (before !== undefined && def?.twice !== undefined) values.set(def.twice, true);
     if (typeof token.value === "string") def?.check?.(token.value, token.shown);
     const value = def?.path === true && typeof token.value === "string" ? resolve(startDir, token.value) : token.value;
@@ -142,7 +142,7 @@ function requirePositionals(
 ) {
   const extra = words[slots.length];
   if (extra !== undefined && !more) {
-    const hint = slots.length > 0 ? "put text with spaces in quotes" : `buddy ${command} takes no arguments`;
+    const hint = slots.length > 0 ? "Put text with spaces in quotes." : `buddy ${command} takes no arguments`;
     throw new BuddyError("usage", `too many arguments: "${extra}"`, { hint });
   }
   for (const [i, [name, def]] of slots.entries()) {
@@ -151,7 +151,7 @@ function requirePositionals(
       if (def.required === false) continue;
       const what = def.choices === undefined ? name.toUpperCase() : def.choices.join("|");
       throw new BuddyError("usage", `buddy ${command} needs an argument: ${what}`, {
-        hint: `see: buddy ${command} --help`,
+        hint: `See: buddy ${command} --help`,
       });
     }
     if (def.choices !== undefined && !def.choices.includes(word)) {
@@ -162,7 +162,7 @@ function requirePositionals(
           ? `unknown word "${word}"; expected ${def.choices[0]}`
           : `"${word}" is not one of ${def.choices.join(", ")}`,
         {
-          hint: meant === undefined ? `see: buddy ${command} --help` : `did you mean ${meant}?`,
+          hint: meant === undefined ? `See: buddy ${command} --help` : `Did you mean ${meant}?`,
         },
       );
     }
@@ -179,7 +179,7 @@ export function unknownOption(shown: string, command: string, args: Args): Buddy
   return new BuddyError(
     "usage",
     meant === undefined ? `unknown option ${shown}` : `unknown option ${shown}; did you mean ${meant}?`,
-    { hint: `options are listed by: ${help}; text that begins with - goes after --` },
+    { hint: `Options are listed by: ${help}\nText that begins with - goes after --` },
   );
 }
 

@@ -105,7 +105,7 @@ function backgroundWords(seen: readonly Round[]): string {
 }
 
 function cleanUp(seen: readonly Round[]): string {
-  return wroteFile(seen[2]) ? `To clean up: \`rm ${TOUR_FILE}\`.\n\n` : "";
+  return wroteFile(seen[2]) ? `To clean up: \`rm ${TOUR_FILE}\`\n\n` : "";
 }
 
 const NEXT = `**What next**

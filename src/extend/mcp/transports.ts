@@ -92,7 +92,7 @@ export class ProgramTransport implements Transport {
       child.stdin.write(`${JSON.stringify(message)}\n`);
       await child.stdin.flush();
     } catch (error) {
-      throw new BuddyError("tool", "the server does not read any more", { cause: error });
+      throw new BuddyError("tool", "the server no longer reads its input", { cause: error });
     }
   }
 

@@ -271,7 +271,7 @@ describe("exec", () => {
     });
   });
 
-  test("a session is gone on with, also after it was left", async () => {
+  test("a session is continued, also after it was left", async () => {
     await run([{ text: "noted" }], { prompt: "remember 7" });
     const ran = await run([{ text: "7" }], { resume: "last", prompt: "what?" });
     expect(ran).toMatchObject({ code: 0, stdout: "7\n" });

@@ -26,7 +26,7 @@ export const command = defineCommand({
   notes: "To undo changes, resume the session (buddy resume ID) and use /undo.",
   async run({ args: { id = "last", diff, json } }) {
     if (diff && json)
-      throw new BuddyError("usage", "--diff and --json cannot be combined", { hint: "give one of them" });
+      throw new BuddyError("usage", "--diff and --json cannot be combined", { hint: "Give one of them" });
     const [{ SessionStore }, { ChangeStore }, { changesDirectory }, { changeDiff, changeListing }] = await Promise.all([
       import("../../../session/store.ts"),
       import("../../../changes/change-store.ts"),

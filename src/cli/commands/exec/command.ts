@@ -35,7 +35,7 @@ export const command = defineCommand({
       valueHint: "FILE",
       path: true,
       repeats: true,
-      description: "attach this picture, for a model that reads images; may be repeated",
+      description: "attach this image, for a model that reads images; may be repeated",
     },
     resume: { type: "string", valueHint: "ID|last", description: "continue a saved session" },
     fork: { type: "boolean", description: "with --resume: continue in a copy of the session" },

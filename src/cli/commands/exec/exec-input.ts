@@ -134,7 +134,7 @@ export async function imageFrom(path: string) {
   }
   const image = imageOf(bytes);
   if (image === undefined)
-    throw new BuddyError("usage", `--image ${path} is not a picture that models read`, {
+    throw new BuddyError("usage", `--image ${path} is not an image that models can read`, {
       hint: "PNG, JPEG, GIF and WebP work.",
     });
   if ("problem" in image) throw new BuddyError("usage", `${path}: ${image.problem}`);

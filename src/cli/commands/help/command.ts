@@ -44,7 +44,7 @@ export const command = defineCommand({
     if (entry === undefined && topic === undefined) {
       const meant = closestMatch(name, [...Object.keys(COMMANDS), ...Object.keys(TOPICS)]);
       throw new BuddyError("usage", `unknown command or topic "${name}"`, {
-        hint: meant === undefined ? "commands are listed by: buddy --help" : `did you mean ${meant}?`,
+        hint: meant === undefined ? "Commands are listed by: buddy --help" : `Did you mean ${meant}?`,
       });
     }
     // A command may have a page, too.

@@ -26,7 +26,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   const shown = shownPath(path, options);
   const present = statSync(path, { throwIfNoEntry: false });
   if (present !== undefined && !present.isFile()) {
-    throw new BuddyError("config", `${shown} is not a regular file`, { hint: "name another one with --config PATH" });
+    throw new BuddyError("config", `${shown} is not a regular file`, { hint: "Name another one with --config PATH" });
   }
   const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   const found = ask === undefined ? (await firstModels(env))[0] : undefined;
@@ -35,7 +35,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   const replaceable = (ask ?? found) !== undefined && old !== undefined && (await hasDefaults(old));
   if (present !== undefined && !replaceable && !force) {
     throw new BuddyError("config", `${shown} exists already`, {
-      hint: "edit it, or replace it with: buddy init --force (the old one is kept)",
+      hint: "Edit it, or replace it with: buddy init --force (the old one is kept)",
     });
   }
   const answers = await ask?.();

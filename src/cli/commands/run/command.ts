@@ -45,7 +45,7 @@ configuration; 3 approval required, but there was no terminal to ask on; 124
   async run({ args, globals, literal }) {
     const words = args._;
     if (words.every((word) => word.trim() === ""))
-      throw new BuddyError("usage", "buddy run needs a command", { hint: "for example: buddy run --on web uptime" });
+      throw new BuddyError("usage", "buddy run needs a command", { hint: "For example: buddy run --on web uptime" });
     const { runCommand } = await import("./run-command.ts");
     const code = await runCommand(
       {

@@ -45,7 +45,7 @@ export const command = defineCommand({
     const formats = (["json", "html", "script", "cast", "runbook"] as const).filter((name) => args[name] === true);
     const [format, other] = formats;
     if (other !== undefined)
-      throw new BuddyError("usage", `--${format} and --${other} cannot be combined`, { hint: "give one of them" });
+      throw new BuddyError("usage", `--${format} and --${other} cannot be combined`, { hint: "Give one of them" });
     if (all && action !== "list") throw new BuddyError("usage", `--all cannot be combined with ${action}`);
     if (format !== undefined && format !== "json" && action !== "export")
       throw new BuddyError("usage", `--${format} cannot be combined with ${action}`);

@@ -34,7 +34,7 @@ export const command = defineCommand({
           hint: "buddy targets --sessions --end --yes ends the sessions that are not in use",
         });
     if (args.check === true && args.sessions === true)
-      throw new BuddyError("usage", "--check and --sessions cannot be combined", { hint: "give one of them" });
+      throw new BuddyError("usage", "--check and --sessions cannot be combined", { hint: "Give one of them" });
     const [{ loadConfiguration }, { uncertainRules }, { chosenPlace, chosenPlaces, placeSources }] = await Promise.all([
       import("../../../app/configuration.ts"),
       import("../../../app/machines/machine-rules.ts"),
@@ -43,7 +43,7 @@ export const command = defineCommand({
     const { what } = args;
     const named = what !== undefined && (globals.on ?? globals.ssh ?? globals.container) !== undefined;
     if (named)
-      throw new BuddyError("usage", "the machines are named twice", { hint: "give WHAT, or --on, --ssh, --container" });
+      throw new BuddyError("usage", "the machines are named twice", { hint: "Give WHAT, or --on, --ssh, --container" });
     const chosen = what === undefined ? globals : { ...globals, on: what };
     const loaded = await loadConfiguration(globals, { create: false });
     const stdin = () => Bun.stdin.text();

@@ -39,7 +39,7 @@ export const command = defineCommand({
       ...(isTerminal(2) && !globals.quiet ? { progress: showProgress } : {}),
     });
     if (rollback) {
-      log.info(`this is ${await update.rollback()} again`);
+      log.info(`back to ${await update.rollback()}`);
       return EXIT.ok;
     }
     const found = await update.look(version?.replace(/^v/, ""));

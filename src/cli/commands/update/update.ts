@@ -48,7 +48,7 @@ export interface FoundRelease {
 /** The running binary; refuses where there is none to replace. */
 export function ownExecutable(): string {
   if (Bun.main.startsWith("/$bunfs/")) return realpathSync(process.execPath);
-  throw new BuddyError("usage", "this buddy runs from source", { hint: "update the checkout instead: git pull" });
+  throw new BuddyError("usage", "this buddy runs from source", { hint: "Update the checkout instead: git pull" });
 }
 
 export class Update {
@@ -177,7 +177,7 @@ export class Update {
     const got = sha256(bytes);
     if (got === expected) return;
     throw new BuddyError("tool", `the checksum of ${what} is wrong; nothing was changed`, {
-      hint: `expected ${expected ?? "one in SHA256SUMS"}\ngot      ${got}\nThe download was cut off or changed on its way; try again.`,
+      hint: `Expected ${expected ?? "one in SHA256SUMS"}\nGot      ${got}\nThe download was cut off or changed on its way; try again.`,
     });
   }
 
