@@ -117,7 +117,7 @@ export class AuditLog {
     const { current } = this.#paths;
     if (failure !== undefined && !this.#reported)
       this.#options.problem(`the record cannot be written to ${current}: ${failure}`);
-    if (failure === undefined && this.#reported) this.#options.problem(`the record is written again: ${current}`);
+    if (failure === undefined && this.#reported) this.#options.problem(`the record can be written again: ${current}`);
     this.#reported = failure !== undefined;
   }
 

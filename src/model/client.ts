@@ -215,7 +215,7 @@ class HttpModelClient implements ModelClient {
     if (tries.refused !== undefined) tries.refreshed = true;
     const discard: readonly ModelEvent[] = tries.shown ? [{ type: "discard" }] : [];
     if (adjustment || tries.refused !== undefined) {
-      const message = `pictures are left out, because ${error.message}`;
+      const message = `images are left out, because ${error.message}`;
       return {
         events: [...discard, ...(adjustment === "images" ? [{ type: "notice", message } as const] : [])],
         wait: 0,

@@ -81,10 +81,10 @@ export class SessionLog {
         fsyncSync(this.#file);
         this.#restoreIfRemoved();
       }
-      if (this.#reported) this.#problem(`the session is stored again in ${this.path}`);
+      if (this.#reported) this.#problem(`the session can be saved again in ${this.path}`);
       this.#reported = false;
     } catch (error) {
-      if (!this.#reported) this.#problem(`the session cannot be stored in ${this.path}: ${fileError(error)}`);
+      if (!this.#reported) this.#problem(`the session cannot be saved in ${this.path}: ${fileError(error)}`);
       this.#reported = true;
     }
   }

@@ -38,15 +38,15 @@ export function sessionDirectory(cwd: string, stateDirectory: string | undefined
   if (stateDirectory === undefined)
     return {
       directory: join(root, "sessions"),
-      notice: `${why} and there is no home directory: sessions are not stored`,
+      notice: `${why} and there is no home directory: sessions are not saved`,
       unwritable: true,
     };
   const directory = join(stateDirectory, "sessions");
   const stored = join(root, "sessions");
   const readOnly = isDirectory(root) && isDirectory(stored) ? { readOnly: stored } : {};
   if (!canBeMade(directory))
-    return { directory, notice: `${why}, nor can ${directory} be written: sessions are not stored`, unwritable: true };
-  return { directory, notice: `${why}; sessions are stored in ${directory}`, ...readOnly };
+    return { directory, notice: `${why}, nor can ${directory} be written: sessions are not saved`, unwritable: true };
+  return { directory, notice: `${why}; sessions are saved in ${directory}`, ...readOnly };
 }
 
 /** Makes the directory for its owner alone, with a .gitignore so that no session is ever committed. */

@@ -61,7 +61,7 @@ export class SessionStore {
     if (name === "last") {
       const newest = all.find(({ id, problem, bytes }) => id !== current && problem === undefined && bytes > 0);
       if (newest !== undefined) return newest;
-      throw new BuddyError("usage", `no ${current === undefined ? "" : "other "}stored session in this directory`, {
+      throw new BuddyError("usage", `no ${current === undefined ? "" : "other "}saved session in this directory`, {
         hint: `Sessions are looked for in ${this.#directories.join(" and ")}.`,
       });
     }

@@ -49,7 +49,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
       return openForMany(transport, options, notices, (error) => tellMissing(unusable(error)));
     const missing = options.tmux === "never" ? "" : await tmuxMissing(transport);
     if (missing !== undefined && options.tmux === "required") {
-      throw new BuddyError("target", `--tmux was asked for, but ${missing} (${transport.label})`, {
+      throw new BuddyError("target", `--tmux cannot be used: ${missing} (${transport.label})`, {
         hint: "Install tmux 3.2 or newer there, or leave --tmux out.",
       });
     }

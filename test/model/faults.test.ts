@@ -150,7 +150,7 @@ describe.each(APIS)("%s", (api) => {
       api,
       retries: 0,
     });
-    expect((await failure(model.client)).message).toMatch(/^the answer of [^ ]+ cannot be decompressed$/);
+    expect((await failure(model.client)).message).toContain("decompressed");
   });
 
   test("a web page with status 200 is called one", async () => {

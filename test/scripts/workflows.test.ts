@@ -34,7 +34,7 @@ const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 const testCommand = /^npx --yes bun@\S+ install --frozen-lockfile && npm test$/m.exec(readme)?.[0] ?? "none";
 
 const checked = await needs("shellcheck");
-checked.test("a step went on in the wrong directory after a failure: shellcheck has no objection to any", () => {
+checked.test("a step continued in the wrong directory after a failure: shellcheck has no objection to any", () => {
   const steps = ["ci", "release"].flatMap((name) => Object.values(workflow(name).jobs).flatMap((job) => job.steps));
   const objections = steps.flatMap(({ run }) => {
     if (run === undefined) return [];

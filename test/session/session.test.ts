@@ -175,17 +175,17 @@ describe("where sessions live", () => {
     expect(sessionDirectory(cwd, state).directory).toBe(join(cwd, ".buddyx/sessions"));
   });
 
-  test("a link or file in its place, and a missing directory, lead to the state directory, said aloud", () => {
+  test("a link or file in its place, and a missing directory, lead to the state directory, and buddy says so", () => {
     symlinkSync("/etc", join(cwd, ".buddyx"));
     const place = sessionDirectory(cwd, state);
     expect(place.directory).toBe(join(state, "sessions"));
-    expect(place.notice).toContain("sessions are stored in");
+    expect(place.notice).toContain(join(state, "sessions"));
     expect(sessionDirectory(join(cwd, "missing"), state).directory).toBe(join(state, "sessions"));
   });
 
   test("a state directory that cannot be made either was promised as the place of sessions", () => {
     const place = sessionDirectory(join(cwd, "missing"), join(cwd, "x".repeat(300), "buddy"));
-    expect(place.notice).toContain("sessions are not stored");
+    expect(place.notice).toContain(join(cwd, "missing"));
     expect(place.unwritable).toBe(true);
     expect(sessionDirectory(join(cwd, "missing"), join(cwd, "not/yet/made")).unwritable).toBeUndefined();
   });
@@ -194,7 +194,7 @@ describe("where sessions live", () => {
     // A name that is too long fails like a directory without permission, for root too.
     const place = sessionDirectory(join(cwd, "x".repeat(300)), state);
     expect(place.directory).toBe(join(state, "sessions"));
-    expect(place.notice).toContain("sessions are stored in");
+    expect(place.notice).toContain(join(state, "sessions"));
   });
 
   test("a file without lines was read to its end, and would have filled the memory", () => {
@@ -468,7 +468,7 @@ describe("resume", () => {
   });
 
   test("unknown, ambiguous and missing ids are explained", async () => {
-    expect(() => root().find("last")).toThrow(/no stored session/);
+    expect(() => root().find("last")).toThrow(/in this directory/);
     const first = await written(session, turn("x"));
     const twinId = `${first.id.slice(0, 14)}-${first.id.endsWith("0000") ? "1111" : "0000"}`;
     writeFileSync(join(first.directory, `${twinId}.jsonl`), `${JSON.stringify(turn("twin"))}\n`);

@@ -49,7 +49,7 @@ export async function permitRead(
     privesc,
     why: "",
     policy: keys
-      ? "it shows keys to the model"
+      ? "it contains keys, which the model would see"
       : disturbs
         ? "reading a device may disturb it"
         : "only root may read it",

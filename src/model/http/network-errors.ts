@@ -73,7 +73,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
     case "ZstdDecompressionError":
       return fail(
         "the answer cannot be decompressed",
-        `the answer of ${at.host} cannot be decompressed`,
+        `the answer from ${at.host} cannot be decompressed`,
         true,
         "The server or a proxy announces a compression that it does not use, or cuts the answer off.",
       );
@@ -110,7 +110,7 @@ function certificateWords(code: string, at: Situation): { brief: string; says: s
     return {
       brief: "certificate of another host",
       says: "for another name",
-      hint: `Write the name in api_base_url (${at.baseUrl}) of profile "${at.profile}" for which the certificate was made.`,
+      hint: `Use a name that the certificate covers in api_base_url (${at.baseUrl}) of profile "${at.profile}".`,
     };
   const brief = "untrusted certificate";
   if (at.ownCa)

@@ -44,8 +44,8 @@ export const ACCESS_NAME = /\/\.ssh\/authorized_keys2?$/;
 export const PRIVATE_NAMES: readonly (readonly [name: string, what: string])[] = [
   [".ssh", "among SSH keys and access lists"],
   [".gnupg", "among GnuPG keys"],
-  [".buddyx", "among buddy's stored sessions"],
-  [".agentx", "among buddy's stored sessions"],
+  [".buddyx", "among buddy's saved sessions"],
+  [".agentx", "among buddy's saved sessions"],
   ["buddy.toml", "a configuration file of buddy"],
   ["agent.toml", "a configuration file of buddy"],
 ];

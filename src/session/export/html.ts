@@ -96,7 +96,7 @@ function markdown(text: string): string {
         /<(\/?)h([1-6])(?=[ >])/g,
         (_, end: string, level: string) => `<${end}h${Math.min(6, Number(level) + 2)}`,
       )
-      .replace(/<img src="([^"]*)" alt="([^"]*)"[^>]*>/g, '<a href="$1">[picture: $2]</a>')
+      .replace(/<img src="([^"]*)" alt="([^"]*)"[^>]*>/g, '<a href="$1">[image: $2]</a>')
       .replace(/<a href="(?!https?:|mailto:|#)[^"]*"/gi, '<a href="#"')
       .replaceAll("<a ", '<a rel="noreferrer" ')
   );

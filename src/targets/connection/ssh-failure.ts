@@ -30,7 +30,12 @@ const ROWS: readonly Row[] = [
     "Check the spelling, the VPN, and the Host entries of ~/.ssh/config.",
     "passing",
   ],
-  [/Connection refused/i, "NAME refused the connection: SAID", "Check that sshd runs on it, on this port.", "passing"],
+  [
+    /Connection refused/i,
+    "NAME refused the connection: SAID",
+    "Check that sshd is running and listens on this port.",
+    "passing",
+  ],
   [
     /timed out|Connection timeout|banner exchange/i,
     "NAME does not answer: SAID",

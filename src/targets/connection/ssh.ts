@@ -285,7 +285,7 @@ const CAUSES: readonly (readonly [RegExp, string, string])[] = [
   ],
   [
     new RegExp(`${LINE_TAKEN}|\\b[0-9a-f]{32}\\b.*not found`, "i"),
-    "a start-up file there (such as ~/.bashrc) reads from standard input",
+    "a start-up file of the account (such as ~/.bashrc) reads from standard input",
     "Let it do so only in interactive shells: case $- in *i*) ;; *) return ;; esac",
   ],
   [

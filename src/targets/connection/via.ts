@@ -180,7 +180,7 @@ function cannotEnter(options: ViaOptions, error: unknown): unknown {
   const missing = /(?:^|[\s"'‘`])(?:\/bin\/)?sh\b["'’`]?:? .*(?:not found|no such file)/i.test(said);
   return new BuddyError("target", `cannot enter ${labelOf(options)}: ${said || "it gave no answer"}`, {
     hint: missing
-      ? "It needs a POSIX sh there (busybox is enough)."
+      ? "There must be a POSIX sh inside (busybox is enough)."
       : `Check that it starts a program: ${quoteAll(options.argv)} true`,
     cause: error,
   });

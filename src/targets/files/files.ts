@@ -114,7 +114,7 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       const args = [String(bytes.byteLength), temporary, path, octal(mode), `${uid}:${gid}`, "1"];
       const result = await ask(WRITE, "write", path, args, { input: bytes, ...signalled(signal) });
       if (result.code !== 0) throw failure("write", path, result, facts);
-      const notes = fields(result, 6)[5] === "1" ? [`it could not be given back to ${owner}`] : [];
+      const notes = fields(result, 6)[5] === "1" ? [`its owner could not be set back to ${owner}`] : [];
       if (acl === undefined) return notes;
       const set = await ask(SET_ACL, "write", path, [], { input: Buffer.from(acl), ...signalled(signal) });
       return set.code === 0 ? notes : [...notes, "its access control list could not be put back"];
@@ -241,7 +241,7 @@ const CODES: Readonly<Record<number, string>> = {
   20: "a part of the path is a file, not a directory",
   21: "it is a directory",
   22: "it is not a regular file but a device, pipe or socket",
-  29: "another user can exchange files in its directory, and it cannot be replaced as a whole; nothing was changed",
+  29: "another user can replace files in its directory, and this one can only be written in place; nothing was changed",
   41: "it is a symbolic link that leads nowhere",
   42: "no such file",
 };
@@ -294,7 +294,7 @@ function denied(verb: string, path: string, { stdout }: ScriptResult, { user, ui
       "target",
       `cannot write ${path}: permission denied: it is ${locked}; nothing was changed`,
       {
-        hint: `${uid === 0 ? "" : "As root: "}chattr -${locked === "immutable" ? "i" : "a"} takes that off, if it is not there on purpose.`,
+        hint: `${uid === 0 ? "" : "As root: "}chattr -${locked === "immutable" ? "i" : "a"} removes that flag, unless it is set on purpose.`,
       },
     );
   }

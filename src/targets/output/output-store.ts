@@ -110,7 +110,7 @@ export class OutputStore implements Disposable {
     this.#warned = true;
     const why = fileError(error);
     this.#options.tell(
-      `The full output of commands cannot be kept with the session (${why}): it ends with this buddy.`,
+      `The full output of commands cannot be kept with the session (${why}): it is lost when buddy ends.`,
     );
   }
 

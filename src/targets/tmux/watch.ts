@@ -184,7 +184,7 @@ async function atDeadline(
   before: ForegroundState | undefined,
 ): Promise<RunOutcome> {
   if (command.phase === "sent" && (await pane.withdraw(command).catch(() => false))) {
-    command.notes.push("The command was not started: something else held the pane all the time. It was taken back.");
+    command.notes.push("The command was not started: another program kept the pane busy. It was withdrawn.");
     return { kind: "stopped", by: "deadline" };
   }
   // The program may have begun to wait since the last look, and a short wait had none.

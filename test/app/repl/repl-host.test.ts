@@ -133,7 +133,7 @@ describe("what the REPL sees of a run", () => {
     expect(asked).toEqual(["touch one", "touch three", "touch four"]);
   });
 
-  test("a session that another process has is gone on with in a copy, if that is wanted", async () => {
+  test("a session that another process has is continued in a copy, if that is wanted", async () => {
     await using rig = await new Rig().start();
     const { host } = rig;
     await turn(host, "remember me");

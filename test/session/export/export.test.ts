@@ -175,7 +175,7 @@ describe("export", () => {
       expect(dom).toContain("&lt;script&gt;");
       expect(dom).not.toContain("javascript:");
       expect(dom).toContain('href="https://example.com"');
-      expect(dom).toContain("[picture: pic]");
+      expect(dom).toContain("[image: pic]");
       expect(dom).toContain("exit code 2");
       expect(dom).toContain("approved by the operator");
       expect(dom).not.toContain("\u001b");

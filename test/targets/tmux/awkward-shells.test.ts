@@ -221,7 +221,7 @@ describe("the operator has begun something else when a command comes", () => {
     await place.tmux("send-keys", "-t", pane, "C-c");
   });
 
-  test.each(SHELLS)("output that was stopped with Ctrl-S goes on in %s", async (shell) => {
+  test.each(SHELLS)("output that was stopped with Ctrl-S continues in %s", async (shell) => {
     await using place = await openTestTarget("local", { shell });
     await place.tmux("send-keys", "-t", (place.target.shell as Pane).id, "C-s");
     const result = await place.target.shell.run("echo mine", { waitMs: 60_000 });

@@ -5,7 +5,7 @@ import { needs } from "../../support/needs.ts";
 
 const { test } = await needs("tmux");
 
-test("the next command is not told of a program of the operator's when the one before ends meanwhile", async () => {
+test("a command that ends meanwhile is not reported to the next one as a program of the operator's", async () => {
   await using opened = await openTestTarget("local");
   const { shell } = opened.target;
   const outcomes: unknown[] = [];

@@ -88,7 +88,7 @@ async function known(place: Place): Promise<number> {
   );
 }
 
-test("it is no job of the pane's shell, nor $!, and nothing inherits its pipes", async () => {
+test("it is neither a job of the pane's shell nor $!, and nothing inherits its pipes", async () => {
   await using place = await open();
   const bang = text(await approved(place, `sleep ${uniqueSeconds()} & echo $!`))
     .trim()

@@ -50,7 +50,7 @@ test.each([
   else expect(facts).toContain(`letters that only look Latin: ${named}`);
 });
 
-test("a command that would go on in the background says so", () => {
+test("a command that would continue in the background says so", () => {
   const rows = (asked: ApprovalRequest) => new QuestionView(asked, theme(false)).facts(80, 0).join("\n");
   expect(rows({ ...request, background: true })).toContain("run a command in the background");
   expect(rows(request)).not.toContain("background");

@@ -23,7 +23,7 @@ test.each(["● run · 2.3s …", "┌──┬──┐ │ x │", "⠋ thinki
   },
 );
 
-test("an ellipsis was drawn as ~, which made a path of a command that went on", () => {
+test("an ellipsis was drawn as ~, which turned the rest of a command into a path", () => {
   expect(toAscii("a always “touch …”")).toBe('a always "touch.."');
   expect(toAscii("rm -rf /va…")).toBe("rm -rf /va>");
 });

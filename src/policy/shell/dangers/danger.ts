@@ -16,7 +16,7 @@ export const BLIND_ADD: Danger = {
   check: "gitAdd",
   why: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
   instead: "Name the files to add: git add path/to/file. git status shows what has changed.",
-  brief: "it adds every changed file, also those that were not looked at",
+  brief: "it adds every changed file, including those that no one reviewed",
 };
 
 export const FORCED_PUSH: Danger = {

@@ -28,7 +28,7 @@ export function gitDanger(argv: readonly Field[], directories: readonly string[]
       if (isForcedPush(call.args)) return FORCED_PUSH;
       return deletesRef(call.args) ? deletesData("deletes branches or tags of a remote repository") : undefined;
     case "clean":
-      return cleans(call.args) ? deletesData("deletes files that git does not have") : undefined;
+      return cleans(call.args) ? deletesData("deletes files that git does not track") : undefined;
     case "stash":
       return /^(?:drop|clear)$/.test(call.args[0]?.value ?? "") ? deletesData("deletes stashed changes") : undefined;
     case "reflog":
@@ -137,7 +137,7 @@ function coversNames(part: string): boolean {
   return matchesEverything(part) || /^[\uFDD0\uFDD1]*\uFDD0[\uFDD0\uFDD1]*\.?[\uFDD0\uFDD1]*$/.test(part);
 }
 
-const FORGETS = "deletes what would bring lost commits back";
+const FORGETS = "deletes what is needed to recover lost commits";
 
 function cleans(args: readonly Field[]): boolean {
   const { on } = optionsOf(args, words("force dry-run interactive quiet exclude"), {

@@ -64,7 +64,7 @@ function sshUnproven(args: readonly string[]): string | undefined {
       .find((one) => one !== undefined);
   if (why !== undefined) return `ssh with text that shells read differently: ${why}`;
   return walkText(text).commands.some((one) => programName(one.argv[0]?.value ?? "") === "git")
-    ? "git runs where its repository cannot be looked at"
+    ? "git runs where buddy cannot check its repository"
     : undefined;
 }
 

@@ -22,7 +22,7 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
   if (command.defined) return undefined;
   if (path !== name && !USUAL.test(path)) return `${readable(path)} is not a program of the system`;
   const args = argv.slice(1).map((word) => word.value);
-  if (name === "git" && runsElsewhere(command)) return "git runs where its repository cannot be looked at";
+  if (name === "git" && runsElsewhere(command)) return "git runs where buddy cannot check its repository";
   if (preset !== undefined && sendsInput(command)) return `${name} sends its input to another machine`;
   if (wrapped !== undefined) {
     if (!wrapped.harmless && preset !== undefined) return elsewhereUnproven(command);

@@ -13,7 +13,7 @@ export function expandBraces(
   if (parts.some((part, index) => part.type === "BraceExpansion" && joinsName(part, parts[index - 1])))
     uncertain("braces that make the name of a variable");
   if (parts.some((part) => part.type === "BraceExpansion" && part.text.split("{").length > DEEPEST))
-    uncertain("more braces than are looked at");
+    uncertain("more braces than are checked");
   let lists: WordPart[][] = [[]];
   let full = false;
   for (const part of parts) {
@@ -24,7 +24,7 @@ export function expandBraces(
     }
     const ways = part.type === "BraceExpansion" ? waysOf(part) : [[part]];
     if (lists.length * ways.length > MOST_WORDS) {
-      uncertain("more words from braces than are looked at");
+      uncertain("more words from braces than are checked");
       lists = [[...(lists[0] as WordPart[]), ...ways.flat()]];
       full = true;
     } else if (ways.length === 1) for (const list of lists) list.push(...(ways[0] as readonly WordPart[]));

@@ -66,7 +66,7 @@ export class Lists {
       node.script !== undefined &&
       !this.seen.has(node.script)
     )
-      this.found.uncertain("a substitution in a place that is not looked at");
+      this.found.uncertain("a substitution in a place that is not checked");
     forEachChild(node, (child) => this.#complete(child, depth + 1));
   }
 

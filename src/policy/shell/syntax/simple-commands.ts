@@ -115,7 +115,7 @@ export class SimpleCommands {
       return outcomes;
     }
     if (outcomes.length * ways.length > MOST_COMBINATIONS) {
-      this.found.uncertain("more combinations of values than are looked at");
+      this.found.uncertain("more combinations of values than are checked");
       const plain = outcomes[0] as Field[];
       return ways.slice(0, MOST_COMBINATIONS).map((way) => [...plain, ...way]);
     }
@@ -230,7 +230,7 @@ export class SimpleCommands {
       return undefined;
     }
     this.found.spend(10 + text.length / 2);
-    if (!isFixed(text)) this.found.uncertain("it runs text of which a part is only known when it runs");
+    if (!isFixed(text)) this.found.uncertain("it runs text that is partly only known when it runs");
     const { anyShell } = this.found;
     if (script.shell !== undefined) this.found.anyShell = !isBash(script.shell);
     const different = this.found.anyShell ? outsideCommonGrammar(text) : undefined;
