@@ -77,11 +77,11 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["BUDDY_SEARCH_URL", "the server that web_search asks"],
   ["BUDDY_INSTALL_BASE_URL", "the mirror that buddy update and install.sh download from"],
   ["NO_COLOR, FORCE_COLOR, CLICOLOR, CLICOLOR_FORCE", "colour off, or on in a pipe"],
-  ["HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "proxies; SOCKS is not supported"],
+  ["HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY", "proxies; SOCKS is not supported"],
 ];
 
 const FILES: readonly (readonly [string, string])[] = [
-  ["~/.config/buddy/buddy.toml", "configuration; ./buddy.toml comes first where there is one"],
+  ["~/.config/buddy/buddy.toml", "configuration; ./buddy.toml is merged over it, as far as you trust that file"],
   ["~/.config/buddy/auth.json", "sign-ins of buddy login"],
   ["~/.config/buddy/keys", "keys that buddy login and buddy init stored"],
   ["~/.config/buddy/AGENTS.md", "instructions for every session"],
@@ -90,10 +90,10 @@ const FILES: readonly (readonly [string, string])[] = [
   ["~/.config/buddy/commands/NAME.md", "commands of your own for the REPL"],
   ["~/.config/buddy/mcp-auth.json", "sign-ins at MCP servers"],
   ["~/.config/buddy/history", "prompts typed in the REPL"],
-  [".buddyx/sessions", "stored sessions of a working directory"],
-  ["~/.local/state/buddy/outputs", "what the commands of stored sessions printed, in full"],
+  [".buddyx/sessions", "saved sessions of a working directory"],
+  ["~/.local/state/buddy/outputs", "what the commands of saved sessions printed, in full"],
   ["~/.local/state/buddy/audit.jsonl", "the record of decisions and effects; read by buddy audit"],
-  ["~/.local/state/buddy/changes", "files as they were before stored sessions changed them, for /undo"],
+  ["~/.local/state/buddy/changes", "files as they were before saved sessions changed them, for /undo"],
 ];
 
 function section(command: Command): string[] {
