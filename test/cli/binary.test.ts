@@ -87,7 +87,7 @@ describe("bad input", () => {
     string,
     { toml?: string; args?: string[]; env?: Record<string, string | undefined>; code: number; says: string[] }
   > = {
-    "broken TOML": { toml: '[agent\nmodel = "x"\n', code: 2, says: ["./buddy.toml line 1", "correct it"] },
+    "broken TOML": { toml: '[agent\nmodel = "x"\n', code: 2, says: ["./buddy.toml line 1", "[agent"] },
     "a wrong type": {
       toml: "[tools]\n\nshell_timeout = true\n",
       code: 2,

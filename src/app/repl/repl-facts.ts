@@ -97,7 +97,9 @@ export function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
   const rows: StatusRow[] = [
     {
       label: "endpoint",
-      value: `${profile.baseUrl === "" ? "built in" : profile.baseUrl} (${profile.api}, ${profile.auth === "login" ? "sign-in" : "key"})`,
+      value: URL.parse(profile.baseUrl)?.protocol.startsWith("http")
+        ? `${profile.baseUrl} (${profile.api}, ${profile.auth === "login" ? "sign-in" : "key"})`
+        : "built in",
     },
     { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`}` },
     { label: "turns", value: String(agent.turns) },

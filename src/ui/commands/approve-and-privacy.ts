@@ -24,7 +24,7 @@ export const approve: SlashCommand = {
       if (mode === undefined) {
         screen.fail(
           `/approve takes ask, all, none or a duration, not "${oneLine(args)}"`,
-          "for example /approve 10m; at most 24d",
+          "For example /approve 10m; at most 24d",
         );
         return;
       }

@@ -81,7 +81,7 @@ async function offered(screen: CommandScreen, profile: string): Promise<string |
     screen.waiting(`asking the endpoint of ${profile}`);
     ids = await screen.host.offeredModels(profile, signal);
   });
-  if (ids?.length === 0) screen.fail(`the endpoint of ${profile} lists no models`, `name one: /model ${profile}:MODEL`);
+  if (ids?.length === 0) screen.fail(`the endpoint of ${profile} lists no models`, `Name one: /model ${profile}:MODEL`);
   if (ids === undefined || ids.length === 0) return undefined;
   const choices = ids.map((id) => ({ value: id, label: oneLine(id), hint: "" }));
   return (await screen.pick(`Model of ${profile}:`, choices, 0))?.value;

@@ -181,7 +181,7 @@ async function output(screen: CommandScreen, args: string): Promise<void> {
   if (kept === undefined && (args === "" || /^\d+$/.test(args))) {
     screen.fail(
       args === "" ? "no output yet" : `no output ${args}`,
-      "shortened output names the command that shows all of it; /ps lists background shells",
+      "Shortened output names the command that shows all of it; /ps lists background shells",
     );
     return;
   }
@@ -200,7 +200,7 @@ function timeout(screen: CommandScreen, args: string): void {
   if (ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS) {
     screen.fail(
       `/timeout needs a duration${duration === "" ? "" : `, not "${oneLine(duration)}"`}`,
-      "for example /timeout 10m, or /timeout 90s 2 for task 2; at most 24d",
+      "For example /timeout 10m, or /timeout 90s 2 for task 2; at most 24d",
     );
     return;
   }

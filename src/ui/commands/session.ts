@@ -31,7 +31,7 @@ const session: SlashCommand = {
     const { host, style } = screen;
     const [word = "", id = ""] = args.split(/\s+/);
     if ((word === "new" || word === "last") && id !== "") {
-      screen.fail(`too many arguments: "${oneLine(id)}"`, `usage: /session ${word}`);
+      screen.fail(`too many arguments: "${oneLine(id)}"`, `Usage: /session ${word}`);
       return;
     }
     if (word === "new") return startNew(screen);
@@ -93,7 +93,7 @@ export const sessionCommands: readonly SlashCommand[] = [
     anytime: false,
     run(screen) {
       const last = screen.lastPrompt ?? screen.host.facts().lastPrompt;
-      if (last === undefined) screen.fail("no prompt to send again yet", "type one");
+      if (last === undefined) screen.fail("no prompt to send again yet", "Type one");
       else screen.submit(last);
     },
   },
@@ -104,7 +104,7 @@ export const sessionCommands: readonly SlashCommand[] = [
     anytime: true,
     run(screen) {
       const answer = screen.host.facts().lastAnswer;
-      if (answer === undefined) screen.fail("no answer to copy yet", "ask something first");
+      if (answer === undefined) screen.fail("no answer to copy yet", "Ask something first");
       else if (answer.length > MOST_COPIED) screen.fail("the answer is too long for the clipboard", "/export saves it");
       else if (screen.copy(answer)) screen.say([`copied ${answer.length} characters`]);
       else screen.fail("this terminal has no clipboard", "/export saves the conversation");
@@ -185,7 +185,7 @@ async function exportTo(screen: CommandScreen, args: string): Promise<void> {
   const file = args === "" ? `buddy-${id}.md` : args;
   const format = formatOf(file);
   if (format === undefined) {
-    screen.fail(`no format for ${oneLine(file)}`, "use .md, .html, .sh, .cast, or the name SKILL.md");
+    screen.fail(`no format for ${oneLine(file)}`, "Use .md, .html, .sh, .cast, or the name SKILL.md");
     return;
   }
   const path = resolve(expandTilde(file, homeDirectory()));
@@ -196,7 +196,7 @@ async function exportTo(screen: CommandScreen, args: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST")
-      screen.fail(`${oneLine(file)} already exists`, "name another file: /export FILE.md or /export FILE.html");
+      screen.fail(`${oneLine(file)} already exists`, "Name another file: /export FILE.md or /export FILE.html");
     else if (code === "ENOENT") screen.fail(`cannot save: the directory ${oneLine(dirname(path))} does not exist`);
     else screen.fail(`cannot save ${oneLine(file)}: ${fileError(error)}`);
     return;

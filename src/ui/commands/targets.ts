@@ -99,13 +99,13 @@ export const attach: SlashCommand = {
     const { target } = screen.host.facts();
     if (target.kind === "fleet") {
       const lines = (target.machines ?? []).map(({ name, attach: how }) => `${oneLine(name)}: ${oneLine(how)}`);
-      if (lines.length === 0) screen.fail("no machine has a shared pane yet", "try again in a moment");
+      if (lines.length === 0) screen.fail("no machine has a shared pane yet", "Try again in a moment");
       else screen.verbatim(["from another terminal:", ...lines]);
       return;
     }
     if (target.attach === undefined) {
-      if (target.state === "opening") screen.fail("the target is still being opened", "try again in a moment");
-      else screen.fail("no shared pane to attach to", "the target has no tmux, or buddy was started with --no-tmux");
+      if (target.state === "opening") screen.fail("the target is still being opened", "Try again in a moment");
+      else screen.fail("no shared pane to attach to", "The target has no tmux, or buddy was started with --no-tmux");
       return;
     }
     const command = oneLine(target.attach);
@@ -115,7 +115,7 @@ export const attach: SlashCommand = {
     }
     const problem = await split(screen, target.attach);
     if (problem === undefined) screen.verbatim([`opened in a split: ${screen.style.bold(command)}`]);
-    else screen.fail(`tmux could not open a split: ${oneLine(problem)}`, `from another terminal: ${command}`);
+    else screen.fail(`tmux could not open a split: ${oneLine(problem)}`, `From another terminal: ${command}`);
   },
 };
 

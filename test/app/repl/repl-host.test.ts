@@ -97,6 +97,12 @@ describe("what the REPL sees of a run", () => {
     expect(host.approvals.mode).toEqual({ kind: "all" });
   });
 
+  test("the demo model has no endpoint and needs no key, and the status says so", async () => {
+    await using rig = await new Rig().start();
+    await rig.host.switchModel("demo");
+    expect(rig.host.status().find(({ label }) => label === "endpoint")?.value).toBe("built in");
+  });
+
   test("sessions: a new one, and back to the one before", async () => {
     await using rig = await new Rig().start();
     const { host } = rig;
