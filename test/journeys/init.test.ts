@@ -15,6 +15,8 @@ setDefaultTimeout(60_000);
 
 const { test } = await needs("openssl");
 const KEY = "sk-right-0123456789abcdef";
+/** An endpoint that takes its time is asked for its models meanwhile. */
+const isPrompt = (asked: string): boolean => !asked.startsWith("/v1/models");
 
 /** Every https address leads to one server here, which knows one key and two models. */
 async function provider() {
@@ -96,7 +98,7 @@ test("a key that is refused is asked for again; the right one opens the list and
   const files = await Promise.all(kept.map(async (path) => ({ path, text: await Bun.file(path).text() })));
   const [keyFile] = files.filter((file) => file.text.trim() === KEY).map((file) => file.path);
   expect(statSync(keyFile ?? "").mode & 0o777).toBe(0o600);
-  expect(openai.asked.at(-1)).toBe("/v1/responses");
+  expect(openai.asked.filter(isPrompt)).toEqual(["/v1/responses"]);
 });
 
 test.each([
@@ -176,7 +178,7 @@ test("an endpoint of one's own: address, protocol, key, model, one request", asy
   await pty.until("A name for its tmux session?");
   pty.key("enter");
   expect(await pty.exited).toBe(0);
-  expect(asked.at(-1)).toBe(`/v1/messages ${KEY}`);
+  expect(asked.filter(isPrompt)).toEqual([`/v1/messages ${KEY}`]);
   const { agent, models } = Bun.TOML.parse(readFileSync(join(box.home, ".config/buddy/buddy.toml"), "utf8")) as {
     agent: object;
     models: Record<string, Record<string, string>>;
