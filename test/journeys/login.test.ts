@@ -18,11 +18,8 @@ async function signedOut(
 }
 
 describe("buddy login", () => {
-  test("shows address and code, waits, stores; --check and --reset tell the rest; no token is ever printed", () =>
+  test("shows address and code, waits, and stores the sign-in for its owner alone", () =>
     signedOut({}, async (box, server, env) => {
-      const before = await box.run(["login", "--check"], { env });
-      expect([before.code, before.stdout]).toEqual([4, "not signed in\n"]);
-
       const login = await box.run(["login"], { env });
       expect(login.stderr).toContain(`${server.url}/codex/device`);
       expect(login.stderr).toContain("ABCD-1234");
@@ -30,19 +27,32 @@ describe("buddy login", () => {
       expect(login.stderr).toMatch(/waiting, 15 minutes left/);
       expect(login.stderr).toContain("Signed in.");
       expect([login.code, login.stdout]).toEqual([0, ""]);
-      const path = join(box.home, ".config/buddy/auth.json");
-      expect(statSync(path).mode & 0o777).toBe(0o600);
+      expect(statSync(join(box.home, ".config/buddy/auth.json")).mode & 0o777).toBe(0o600);
+      expect(secrets(login.stderr)).toBe(false);
+    }));
 
+  test("--check says whether there is a sign-in, and until when, but no token", () =>
+    signedOut({}, async (box, _, env) => {
+      const before = await box.run(["login", "--check"], { env });
+      expect([before.code, before.stdout]).toEqual([4, "not signed in\n"]);
+      await box.run(["login"], { env });
       const after = await box.run(["login", "--check"], { env });
-      expect(after.code).toBe(0);
-      expect(after.stdout).toContain("signed in, account acct-42; the token is valid until");
+      expect([after.code, after.stdout]).toEqual([
+        0,
+        expect.stringContaining("signed in, account acct-42; the token is valid until"),
+      ]);
+      expect(secrets(after.stdout + after.stderr)).toBe(false);
+    }));
 
+  test("--reset revokes and removes the sign-in; a second one has nothing to remove", () =>
+    signedOut({}, async (box, server, env) => {
+      await box.run(["login"], { env });
       const reset = await box.run(["login", "--reset", "--verbose"], { env });
       expect(reset.stderr).toContain("revoked and removed");
       expect(server.state.revoked).toEqual([server.state.refreshToken]);
-      expect(readFileSync(path, "utf8")).not.toContain("refresh");
+      expect(readFileSync(join(box.home, ".config/buddy/auth.json"), "utf8")).not.toContain("refresh");
+      expect(secrets(reset.stdout + reset.stderr)).toBe(false);
       expect((await box.run(["login", "--reset"], { env })).stderr).toContain("nothing to remove");
-      for (const run of [before, login, after, reset]) expect(secrets(run.stdout + run.stderr)).toBe(false);
     }));
 
   test("a proxy in ALL_PROXY was ignored by the sign-in; a socks one was passed by", () =>
@@ -109,22 +119,20 @@ describe("buddy login", () => {
       expect((await box.run(["login", "--check", "--reset"], { env })).code).toBe(2);
     }));
 
-  test("exec uses the sign-in: headers, body, one refresh after 401, exit code 4 when it has ended", () =>
-    signedOut({}, async (box, server, env) => {
-      const refused = { status: 401 } as const;
-      await using model = startModel(
-        Array.from({ length: 6 }, () => ({ text: "signed in" })),
-        {},
-        { faults: [undefined, refused, undefined, refused, refused] },
-      );
-      const signedIn = { ...env, BUDDY_LOGIN_BASE_URL: model.url };
-      const before = await box.run(["exec", "hi"], { env: signedIn });
-      expect([before.code, before.stdout]).toEqual([4, ""]);
-      expect(before.stderr).toContain("buddy login");
+  test("exec without a sign-in names buddy login and exits with 4", () =>
+    signedOut({}, async (box, _, env) => {
+      const { code, stdout, stderr } = await box.run(["exec", "hi"], { env });
+      expect([code, stdout]).toEqual([4, ""]);
+      expect(stderr).toContain("buddy login");
+    }));
 
+  test("exec sends the sign-in in its headers, to the Responses API", () =>
+    signedOut({}, async (box, _, env) => {
+      await using model = startModel([{ text: "signed in" }]);
+      const signedIn = { ...env, BUDDY_LOGIN_BASE_URL: model.url };
       await box.run(["login"], { env: signedIn });
-      const first = await box.run(["exec", "hi"], { env: signedIn });
-      expect([first.code, first.stdout]).toEqual([0, "signed in\n"]);
+      const { code, stdout } = await box.run(["exec", "hi"], { env: signedIn });
+      expect([code, stdout]).toEqual([0, "signed in\n"]);
       const { headers, body, path } = model.requests[0] as unknown as {
         headers: Record<string, string>;
         body: Record<string, unknown>;
@@ -135,15 +143,23 @@ describe("buddy login", () => {
       expect(headers["originator"]).toBe("buddy");
       expect(headers["authorization"]).toStartWith("Bearer eyJ");
       expect(body).toMatchObject({ store: false, stream: true, instructions: expect.any(String) });
+    }));
 
-      const second = await box.run(["exec", "--verbose", "hi"], { env: signedIn });
-      expect([second.code, second.stdout]).toEqual([0, "signed in\n"]);
+  test("exec refreshes the sign-in once after a 401, exits with 4 when it has ended, and logs no token", () =>
+    signedOut({}, async (box, server, env) => {
+      const refused = { status: 401 } as const;
+      const answers = Array.from({ length: 4 }, () => ({ text: "signed in" }));
+      await using model = startModel(answers, {}, { faults: [refused, undefined, refused, refused] });
+      const signedIn = { ...env, BUDDY_LOGIN_BASE_URL: model.url };
+      await box.run(["login"], { env: signedIn });
+      const first = await box.run(["exec", "--verbose", "hi"], { env: signedIn });
+      expect([first.code, first.stdout]).toEqual([0, "signed in\n"]);
       expect(server.state.refreshes).toBe(1);
       server.state.refreshToken = "rotated elsewhere";
       const ended = await box.run(["exec", "--verbose", "hi"], { env: signedIn });
       expect(ended.code).toBe(4);
       const log = Bun.spawnSync(["grep", "-r", "eyJ", join(box.cwd, ".buddyx")]).stdout.toString();
-      for (const text of [first, second, ended].flatMap((run) => [run.stdout, run.stderr]).concat(log))
+      for (const text of [first, ended].flatMap((run) => [run.stdout, run.stderr]).concat(log))
         expect(secrets(text)).toBe(false);
     }));
 });

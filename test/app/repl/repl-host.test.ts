@@ -67,34 +67,48 @@ async function turn(host: ReplHost, prompt: string): Promise<string[]> {
 }
 
 describe("what the REPL sees of a run", () => {
-  test("facts before and after the target is open, status, tools, profiles", async () => {
-    await using rig = await new Rig().start("[tools]\nsearch_enabled = false\n");
+  test("facts before and after the target is open", async () => {
+    await using rig = await new Rig().start();
     const { host, run } = rig;
-    expect(host.facts()).toMatchObject({
-      profile: "test",
-      model: "m",
-      resumed: false,
-      target: { kind: "local", state: "opening" },
-    });
+    const opening = { kind: "local", state: "opening" };
+    expect(host.facts()).toMatchObject({ profile: "test", model: "m", resumed: false, target: opening });
     await run.target.get();
     const { target, session } = host.facts();
-    expect(target).toMatchObject({ state: "open", cwd: rig.box.cwd });
-    expect(target.user).toBeTruthy();
+    expect(target).toMatchObject({ state: "open", cwd: rig.box.cwd, user: expect.stringMatching(/./) });
     expect(session).toMatch(/^[0-9a-z]{4}(-[0-9a-z]{4}){3}$/);
-    expect(await turn(host, "hello")).toContain("done");
-    const status = Object.fromEntries(host.status().map(({ label, value }) => [label, value]));
-    expect(status).toMatchObject({ turns: "1", instructions: "none" });
-    expect(status.endpoint).toBe(`${rig.model.url} (completions, key)`);
-    const tools = host.tools();
-    expect(tools.find(({ name }) => name === "run_shell")?.off).toBeUndefined();
-    expect(tools.find(({ name }) => name === "send-keys")?.off).toBe("needs tmux on the target");
-    expect(tools.find(({ off }) => off?.includes("search_enabled"))).toBeDefined();
+  });
+
+  test("/status counts turns and names the endpoint", async () => {
+    await using rig = await new Rig().start();
+    expect(await turn(rig.host, "hello")).toContain("done");
+    const status = Object.fromEntries(rig.host.status().map(({ label, value }) => [label, value]));
+    const endpoint = `${rig.model.url} (completions, key)`;
+    expect(status).toMatchObject({ turns: "1", instructions: "none", endpoint });
+  });
+
+  test("/tools says which are off, and why", async () => {
+    await using rig = await new Rig().start("[tools]\nsearch_enabled = false\n");
+    await rig.run.target.get();
+    const off = new Map(rig.host.tools().map((tool) => [tool.name, tool.off]));
+    expect(off.get("run_shell")).toBeUndefined();
+    expect(off.get("send-keys")).toBe("needs tmux on the target");
+    expect([...off.values()].find((why) => why?.includes("search_enabled"))).toBeDefined();
+  });
+
+  test("profiles, with the one in use; no key in what is shown of them", async () => {
+    await using rig = await new Rig().start();
+    const { host } = rig;
     expect(host.profiles().map(({ name, active }) => [name, active])).toContainEqual(["test", true]);
     expect(host.profiles().find(({ name }) => name === "keyless")?.model).toBe("k");
     expect(host.redact("the key is sk-test-1234567890abcdef")).not.toContain("1234567890");
-    expect(host.approvals.remembered()).toEqual([]);
-    host.approvals.setMode({ kind: "all" });
-    expect(host.approvals.mode).toEqual({ kind: "all" });
+  });
+
+  test("approvals: none remembered at first, and a mode that can be set", async () => {
+    await using rig = await new Rig().start();
+    const { approvals } = rig.host;
+    expect(approvals.remembered()).toEqual([]);
+    approvals.setMode({ kind: "all" });
+    expect(approvals.mode).toEqual({ kind: "all" });
   });
 
   test("the demo model has no endpoint and needs no key, and the status says so", async () => {

@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { words } from "../../../src/lib/text.ts";
 import { namesHost } from "../../../src/policy/web/domain-list.ts";
 import { parseAddress, parseNetwork } from "../../../src/policy/web/addresses.ts";
 import { type UrlRules, judgeUrl } from "../../../src/policy/web/urls.ts";
@@ -228,54 +229,45 @@ test("every address of a name counts", async () => {
   expect(await judge(url, {}, [])).toBe("deny");
 });
 
-test("lists: subdomains at label boundaries, deny before allow, allow is exclusive and opens private addresses", async () => {
-  const allow = [
-    "example.com",
-    "*.wild.org",
-    "localhost",
-    "10.0.0.0/8",
-    "[fd00::1]",
-    "https://sub.url.net:8443/x",
-    "MÜNCHEN.de",
-  ];
-  const fine = [
-    "https://example.com/",
-    "https://a.b.EXAMPLE.com./",
-    "https://x.wild.org/",
-    "http://localhost:8080/",
-    "http://10.1.2.3/",
-    "http://[fd00::1]/",
-    "https://sub.url.net/",
-    "https://xn--mnchen-3ya.de/",
-    "http://0x0a000001/",
-  ];
-  for (const url of fine) expect([url, await judge(url, { allow })]).toEqual([url, "allow"]);
-  const refused = [
-    "https://notexample.com/",
-    "https://example.com.evil.org/",
-    "https://example.org/",
-    "https://wild.org/",
-    "http://127.0.0.1/",
-    "http://[fd00::2]/",
-    "https://8.8.8.8/",
-    "https://url.net/",
-  ];
-  for (const url of refused) expect([url, await judge(url, { allow })]).toEqual([url, "deny"]);
-  expect(await judge("https://db.example.com/", { allow }, ["10.0.0.5"])).toBe("allow");
-  expect(await judge("https://other.org/", { allow }, ["10.0.0.5"])).toBe("allow");
-  expect(await judge("https://other.org/", { allow }, ["10.0.0.5", PUBLIC])).toBe("deny");
-  expect(await judge("https://other.org/", { allow }, ["192.168.0.1"])).toBe("deny");
-  const deny = ["bad.example.com", "8.8.0.0/16", "*.ads.net"];
-  expect(await judge("https://bad.example.com/", { allow, deny })).toBe("deny");
-  expect(await judge("https://x.bad.example.com./", { allow, deny })).toBe("deny");
-  expect(await judge("https://good.example.com/", { allow, deny })).toBe("allow");
-  expect(await judge("https://8.8.8.8/", { deny })).toBe("deny");
-  expect(await judge("https://x.org/", { deny }, ["8.8.8.8"])).toBe("deny");
-  expect(await judge("https://ads.net/", { deny })).toBe("allow");
-  expect(await judge("http://127.0.0.1/", { allow: ["*"] })).toBe("allow");
-  expect(await judge("file:///etc/passwd", { allow: ["*"] })).toBe("deny");
-  expect(await judge("https://u:p@example.com/", { allow })).toBe("deny");
-  expect(await judge("https://example.com/", { allow: ["", "not a host/%"] })).toBe("deny");
+describe("lists of hosts", () => {
+  const allow = words("example.com *.wild.org localhost 10.0.0.0/8 [fd00::1] https://sub.url.net:8443/x MÜNCHEN.de");
+  const deny = words("bad.example.com 8.8.0.0/16 *.ads.net");
+
+  test.each(
+    words(`https://example.com/ https://a.b.EXAMPLE.com./ https://x.wild.org/ http://localhost:8080/ http://10.1.2.3/
+      http://[fd00::1]/ https://sub.url.net/ https://xn--mnchen-3ya.de/ http://0x0a000001/`),
+  )("%s is on the list, whichever way it is written", async (url) => {
+    expect(await judge(url, { allow })).toBe("allow");
+  });
+
+  test.each(
+    words(`https://notexample.com/ https://example.com.evil.org/ https://example.org/ https://wild.org/ http://127.0.0.1/
+      http://[fd00::2]/ https://8.8.8.8/ https://url.net/ https://u:p@example.com/`),
+  )("%s is not on it: a list of allowed hosts is exclusive", async (url) => {
+    expect(await judge(url, { allow })).toBe("deny");
+  });
+
+  test("a listed network opens private addresses, if all addresses of a name are in it", async () => {
+    expect(await judge("https://db.example.com/", { allow }, ["10.0.0.5"])).toBe("allow");
+    expect(await judge("https://other.org/", { allow }, ["10.0.0.5"])).toBe("allow");
+    expect(await judge("https://other.org/", { allow }, ["10.0.0.5", PUBLIC])).toBe("deny");
+    expect(await judge("https://other.org/", { allow }, ["192.168.0.1"])).toBe("deny");
+  });
+
+  test("deny comes before allow, for names, networks and subdomains", async () => {
+    expect(await judge("https://bad.example.com/", { allow, deny })).toBe("deny");
+    expect(await judge("https://x.bad.example.com./", { allow, deny })).toBe("deny");
+    expect(await judge("https://good.example.com/", { allow, deny })).toBe("allow");
+    expect(await judge("https://8.8.8.8/", { deny })).toBe("deny");
+    expect(await judge("https://x.org/", { deny }, ["8.8.8.8"])).toBe("deny");
+    expect(await judge("https://ads.net/", { deny })).toBe("allow");
+  });
+
+  test("* allows every host, and no other kind of URL; an entry that is no host allows nothing", async () => {
+    expect(await judge("http://127.0.0.1/", { allow: ["*"] })).toBe("allow");
+    expect(await judge("file:///etc/passwd", { allow: ["*"] })).toBe("deny");
+    expect(await judge("https://example.com/", { allow: ["", "not a host/%"] })).toBe("deny");
+  });
 });
 
 test("reasons name the host and what is wrong with it, on one visible line", async () => {
