@@ -1,14 +1,13 @@
 /** The configuration as a command gets it, with its warnings on stderr. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfiguration } from "../../src/app/configuration.ts";
 import type { GlobalOptions } from "../../src/cli/args/options.ts";
 import { captureOutput } from "../support/stdout.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
-const root = mkdtempSync(join(tmpdir(), "buddy-configuration-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 function globals(toml: string, more: Partial<GlobalOptions> = {}): GlobalOptions {
   const config = join(root, "buddy.toml");
   writeFileSync(config, toml, { mode: 0o600 });

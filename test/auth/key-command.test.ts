@@ -1,13 +1,12 @@
 /** Keys that a program prints. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { keyFromCommand } from "../../src/auth/key-command.ts";
 import { done, startModel } from "../support/model.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
-const root = mkdtempSync(join(tmpdir(), "buddy-key-command-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 
 const signal = new AbortController().signal;
 const options = { profile: "p", cwd: root, env: { PATH: process.env["PATH"] } };

@@ -1,12 +1,11 @@
 /** [rules."PATTERN"] in files: what is read, what is wrong, and what a working directory's file may say. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/load.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
-const root = mkdtempSync(join(tmpdir(), "buddy-rules-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 let count = 0;
 
 async function load(own: string, directory?: string, trusted?: boolean) {

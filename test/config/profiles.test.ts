@@ -1,15 +1,14 @@
 /** From a name to endpoint, protocol, model and key. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isLocal } from "../../src/config/keys.ts";
 import { type ConfigFlags, loadConfig } from "../../src/config/load.ts";
 import { profileHeaders, profileNames, resolveProfile, secretVariables } from "../../src/config/profiles.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
-const root = mkdtempSync(join(tmpdir(), "buddy-profiles-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 const cwd = join(root, "cwd");
 mkdirSync(cwd);
 const file = join(root, "buddy.toml");

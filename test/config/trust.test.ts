@@ -1,23 +1,13 @@
 /** A configuration file that lies in the working directory: what it may not do until the user says so. */
-import { afterAll, describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig, type LoadOptions } from "../../src/config/load.ts";
 import { resolveProfile, secretVariables } from "../../src/config/profiles.ts";
 import type { TrustQuestion } from "../../src/config/trust.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
-const root = mkdtempSync(join(tmpdir(), "buddy-trust-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 let count = 0;
 
 function place(text: string, own?: string) {

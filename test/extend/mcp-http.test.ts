@@ -1,18 +1,17 @@
 /** MCP servers over HTTP: headers, sign-in, redirects, outages. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { MCP_SETTINGS, type McpSettings } from "../../src/config/schema.ts";
 import { connectServer, WaitingForBrowser } from "../../src/extend/mcp/connection.ts";
 import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { startWebServer } from "../support/mcp-web-server.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
 setDefaultTimeout(30_000);
 
-const root = mkdtempSync(join(tmpdir(), "buddy-mcp-http-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 let count = 0;
 
 const DEFAULTS = Object.fromEntries(Object.entries(MCP_SETTINGS).map(([key, { fallback }]) => [key, fallback]));

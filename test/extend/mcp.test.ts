@@ -2,9 +2,8 @@
  * MCP servers, good and hostile, over real processes and HTTP: what they may do to buddy, and what buddy keeps from
  * them.
  */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { MCP_SETTINGS, type McpSettings } from "../../src/config/schema.ts";
 import { connectServer, type ServerConnection } from "../../src/extend/mcp/connection.ts";
@@ -16,11 +15,11 @@ import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { isAlive, hideFromChildren } from "../../src/lib/processes.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
 import { until } from "../support/until.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
 setDefaultTimeout(120_000);
 
-const root = mkdtempSync(join(tmpdir(), "buddy-mcp-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 let count = 0;
 
 const never = new AbortController().signal;

@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { chmodSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { copySecrets, readSecrets, removeSecrets, writeSecrets } from "../../src/session/secrets-file.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 
-const state = mkdtempSync(join(tmpdir(), "buddy-secrets-"));
-afterAll(() => rmSync(state, { recursive: true }));
+const state = temporaryDirectory();
 
 const ONE = "aaaa-bbbb-cccc-0001";
 const TWO = "aaaa-bbbb-cccc-0002";

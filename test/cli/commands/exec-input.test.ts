@@ -1,26 +1,15 @@
 /** The prompt of a one-shot run from real descriptors: files, pipes that are silent, closed or binary, terminals. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import {
-  closeSync,
-  constants,
-  mkdtempSync,
-  openSync,
-  readlinkSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { closeSync, constants, openSync, readlinkSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { execInput, processStdin } from "../../../src/cli/commands/exec/exec-input.ts";
 import { Pty } from "../../support/pty.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
-const dir = mkdtempSync(join(tmpdir(), "buddy-input-"));
+const dir = temporaryDirectory();
 const fifo = join(dir, "fifo");
 const never = new AbortController().signal;
 beforeAll(() => void Bun.spawnSync(["mkfifo", fifo]));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 /** Runs with a descriptor that is closed afterwards. */
 async function withFd(fd: number, work: (fd: number) => Promise<void>): Promise<void> {

@@ -1,7 +1,6 @@
 /** `buddy init` in this process: answers in the template, and an old file that is never lost. */
-import { afterAll, expect, spyOn, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, spyOn, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fillTemplate, initConfig } from "../../../src/cli/commands/init/init-config.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
@@ -9,9 +8,9 @@ import { CONFIG_TEMPLATE, setAside } from "../../../src/config/create.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { isTerminal } from "../../../src/lib/terminal.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
-const root = mkdtempSync(join(tmpdir(), "buddy-init-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDirectory();
 let count = 0;
 function home(): string {
   const dir = join(root, String(count++));

@@ -1,12 +1,11 @@
 /** --output-schema: drafts, what is wrong with an answer, and files that are no schema. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadOutputSchema } from "../../../src/cli/commands/exec/output-schema.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
-const dir = mkdtempSync(join(tmpdir(), "buddy-schema-"));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory();
 
 function stored(text: string): string {
   const path = join(dir, "schema.json");

@@ -1,7 +1,6 @@
 /** Places behind any command with piped stdio: who and where they are, what passes words on and what joins them. */
-import { afterAll, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
 import { MachineChanged } from "../../../src/targets/errors.ts";
@@ -14,9 +13,9 @@ import { until } from "../../support/until.ts";
 import { openPlace } from "../../support/transports.ts";
 import { VIA_NEEDS, viaPlace } from "../../support/via.ts";
 import { attachCommand } from "../../../src/targets/attach-command.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
-const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-via-")));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory();
 
 function options(path: readonly Hop[], more: Partial<TargetOptions> = {}): TargetOptions {
   return {

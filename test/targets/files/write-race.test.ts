@@ -1,17 +1,16 @@
 /** A directory that is exchanged for a link while files are written into it: nothing is written elsewhere. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileAccess } from "../../../src/targets/files/files.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { cases } from "../../support/seeded.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
 const WRITES = cases(1_000);
 const AT_ONCE = 3;
 
-const base = realpathSync(mkdtempSync(join(tmpdir(), "buddy-race-")));
-afterAll(() => rmSync(base, { recursive: true, force: true }));
+const base = temporaryDirectory();
 
 /**
  * Puts a link in the place of the directory and the directory back, as fast as it can. A write may have made the

@@ -1,17 +1,16 @@
 /** Names from an Ansible inventory: hosts, groups and what Ansible knows of their connections. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseInventory, readInventory } from "../../../src/targets/names/inventory.ts";
 import { resolvePlaces } from "../../../src/targets/names/resolve-places.ts";
 import { labelOfPath } from "../../../src/targets/place.ts";
 import { needs } from "../../support/needs.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
 setDefaultTimeout(60_000);
 
-const dir = mkdtempSync(join(tmpdir(), "buddy-inventory-"));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory();
 
 const LISTED = {
   _meta: {

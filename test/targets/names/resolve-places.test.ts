@@ -13,15 +13,15 @@ import { labelOfPath, placeOf } from "../../../src/targets/place.ts";
 import { needs } from "../../support/needs.ts";
 import { ACCOUNT } from "../../support/processes.ts";
 import type { NamedTarget } from "../../../src/targets/names/make-places.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
-const home = mkdtempSync(join(tmpdir(), "buddy-names-"));
+const home = temporaryDirectory();
 mkdirSync(join(home, ".ssh"));
 writeFileSync(
   join(home, ".ssh/config"),
   "Include extra\nHost web1 web2\n  User deploy\nHost db-*\n  User pg\nHost *\n  ServerAliveInterval 5\n",
 );
 writeFileSync(join(home, ".ssh/extra"), 'Host "jump" !bad\n  Port 2222\n');
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const TARGETS: Record<string, NamedTarget> = {
   web: { ssh: ["web1", "deploy@web[2-3]"] },
