@@ -55,7 +55,7 @@ export async function knownSkills(
 ) {
   const [{ findSkills }, { rememberedTrust, rememberTrust }, shipped] = await Promise.all([
     import("../../extend/skills/find-skills.ts"),
-    import("../../config/trust.ts"),
+    import("../../config/remembered-trust.ts"),
     builtIn ? import("../../extend/skills/find-skills.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
   ]);
   const problems: string[] = [];
