@@ -1,4 +1,7 @@
-/** Compaction: older messages become a summary written by the model, so that a long session can continue. */
+/**
+ * Compaction: older messages become a summary written by the model, so that a long session can continue; how full the
+ * window must be is in model/usage.ts.
+ */
 import template from "../../templates/compact-prompt.md" with { type: "text" };
 import { BuddyError } from "../lib/errors.ts";
 import type { Message, ModelClient, Usage } from "../model/types.ts";

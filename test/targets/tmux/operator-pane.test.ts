@@ -6,12 +6,12 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:t
 import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openTarget } from "../../src/targets/open.ts";
-import { placeOf } from "../../src/targets/place.ts";
-import type { Target, TargetNotice } from "../../src/targets/target.ts";
-import { available, needs } from "../support/needs.ts";
-import { until } from "../support/until.ts";
-import { targetOptions } from "../support/target-options.ts";
+import { openTarget } from "../../../src/targets/open.ts";
+import { placeOf } from "../../../src/targets/place.ts";
+import type { Target, TargetNotice } from "../../../src/targets/target.ts";
+import { available, needs } from "../../support/needs.ts";
+import { until } from "../../support/until.ts";
+import { targetOptions } from "../../support/target-options.ts";
 
 const { describe, test } = await needs("linux", "tmux", "bash");
 const shells = await available("bash", "zsh", "fish", "dash", "busybox", "mksh");

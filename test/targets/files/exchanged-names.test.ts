@@ -15,9 +15,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileAccess } from "../../src/targets/files/files.ts";
-import { needs } from "../support/needs.ts";
-import { openPlace } from "../support/transports.ts";
+import { fileAccess } from "../../../src/targets/files/files.ts";
+import { needs } from "../../support/needs.ts";
+import { openPlace } from "../../support/transports.ts";
 
 const { test } = await needs("root", "linux");
 
