@@ -90,7 +90,10 @@ export async function permitWrite(
       command: removes ? removeCommand(resolved.path, asRoot) : patchCommand(resolved.path, diff, asRoot),
       ...(intent.why === undefined ? {} : { why: intent.why }),
     });
-  if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
+  // A path that is fine does not make a write that needs no approval.
+  const needed: Verdict =
+    verdict.kind === "allow" && confirms(parts, rules) ? { kind: "ask", why: "a write needs approval" } : verdict;
+  if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, needed, diff);
   const run: Permission = {
     kind: "run",
     input,

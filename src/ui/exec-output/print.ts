@@ -312,7 +312,8 @@ export class Printer {
     clearTimeout(this.#announcements.get(event.call));
     this.#announcements.delete(event.call);
     if (this.#options.quiet || !this.#options.showToolCalls) return;
-    const rows = tool.finished(event, event.output_id === undefined ? undefined : `output ${event.output_id}`);
+    const whole = `buddy sessions output ${event.session.slice(0, 4)} ${event.output_id}`;
+    const rows = tool.finished(event, event.output_id === undefined ? undefined : whole);
     const shown = this.#options.verbose && tool.hasOutput ? rows.slice(0, 1) : rows;
     await this.#err(`${shown.join("\n")}\n`);
   }

@@ -302,7 +302,7 @@ describe("files", () => {
       ).permission,
     ).toEqual({ kind: "result", result: failed });
     expect((await decide({ intent: write(), tool, parts: { dryRun: true } })).permission).toMatchObject({
-      result: { result: `[dry run] would write: ${directory}/new\npolicy: allow (fine)\n+x` },
+      result: { result: `[dry run] would write: ${directory}/new\npolicy: ask (a write needs approval)\n+x` },
     });
   });
 

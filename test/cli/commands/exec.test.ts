@@ -23,6 +23,7 @@ import { endTmux } from "../../support/end-tmux.ts";
 import { call, DECLARED, shell } from "../../support/exec.ts";
 import { startModel } from "../../support/model.ts";
 import { needs } from "../../support/needs.ts";
+import { runHere } from "../../support/stdout.ts";
 
 const pane = await needs("tmux");
 const client = await needs("ssh");
@@ -107,9 +108,11 @@ describe("exec", () => {
     expect(ran.stderr).toMatch(/tokens in, \d+ out/);
   });
 
-  test("previews are short unless asked for", async () => {
+  test("previews are short, and name the command that prints all of it", async () => {
+    const ten = Array.from({ length: 10 }, (_, at) => at + 1);
     const ran = await run([shell("seq 1 10"), { text: "ten" }]);
-    expect(ran.stderr).toContain("…4 more lines: output out-1");
+    const [, session = ""] = /…4 more lines: buddy sessions output (\w+) out-1\n/.exec(ran.stderr) ?? [];
+    expect((await runHere("sessions", "output", session, "out-1")).stdout).toBe(`${ten.join("\n")}\n`);
   });
 
   test("--json in this process", async () => {
