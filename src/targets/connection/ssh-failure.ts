@@ -1,5 +1,6 @@
 /** What ssh printed when it could not connect, in words that say what to do, and whether another attempt may help. */
 import type { BuddyError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 import { ConnectionDropped, ConnectionLost, LoginRefused } from "../errors.ts";
 import { knownHostsName, sshArguments, type SshDestination } from "./ssh-destination.ts";
 
@@ -54,11 +55,7 @@ const ROWS: readonly Row[] = [
     "Its sshd may be overloaded, refuse this address (fail2ban, hosts.deny) or be restarting.",
     "dropped",
   ],
-  [
-    /Bad (?:owner|configuration)|bad configuration option|terminating, \d+ bad/i,
-    "ssh does not accept its configuration: SAID",
-    "Correct ~/.ssh/config.",
-  ],
+  [/Bad owner|config\S*:? line \d+: /i, "ssh does not accept its configuration: SAID", "Correct that file."],
   [
     /no matching (?:host key type|cipher|key exchange|mac)/i,
     "NAME and this ssh have no method in common: SAID",
@@ -66,25 +63,56 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
+/** What ssh says of a connection that a ProxyJump or ProxyCommand should have made. */
+const PROXIED = /UNKNOWN port 65535/;
+const OWN_WORDS = /UNKNOWN port 65535|^kex_exchange_identification: Connection closed/;
+/** Why a key was not used, said before the login is refused. */
+const UNUSED_KEY = /^(?:Permissions \d+ for .* are too open|Load key |no such identity: |sign_and_send_pubkey: )/i;
+
+/** Whether the words of a proxy that ended are missing: ssh drops them where a connection is to persist. */
+export function lacksProxyWords(said: string): boolean {
+  const lines = linesOf(said);
+  return PROXIED.test(said) && lines.every((line) => OWN_WORDS.test(line) && !/timed out/i.test(line));
+}
+
 export function sshFailure(said: string, destination: SshDestination): BuddyError {
-  const lines = said
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("Warning: Permanently added"));
+  const lines = linesOf(said);
+  const words = lines.filter((line) => !OWN_WORDS.test(line));
+  if (words.length > 0 && PROXIED.test(said)) return proxyFailure(words, destination);
   for (const [pattern, message, hint, passing] of ROWS) {
     const line = lines.findLast((one) => pattern.test(one));
     if (line === undefined) continue;
+    const unused = /refused the login/.test(message) ? lines.findLast((one) => UNUSED_KEY.test(one)) : undefined;
+    const changed = /host key for (\S+) has changed/i.exec(said)?.[1];
     const fill = (text: string) =>
       text
-        .replace("SAID", () => line.replace(/^ssh: /, ""))
+        .replace("SAID", () => line.replace(/^ssh: /, "") + (unused === undefined ? "" : ` (${unused})`))
         .replaceAll("NAME", () => destination.text)
         .replaceAll("ARGS", () => sshArguments(destination))
-        .replace("HOST", () => knownHostsName(destination));
+        .replace("HOST", () => (changed === undefined ? knownHostsName(destination) : quote(changed)));
     const Kind = passing === undefined ? LoginRefused : passing === "dropped" ? ConnectionDropped : ConnectionLost;
     return new Kind("target", fill(message), { hint: fill(hint) });
   }
-  const last = lines.at(-1) ?? "ssh gave no reason";
+  const last = lines.slice(-2).join("; ") || "ssh gave no reason";
   return new LoginRefused("target", `ssh cannot connect to ${destination.text}: ${last}`, {
     hint: `Try ssh -v ${sshArguments(destination)} to see more.`,
+  });
+}
+
+function linesOf(said: string): string[] {
+  return said
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("Warning: Permanently added"));
+}
+
+/** `words` are what the jump host's ssh, or another proxy, printed. */
+function proxyFailure(words: readonly string[], destination: SshDestination): BuddyError {
+  const known = ROWS.find(([pattern]) => words.some((one) => pattern.test(one)));
+  const line = words.findLast((one) => known?.[0].test(one) ?? true) ?? "";
+  const Kind = known === undefined || known[3] === undefined ? LoginRefused : ConnectionLost;
+  const message = `the jump host or proxy command on the way to ${destination.text} failed: ${line.replace(/^ssh: /, "")}`;
+  return new Kind("target", message, {
+    hint: `Check ProxyJump and ProxyCommand in ~/.ssh/config; ssh -v ${sshArguments(destination)} shows more.`,
   });
 }

@@ -9,7 +9,7 @@ import { quoteAll } from "../../lib/quote.ts";
 import type { Process } from "../target.ts";
 import { exitCleanup } from "./exit-cleanup.ts";
 import type { SshDestination } from "./ssh-destination.ts";
-import { sshFailure } from "./ssh-failure.ts";
+import { lacksProxyWords, sshFailure } from "./ssh-failure.ts";
 import { socketDirectory, socketName, sweepSockets } from "./socket-directory.ts";
 
 /**
@@ -36,6 +36,9 @@ const MASTER_OPTIONS = [
   "ServerAliveInterval=5",
   "ServerAliveCountMax=3",
 ];
+
+/** With its default level ssh says why it fails; one of the user's own may be QUIET. */
+const UNASKED_OPTIONS = ["BatchMode=yes", "LogLevel=INFO"];
 
 /** Without the master, a client must fail: by default it would connect by itself, unguarded and perhaps elsewhere. */
 const CLIENT_OPTIONS = [...COMMON_OPTIONS, "ControlMaster=no", "ProxyCommand=false", "BatchMode=yes", "LogLevel=ERROR"];
@@ -81,18 +84,9 @@ export class SshMaster implements AsyncDisposable {
 
   /** Logs in once more, through no connection that exists; says why that fails. */
   static async probe(destination: SshDestination, signal: AbortSignal): Promise<string | undefined> {
-    const argv = ["-T", ...settings(["ConnectTimeout=10", ...ALONE_OPTIONS]), ...place(destination), "exit 0"];
-    const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: true });
-    const stop = () => child.kill("SIGKILL");
-    signal.addEventListener("abort", stop, { once: true });
-    const stderr = listen(child.stderr, false);
-    const code = signal.aborted ? (stop(), await child.exited) : await child.exited;
-    signal.removeEventListener("abort", stop);
-    if (code === 0) return undefined;
-    await within(stderr.ended, 500);
-    return signal.aborted
-      ? "no answer in time"
-      : (stderr.text().trim().split("\n").at(-1) ?? "") || `exit code ${code}`;
+    const said = await logInAlone(destination, signal);
+    if (said === undefined) return undefined;
+    return signal.aborted ? "no answer in time" : said.trim().split("\n").at(-1);
   }
 
   get isShared(): boolean {
@@ -110,7 +104,7 @@ export class SshMaster implements AsyncDisposable {
   ): Promise<{ readonly master: SshMaster; readonly first: Process }> {
     const socket = await newSocket(destination);
     const letGo = exitCleanup().onDeath(`rm -f ${quoteAll([socket])}`);
-    const chosen = settings([...MASTER_OPTIONS.filter((one) => one !== PERSIST), "BatchMode=yes"]);
+    const chosen = settings([...MASTER_OPTIONS.filter((one) => one !== PERSIST), ...UNASKED_OPTIONS]);
     const problem = unusableProgram("ssh");
     if (problem !== undefined) throw noSsh(problem);
     const first = spawn(["ssh", "-T", "-M", "-S", socket, ...chosen, ...place(destination), command]);
@@ -189,7 +183,7 @@ function connect(socket: string, options: MasterOptions): Promise<void> {
 
 async function logIn(socket: string, options: MasterOptions): Promise<void> {
   const { destination, interactive } = options;
-  const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, "BatchMode=yes"];
+  const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, ...UNASKED_OPTIONS];
   const argv = ["-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
   // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do. After
   // the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
@@ -208,7 +202,24 @@ async function logIn(socket: string, options: MasterOptions): Promise<void> {
   // Only a failed ssh closes its stderr; a proxy it had started may hold it a little longer.
   await within(stderr.ended, 500);
   const said = child.signalCode === "SIGTERM" ? `Connection timed out after ${BATCH_LIMIT_MS / 1000} s` : stderr.text();
-  throw sshFailure(said, destination);
+  const limit = options.signal ?? AbortSignal.timeout(BATCH_LIMIT_MS);
+  const more = lacksProxyWords(said) ? await logInAlone(destination, limit) : undefined;
+  options.signal?.throwIfAborted();
+  throw sshFailure(more === undefined ? said : `${more}\n${said}`, destination);
+}
+
+/** A login of its own that is over at once; what ssh printed where it fails. */
+async function logInAlone(destination: SshDestination, signal: AbortSignal): Promise<string | undefined> {
+  const argv = ["-T", ...settings(["ConnectTimeout=10", ...ALONE_OPTIONS]), ...place(destination), "exit 0"];
+  const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: true });
+  const stop = () => child.kill("SIGKILL");
+  signal.addEventListener("abort", stop, { once: true });
+  const stderr = listen(child.stderr, false);
+  const code = signal.aborted ? (stop(), await child.exited) : await child.exited;
+  signal.removeEventListener("abort", stop);
+  if (code === 0) return undefined;
+  await within(stderr.ended, 500);
+  return stderr.text() || `exit code ${code}`;
 }
 
 interface Listening {

@@ -264,7 +264,8 @@ let sharing: boolean | undefined;
 
 /** The login worked and our first command did not: why, as far as the answer shows. */
 function commandsFail(error: Error, destination: SshDestination): BuddyError {
-  const said = error.message.trim();
+  // sshd says this of any account without its home directory.
+  const said = error.message.replace(/^Could not chdir to home directory .*$/gm, "").trim();
   const [, cause, hint] = CAUSES.find(([pattern]) => pattern.test(said)) ?? [];
   const last = said.split("\n").at(-1) ?? "";
   const message = `login to ${destination.text} succeeded but commands fail: ${cause ?? (last || "no reason given")}`;
@@ -272,7 +273,7 @@ function commandsFail(error: Error, destination: SshDestination): BuddyError {
   if (cause !== undefined) return new PermanentRefusal("target", message, { hint: `${hint} ${check}`, cause: error });
   // The connection may have dropped right after the login.
   return new ConnectionLost("target", message, {
-    hint: `A ForceCommand, a start-up file that waits for input, or a login shell that runs nothing does that. ${check}`,
+    hint: `A ForceCommand, a start-up file that waits for input, exits or starts another program, or a login shell that runs nothing does that. ${check}`,
     cause: error,
   });
 }

@@ -200,7 +200,35 @@ describe("what goes wrong is reported with a remedy", () => {
     expect(unknown.hint).toContain("ssh unknown-key");
     const changed = await refusal("changed-key");
     expect(changed.message).toContain("has changed");
-    expect(changed.hint).toContain("ssh-keygen -R");
+    // By the name that known_hosts has, not by the alias.
+    expect(changed.hint).toContain(`ssh-keygen -R '[127.0.0.1]:${server.port}'`);
+  });
+
+  test("a jump host or proxy command that fails: by its own words, though ssh drops them", async () => {
+    const host = (name: string, lines: string) =>
+      server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  ${lines}`);
+    host("behind-nothing", "ProxyJump no-such-jump.invalid");
+    host("behind-stranger", "ProxyJump stranger");
+    host("behind-proxy", "ProxyCommand echo the proxy is closed >&2; exit 1");
+    const nothing = await refusal("behind-nothing");
+    expect(nothing.message).toContain("the jump host or proxy command on the way to behind-nothing failed: ");
+    expect(nothing.message).toContain("no-such-jump.invalid");
+    expect(nothing).toBeInstanceOf(ConnectionLost);
+    const stranger = await refusal("behind-stranger");
+    expect(stranger.message).toContain("Permission denied (publickey)");
+    expect(stranger).toBeInstanceOf(PermanentRefusal);
+    expect((await refusal("behind-proxy")).message).toEndWith("failed: the proxy is closed");
+  });
+
+  test("the cause is also named with LogLevel QUIET; so is a key that ssh does not use", async () => {
+    const open = server.key("open-key");
+    chmodSync(open, 0o644);
+    server.configure("Host quiet-stranger\n  LogLevel QUIET");
+    server.configure(`Host open-key\n  IdentityFile ${open}`);
+    for (const name of ["quiet-stranger", "open-key"])
+      server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}`);
+    expect((await refusal("quiet-stranger")).message).toContain("refused the login");
+    expect((await refusal("open-key")).message).toContain(`(Load key "${open}": bad permissions)`);
   });
 
   test("a login that runs no commands", async () => {
@@ -220,7 +248,12 @@ describe("what goes wrong is reported with a remedy", () => {
   test.each([
     ["ssh: connect to host x port 22: No route to host", "cannot be reached", true],
     ["ssh: connect to host x port 22: Connection timed out", "does not answer", true],
-    ["/root/.ssh/config: line 3: Bad configuration option: foo", "does not accept its configuration", false],
+    [
+      "/root/.ssh/config: line 3: Bad configuration option: foo\r\n/root/.ssh/config: terminating, 1 bad configuration options",
+      "does not accept its configuration: /root/.ssh/config: line 3: Bad configuration option: foo",
+      false,
+    ],
+    ["bind 192.0.2.1: Cannot assign requested address\nconnect to host x port 22: failure", "bind 192.0.2.1", false],
     ["Unable to negotiate with 1.2.3.4 port 22: no matching host key type found.", "no method in common", false],
     ["something new", "ssh cannot connect to x: something new", false],
     ["", "no reason", false],
@@ -530,5 +563,33 @@ describe("a login that does not run commands is explained", () => {
     const error = await refusal("forced");
     expect(error.message).toContain("only backups here");
     expect(error.hint).toContain("ForceCommand");
+  });
+});
+
+describe("an account with odd limits and variables", () => {
+  const openAs = (name: string, accept: string, tmux: TargetOptions["tmux"]) => {
+    const key = server.key(name, { accept });
+    server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
+    const told: string[] = [];
+    const options = { place: placeOf({ ssh: name }), tmux, onNotice: ({ text }: { text: string }) => void told.push(text) };
+    return { told, opened: openTarget(targetOptions({ ...options, tmuxSocket: `buddy-test-${name}-${process.pid}` })) };
+  };
+
+  test("what the shell itself prints when it starts is not the output of the first command", async () => {
+    await using target = await openAs("noisy-start", 'environment="LC_ALL=xx_YY.UTF-8"', "never").opened;
+    const { output, stderr } = await target.shell.run("echo one");
+    expect([output.head, stderr?.head]).toEqual(["one\n", ""]);
+  });
+
+  pane.test("no file may grow: a direct shell works, and keeps what is exported", async () => {
+    const accept = 'command="ulimit -f 0; exec sh -c \\"$SSH_ORIGINAL_COMMAND\\""';
+    const { told, opened } = openAs("no-growth", accept, "auto");
+    await using target = await opened;
+    expect(target.shell.kind).toBe("direct");
+    expect(told.join()).toContain("commands run in a direct shell");
+    await target.shell.run("cd /usr; export A=kept");
+    const { outcome, output, stderr } = await target.shell.run("echo $A $PWD");
+    expect(outcome).toEqual({ kind: "exited", code: 0 });
+    expect([output.head, stderr?.head]).toEqual(["kept /usr\n", ""]);
   });
 });
