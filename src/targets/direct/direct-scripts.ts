@@ -32,7 +32,7 @@ if [ -n "$__buddy_file" ]; then
     # What a shell left behind that was killed.
     if [ "$d" != "\${__buddy_file%/env}" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
   done 2>/dev/null
-  ( umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$5" >>"$d/env"; } && echo $$ >"$d/pid" ) 2>/dev/null
+  ( trap '' 25; umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$5" >>"$d/env"; } && echo $$ >"$d/pid" ) 2>/dev/null
 fi
 if [ "$2" = 1 ]; then
   if [ -s "$__buddy_file" ] && [ -O "$__buddy_file" ]; then . "$__buddy_file"; else eval "$5"; fi 2>/dev/null
@@ -42,7 +42,14 @@ fi
 export BUDDY_JOB="$4"
 shift 5
 __buddy_for= __buddy_last=\${__buddy_file:+\${__buddy_file%/env}/dir}
-__buddy_keep() { if [ -O "$__buddy_file" ]; then { export -p; printf 'umask '; umask; } >|"$__buddy_file"; fi; }
+# 25 is XFSZ: where no file may grow, a shell that writes one would be killed.
+__buddy_keep() {
+  if [ -O "$__buddy_file" ]; then
+    trap '' 25
+    { export -p; printf 'umask '; umask; } >|"$__buddy_file"
+    trap - 25
+  fi
+}
 # The directory as marks carry it; a program for that is started only in a directory with such a name.
 __buddy_place() {
   __buddy_for=$PWD
@@ -77,6 +84,8 @@ __buddy_exit() {
   printf "$@" >&8 || printf "$@"
 }
 trap '{ __buddy_exit $?; } 2>/dev/null' EXIT
+printf '\\033]7771;%s;B\\a' "$__buddy_key" >&8
+printf '\\033]7771;%s;B\\a' "$__buddy_key" >&9
 while :; do
   while { __buddy_next; } 2>/dev/null; do
     command eval "$__buddy_text" </dev/null >&8 2>&9 7<&- 8>&- 9>&-

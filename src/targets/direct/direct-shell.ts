@@ -316,7 +316,10 @@ export class DirectShell implements Shell, AsyncDisposable {
     const session = this.#options.transport.own;
     if (session === undefined || this.#live !== undefined || !this.#options.own.mayUse()) return undefined;
     if (this.#own?.session !== session)
-      this.#own = { session, live: new LiveShell(session.texts(), session.key, session.job, true) };
+      this.#own = {
+        session,
+        live: new LiveShell(session.texts(), session.key, session.job, { remote: true, announced: false }),
+      };
     return this.#own;
   }
 
@@ -333,7 +336,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     });
     const key = randomBytes(16).toString("hex");
     process.stdin.write(`${key}\n`);
-    return new LiveShell(process, key, job, transport.kind !== "local");
+    return new LiveShell(process, key, job, { remote: transport.kind !== "local", announced: true });
   }
 
   /** Beside the next command: it must not wait for this. */

@@ -43,8 +43,14 @@ export class LiveShell {
   #end = Promise.withResolvers<End>();
   #exit: { code: number; cwd: string } | undefined;
   #released = false;
+  /** What the shell printed before its loop began, a start-up file of BASH_ENV say: not the output of a command. */
+  #before = "";
+  readonly #begun: Record<"stdout" | "stderr", boolean>;
 
-  constructor(process: Process, key: string, job: string, remote: boolean) {
+  /** `announced`: the shell marks both streams when its loop begins. */
+  constructor(process: Process, key: string, job: string, options: { remote: boolean; announced: boolean }) {
+    const { remote, announced } = options;
+    this.#begun = { stdout: !announced, stderr: !announced };
     this.job = job;
     this.process = process;
     void this.#pump(
@@ -112,12 +118,17 @@ export class LiveShell {
   }
 
   #text(stream: "stdout" | "stderr", bytes: Buffer): void {
+    if (!this.#begun[stream]) {
+      this.#before = (this.#before + bytes.toString("utf8")).slice(-LATE_CHARACTERS);
+      return;
+    }
     if (this.#into !== undefined) this.#into[stream].write(bytes);
     else if (this.#late.length < LATE_CHARACTERS) this.#late += bytes.toString("utf8").slice(0, LATE_CHARACTERS);
   }
 
   #stdoutMark(mark: Mark): void {
-    if (mark.kind === "prompt" && mark.tag === this.#tag) {
+    if (mark.kind === "ready") this.#begun.stdout = true;
+    else if (mark.kind === "prompt" && mark.tag === this.#tag) {
       this.#code = { code: mark.code, cwd: mark.cwd };
       this.#settle();
     } else if (mark.kind === "prompt" && mark.tag === 0 && mark.id === 0) {
@@ -127,7 +138,8 @@ export class LiveShell {
   }
 
   #stderrMark(mark: Mark): void {
-    if (mark.kind === "ended" && mark.tag === this.#tag) {
+    if (mark.kind === "ready") this.#begun.stderr = true;
+    else if (mark.kind === "ended" && mark.tag === this.#tag) {
       this.#stderrDone = true;
       this.#settle();
     }
@@ -146,6 +158,7 @@ export class LiveShell {
   async #gone(code: number, lost: boolean): Promise<void> {
     if (this.ended !== undefined) return;
     await Bun.sleep(10);
+    if (!this.#begun.stdout || !this.#begun.stderr) this.#into?.stderr.write(Buffer.from(this.#before));
     const { code: reported, cwd } = this.#exit ?? { code, cwd: "" };
     this.ended ??= { kind: "gone", code: reported, cwd, lost: lost && this.#exit === undefined };
     this.#end.resolve(this.ended);

@@ -89,16 +89,17 @@ deny() { ls -ld "$1"; if command -v lsattr >/dev/null 2>&1; then lsattr -d "$1" 
  */
 export const READ = `
 LC_ALL=C; export LC_ALL
-${FULL}${DENY}
+${FULL}${WALK}${DENY}
 full "$1" "$2"
 if [ -d "$p" ]; then exit 21; fi
 if [ ! -e "$p" ]; then
-  d=$p
+  walk || exit 4
+  d=$r
   while [ ! -e "$d" ] && [ ! -L "$d" ] && [ -n "$d" ]; do d=\${d%/*}; done
-  if [ "$d" = "$p" ]; then exit 41; fi
   d=\${d:-/}
   if [ ! -d "$d" ]; then exit 20; fi
   if [ ! -x "$d" ]; then deny "$d"; fi
+  if [ -L "$p" ]; then exit 41; fi
   exit 42
 fi
 if [ ! -f "$p" ]; then exit 22; fi
@@ -214,8 +215,12 @@ tidy() {
 }
 trap tidy EXIT
 trap 'exit 1' HUP INT TERM PIPE
+# Nothing that is made in an append-only directory can be removed or renamed there.
+appends=
+attributes() { case \${1-} in *a*) appends=1 ;; esac; }
+if command -v lsattr >/dev/null 2>&1; then attributes $(lsattr -d . 2>/dev/null); fi
 create() { set -C; command : >"$1"; c=$?; set +C; return $c; }
-if [ -n "$shared" ] && mkdir -m 700 "./$4.d" 2>/dev/null; then
+if [ -n "$shared" ] && [ -z "$appends" ] && mkdir -m 700 "./$4.d" 2>/dev/null; then
   cd -P "./$4.d" || exit 1
   facts $(ls -ldn .)
   case $a in drwx------*) ;; *) exit 3 ;; esac
@@ -227,13 +232,14 @@ if [ $k = file ]; then
   case $a in *@) how=place ;; esac
   if [ "$links" -gt 1 ]; then how=place; fi
   umask 077
-  if ! create "$tmp" 2>/dev/null; then
+  if [ -n "$appends" ] || ! create "$tmp" 2>/dev/null; then
     if [ ! -w "$r" ]; then refuse "$r"; fi
     tmp=\${TMPDIR:-/tmp}/$4 how=place
     create "$tmp" || exit 1
   fi
 else
   if [ -n "$mode_given" ]; then umask 077; fi
+  if [ -n "$appends" ]; then deny "$dir"; fi
   if ! create "$tmp"; then
     if [ ! -w "$dir" ]; then deny "$dir"; fi
     exit 1
@@ -290,12 +296,16 @@ like() {
   facts $(ls -ldn "$tmp")
   if [ "$uid $gid" != "$want" ]; then chown "\${want% *}:\${want#* }" "$tmp" 2>/dev/null || return 1; fi
   a=$new
+  bits "$tmp"
+}
+# Gives a file the mode that ls showed as $a.
+bits() {
   m() { case $2 in r*) b=r ;; *) b= ;; esac; case $2 in ?w*) b=\${b}w ;; esac
     case $2 in ??[xst]) b=\${b}x ;; esac; case $2 in ??[sS]) b=\${b}s ;; ??[tT]) b=\${b}t ;; esac; mode="$mode\${mode:+,}$1=$b"; }
   mode=; x=\${a#?}
   y=\${x#???}; m u "\${x%"$y"}"; x=$y; y=\${x#???}; m g "\${x%"$y"}"; x=$y; y=\${x#???}; m o "\${x%"$y"}"
-  chmod "\${mode%t}" "$tmp" || return 1
-  case $mode in *t) chmod +t "$tmp" 2>/dev/null ;; esac
+  chmod "\${mode%t}" "$1" || return 1
+  case $mode in *t) chmod +t "$1" 2>/dev/null ;; esac
   return 0
 }
 if [ $how = rename ]; then
@@ -345,6 +355,10 @@ if [ $how = place ]; then
     lost
   fi
   if [ -n "$after" ] && ! quietly "$cmd"; then put "$old" "$size" 2>/dev/null && wrong; lost; fi
+  # The kernel takes set-id bits off a file that is written to.
+  was=$a
+  facts $(ls -ldnL "$r")
+  if [ "$a" != "$was" ]; then a=$was; bits "$r" 2>/dev/null; fi
   given "$r"
 fi
 done_with 0

@@ -289,18 +289,20 @@ function denied(verb: string, path: string, { stdout }: ScriptResult, { user, ui
   const [mode = "", , owner = "", group = ""] = listed.split(/\s+/);
   const flags = attributes.split(" ")[0] ?? "";
   const locked = verb === "write" && flags.includes("i") ? "immutable" : flags.includes("a") ? "append-only" : "";
+  const what = mode.startsWith("d") ? "the directory" : "it";
   if (verb === "write" && locked !== "") {
     return new PermissionDenied(
       "target",
-      `cannot write ${path}: permission denied: it is ${locked}; nothing was changed`,
+      `cannot write ${path}: permission denied: ${what} is ${locked}; nothing was changed`,
       {
         hint: `${uid === 0 ? "" : "As root: "}chattr -${locked === "immutable" ? "i" : "a"} removes that flag, unless it is set on purpose.`,
       },
     );
   }
-  const what = mode.startsWith("d") ? "the directory" : "it";
   const whose = owner === "" ? "" : `: ${what} belongs to ${owner}:${group} (mode ${mode}), and you are ${user}`;
   return new PermissionDenied("target", `cannot ${verb} ${path}: permission denied${whose}`, {
-    hint: uid === 0 ? undefined : "Set sudo: true to do it as root; the operator is asked.",
+    hint: uid === 0 ? undefined : owner === user ? OWN : "Set sudo: true to do it as root; the operator is asked.",
   });
 }
+
+const OWN = "Its owner can change that mode: chmod u+rw for a file, u+rwx for a directory.";

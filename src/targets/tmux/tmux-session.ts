@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
-import { PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
+import { ConnectionLost, PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachScript, type PaneShell } from "./bootstrap.ts";
 import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
@@ -54,6 +54,7 @@ export interface PaneSink {
 /** How long tmux may take to answer when a session is opened, and when buddy says that it takes long. */
 const ATTACH_MS = 10_000;
 const SLOW_MS = 3000;
+const STILL_THERE_MS = 2000;
 const OPEN_ATTEMPTS = 4;
 const OPEN_AGAIN_MS = 100;
 const HEARTBEAT_MS = 3000;
@@ -200,6 +201,9 @@ export class TmuxSession {
         this.#watch();
         return found.fresh;
       } catch (error) {
+        // The client ended by itself (no file may grow, say): the machine is still there.
+        if (error instanceof ConnectionLost && (await this.options.transport.answers(STILL_THERE_MS)))
+          throw new TmuxUnusable("target", error.message, { cause: error });
         // The server went away between making the session and joining it.
         if (!(error instanceof SessionGone)) throw error;
         if (attempt >= OPEN_ATTEMPTS) throw new TmuxUnusable("target", error.message, { cause: error });

@@ -333,6 +333,23 @@ container.describe("as an ordinary user in a container", () => {
 
   test("a file below a directory that may not be entered is not called missing", async () => {
     await expect(files.read("/tmp/private/deep/er/x")).rejects.toThrow("permission denied");
+    await sh(opened.transport, "cd /home && ln -sf /tmp/private/x into && ln -sfn /tmp/private/deep dir && ln -sf me me");
+    await expect(files.read("/home/into")).rejects.toThrow("permission denied: the directory belongs to root");
+    await expect(files.read("/home/dir/x")).rejects.toThrow("permission denied: the directory belongs to root");
+    await expect(files.read("/home/me")).rejects.toThrow("too many levels of symbolic links");
+  });
+
+  test("one's own file that is read-only in a read-only directory: its owner can change that, without sudo", async () => {
+    await sh(opened.transport, "mkdir /home/mine && cd /home/mine && echo old >conf && chmod 444 conf && chmod 555 .");
+    const failed = await files.write("/home/mine/conf", "x").catch((error: unknown) => error as BuddyError);
+    expect((failed as BuddyError).message).toContain("(mode -r--r--r--)");
+    expect((failed as BuddyError).hint).toContain("chmod u+rw");
+  });
+
+  test("set-id bits stay where a file has to be written in place", async () => {
+    await sh(opened.transport, "cd /home && echo old >setid && ln setid other && chmod 4755 setid");
+    await files.write("/home/setid", "new\n");
+    expect(await sh(opened.transport, "cat /home/other; ls -l /home/setid | cut -c1-10")).toBe("new\n-rwsr-xr-x\n");
   });
 
   test("a write in place on a nearly full disk changes nothing", async () => {
@@ -420,6 +437,17 @@ describe("on this machine", () => {
       await sh(transport, `chattr -${flag} locked`);
     }
     expect(await sh(transport, "cat locked; ls -A | grep buddy- || true")).toBe("old\n");
+  });
+
+  asRoot.test("an append-only directory: files are changed in place, none is made, and nothing stays behind", async () => {
+    await sh(transport, "mkdir log && echo old >log/file && chattr +a log");
+    try {
+      await files.write("log/file", "new\n");
+      await expect(files.write("log/more", "x")).rejects.toThrow("the directory is append-only; nothing was changed");
+      expect(await sh(transport, "cat log/file; ls -A log")).toBe("new\nfile\n");
+    } finally {
+      await sh(transport, "chattr -a log");
+    }
   });
 
   test("what stands behind a file that cannot be rewritten is put back, or named", async () => {
