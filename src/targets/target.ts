@@ -68,6 +68,8 @@ export interface Transport extends AsyncDisposable {
   reconnect(signal?: AbortSignal): Promise<void>;
   /** Whether a real answer comes from the target in time; never reconnects. */
   answers(timeoutMs: number): Promise<boolean>;
+  /** Resolves when processes there are gone though their clients do not say so; rejects when the signal fires. */
+  gone?(signal: AbortSignal): Promise<void>;
   /** Whether a new connection can be made, in addition to the one in use and without questions; says why not. */
   connectAnew(signal: AbortSignal): Promise<string | undefined>;
   /**

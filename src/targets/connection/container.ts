@@ -38,9 +38,14 @@ export class ContainerTransport extends InnerTransport {
 
   protected override async enterAgain(signal: AbortSignal): Promise<RemoteSession> {
     const engines = [this.container.command];
-    const container = await findContainer(this.base, this.#name, signal, engines).catch((error: unknown) => {
+    const removed = (error: unknown): never => {
       if (!(error instanceof ContainerMissing)) throw error;
       throw new PermanentRefusal("target", `container ${this.#name} was removed`, { hint: error.hint, cause: error });
+    };
+    const container = await findContainer(this.base, this.#name, signal, engines).catch((error: unknown) => {
+      if (!(error instanceof ContainerMissing)) throw error;
+      // It may have another name by now.
+      return findContainer(this.base, this.container.id, signal, engines).catch(removed);
     });
     if (container.id !== this.container.id) {
       throw new MachineChanged("target", `container ${this.#name} was replaced (now ${container.id.slice(0, 12)})`, {

@@ -5,8 +5,12 @@ import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, 
 import { Reconnector } from "./reconnector.ts";
 import type { RemoteSession } from "./remote-session.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { pause } from "../../lib/waiting.ts";
+import { PermanentRefusal } from "../errors.ts";
 
 const CHECK_MS = 5000;
+/** While something waits for an answer, one is asked for so often, and may take as long. */
+const LOOK_MS = 3000;
 
 export interface InnerOptions {
   /** Where the client runs; closed with this transport. */
@@ -40,8 +44,41 @@ export abstract class InnerTransport implements Transport {
     return this.#remoteSession.spawn(argv, options);
   }
 
-  run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return this.#reconnector.run(options.signal, () => this.#remoteSession.run(script, options));
+  async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
+    const over = new AbortController();
+    this.gone(over.signal).catch(() => {});
+    try {
+      return await this.#reconnector.run(options.signal, () => this.#remoteSession.run(script, options));
+    } finally {
+      over.abort();
+    }
+  }
+
+  /**
+   * Clients of engines may stay silent for ever after a container was started again. One that is paused is silent, too,
+   * and continues later: what is there is given up only when it can be entered once more, or never again.
+   */
+  async gone(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await pause(LOOK_MS, signal);
+      const session = this.#remoteSession;
+      if (this.#reconnector.busy || (await session.answers(LOOK_MS, signal))) continue;
+      const entered = await this.#enteredOnceMore(signal);
+      if (!entered || session !== this.#remoteSession || (await session.answers(LOOK_MS, signal))) continue;
+      session.abandon(`${this.label} was started again, or is gone`);
+      return;
+    }
+  }
+
+  /** Also true where another attempt cannot succeed. */
+  async #enteredOnceMore(signal: AbortSignal): Promise<boolean> {
+    try {
+      await (await this.enterAgain(signal)).close();
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof PermanentRefusal;
+    }
   }
 
   ensure(signal?: AbortSignal): Promise<void> {

@@ -229,14 +229,24 @@ export class DirectShell implements Shell, AsyncDisposable {
     else if (unasked !== undefined && own !== undefined && this.#options.own.mayStand(own.session, command, unasked))
       live.process.stdin.write(own.session.question(command, tag, this.#cwd));
     else live.process.stdin.write(line());
+    const over = new AbortController();
+    using _ = { [Symbol.dispose]: () => over.abort() };
+    const gone = own === undefined ? this.#options.transport.gone?.(over.signal) : undefined;
     let ended = live.finished;
-    let how = await waitFor(ended, options, asked);
+    let how = await waitFor(ended, options, asked, gone);
     if (how === "ended" && (await ended).kind === "not-taken") {
       live.begin(tag, into);
       live.process.stdin.write(line());
       if (own !== undefined) this.#options.own.standAgain(own.session);
       ended = live.finished;
-      how = await waitFor(ended, options, asked);
+      how = await waitFor(ended, options, asked, gone);
+    }
+    if (how === "gone") {
+      live.process.kill("SIGKILL");
+      live.release();
+      this.#live = undefined;
+      this.#droppedBefore = true;
+      return this.#connectionLost();
     }
     if (how !== "ended" && own !== undefined) {
       own.session.forget();
@@ -403,12 +413,15 @@ class Pauses {
   }
 }
 
+type How = "ended" | "aborted" | "deadline" | "gone";
+
 async function waitFor(
   ended: Promise<unknown>,
   options: RunOptions,
   pauses: Pauses,
-): Promise<"ended" | "aborted" | "deadline"> {
-  const { promise, resolve } = Promise.withResolvers<"ended" | "aborted" | "deadline">();
+  gone: Promise<void> | undefined,
+): Promise<How> {
+  const { promise, resolve } = Promise.withResolvers<How>();
   const started = performance.now();
   const { waitMs } = options;
   const check = (): void => {
@@ -421,6 +434,10 @@ async function waitFor(
   options.signal?.addEventListener("abort", abort, { once: true });
   if (options.signal?.aborted === true) abort();
   void ended.then(() => resolve("ended"));
+  gone?.then(
+    () => resolve("gone"),
+    () => {},
+  );
   const how = await promise;
   clearTimeout(timer);
   options.signal?.removeEventListener("abort", abort);

@@ -17,7 +17,8 @@ const POSIX_SHELLS = new Set(["sh", "dash", "ash", "mksh", "ksh"]);
 
 /** The user's login shell where buddy knows its hooks; otherwise bash or sh. `wanted` names another one. */
 export function choosePaneShell(facts: Pick<MachineFacts, "loginShell" | "programs">, wanted?: string): PaneShell {
-  const words = (wanted ?? facts.loginShell).trim().split(/\s+/);
+  // An account has a path, in which a space is a space.
+  const words = wanted === undefined ? [facts.loginShell] : wanted.trim().split(/\s+/);
   const name = (words.length > 1 ? words.at(-1) : words[0])?.split("/").at(-1) ?? "";
   const path = words[0]?.includes("/") === true ? words[0] : facts.programs[words[0] ?? ""];
   const argv = path === undefined ? words : [path, ...words.slice(1)];

@@ -296,7 +296,7 @@ export function tmuxQuote(word: string): string {
   return `"${escaped}"`;
 }
 
-/** A server of another version hangs up on its client, which reports that as the server's end; so does one that dies. */
+/** A server of another version hangs up on its client, which reports that as the server's end. */
 function inPlainWords(said: string): string {
   return /server exited unexpectedly|protocol version mismatch/.test(said)
     ? "the running server is a different version, or ended at once"

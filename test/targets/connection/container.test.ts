@@ -120,6 +120,21 @@ describe("podman", () => {
     });
   });
 
+  test("renamed while it is used: it is the same container, and found again by its id", async () => {
+    await using mine = await containerTarget();
+    const renamed = `${mine.name}-renamed`;
+    await inPath(mine.env["PATH"], async () => {
+      await using transport = await ContainerTransport.open({ name: mine.name, base: new LocalTransport({}) });
+      await mine.engine("rename", mine.name, renamed);
+      await mine.engine("restart", "-t", "0", renamed);
+      try {
+        expect((await transport.run("echo back")).stdout.toString()).toBe("back\n");
+      } finally {
+        await mine.engine("rename", renamed, mine.name);
+      }
+    });
+  });
+
   test("the error about a paused one says how to resume it", async () => {
     await using mine = await containerTarget();
     const paused = await mine.engine("pause", mine.name).then(

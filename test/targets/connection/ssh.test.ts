@@ -571,7 +571,11 @@ describe("an account with odd limits and variables", () => {
     const key = server.key(name, { accept });
     server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
     const told: string[] = [];
-    const options = { place: placeOf({ ssh: name }), tmux, onNotice: ({ text }: { text: string }) => void told.push(text) };
+    const options = {
+      place: placeOf({ ssh: name }),
+      tmux,
+      onNotice: ({ text }: { text: string }) => void told.push(text),
+    };
     return { told, opened: openTarget(targetOptions({ ...options, tmuxSocket: `buddy-test-${name}-${process.pid}` })) };
   };
 

@@ -1,6 +1,6 @@
 /** Places behind any command with piped stdio: who and where they are, what passes words on and what joins them. */
 import { expect, test } from "bun:test";
-import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
 import { MachineChanged } from "../../../src/targets/errors.ts";
@@ -47,6 +47,14 @@ function endIfAlive(pid: number): void {
     process.kill(pid, "SIGKILL");
   } catch {
     // It has ended already.
+  }
+}
+
+function environmentOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8");
+  } catch {
+    return "";
   }
 }
 
@@ -109,6 +117,32 @@ test("a client that ends is started again, and what ran is not run twice", async
 /** A uname whose host name is what the file says. */
 const hostFrom = (file: string) =>
   `case $1 in -n) exec cat ${file} ;; -snr) echo "Linux $(cat ${file}) 6.1" ;; *) exec /bin/uname "$@" ;; esac`;
+
+const linux = await needs("linux");
+linux.test(
+  "clients that stay silent are not waited for when the place can be entered once more",
+  async () => {
+    const mark = `BUDDY_SILENT_${process.pid}=1`;
+    const stopped: number[] = [];
+    try {
+      await using target = await openTarget(options([via("env", mark)]));
+      const begun = Promise.withResolvers<void>();
+      const running = target.shell.run("echo begun; sleep 1000000", { onOutput: () => begun.resolve() });
+      await begun.promise;
+      for (const name of readdirSync("/proc").filter((one) => /^\d+$/.test(one))) {
+        if (!environmentOf(name).includes(mark)) continue;
+        process.kill(Number(name), "SIGSTOP");
+        stopped.push(Number(name));
+      }
+      expect((await running).outcome).toMatchObject({ kind: "lost" });
+      expect((await target.shell.run("echo again")).output.head).toBe("again\n");
+      expect(await said(target.transport, "echo too")).toBe("too");
+    } finally {
+      for (const pid of stopped) endIfAlive(pid);
+    }
+  },
+  60_000,
+);
 
 test("a pod that was replaced is not worked in", async () => {
   const host = join(dir, "host");

@@ -333,7 +333,10 @@ container.describe("as an ordinary user in a container", () => {
 
   test("a file below a directory that may not be entered is not called missing", async () => {
     await expect(files.read("/tmp/private/deep/er/x")).rejects.toThrow("permission denied");
-    await sh(opened.transport, "cd /home && ln -sf /tmp/private/x into && ln -sfn /tmp/private/deep dir && ln -sf me me");
+    await sh(
+      opened.transport,
+      "cd /home && ln -sf /tmp/private/x into && ln -sfn /tmp/private/deep dir && ln -sf me me",
+    );
     await expect(files.read("/home/into")).rejects.toThrow("permission denied: the directory belongs to root");
     await expect(files.read("/home/dir/x")).rejects.toThrow("permission denied: the directory belongs to root");
     await expect(files.read("/home/me")).rejects.toThrow("too many levels of symbolic links");
@@ -439,16 +442,19 @@ describe("on this machine", () => {
     expect(await sh(transport, "cat locked; ls -A | grep buddy- || true")).toBe("old\n");
   });
 
-  asRoot.test("an append-only directory: files are changed in place, none is made, and nothing stays behind", async () => {
-    await sh(transport, "mkdir log && echo old >log/file && chattr +a log");
-    try {
-      await files.write("log/file", "new\n");
-      await expect(files.write("log/more", "x")).rejects.toThrow("the directory is append-only; nothing was changed");
-      expect(await sh(transport, "cat log/file; ls -A log")).toBe("new\nfile\n");
-    } finally {
-      await sh(transport, "chattr -a log");
-    }
-  });
+  asRoot.test(
+    "an append-only directory: files are changed in place, none is made, and nothing stays behind",
+    async () => {
+      await sh(transport, "mkdir log && echo old >log/file && chattr +a log");
+      try {
+        await files.write("log/file", "new\n");
+        await expect(files.write("log/more", "x")).rejects.toThrow("the directory is append-only; nothing was changed");
+        expect(await sh(transport, "cat log/file; ls -A log")).toBe("new\nfile\n");
+      } finally {
+        await sh(transport, "chattr -a log");
+      }
+    },
+  );
 
   test("what stands behind a file that cannot be rewritten is put back, or named", async () => {
     await sh(transport, "yes old | head -c 9000 >file && ln file link && mkdir bin");

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
 import { DIRECT_LOOP } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
+import { choosePaneShell } from "../../../src/targets/tmux/bootstrap.ts";
 import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
 import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
@@ -128,4 +129,10 @@ test("what commands print reaches neither the clipboard nor the terminal of whoe
   expect(await opened.tmux("show-options", "-s", "set-clipboard")).toContain("external");
   const pane = (await opened.tmux("list-panes", "-a", "-F", "#{pane_id}")).trim();
   expect(await opened.tmux("show-options", "-q", "-A", "-p", "-t", pane, "allow-passthrough")).not.toMatch(/\bon\b/);
+});
+
+test("a login shell whose path has a space was not found", () => {
+  const facts = { loginShell: "/opt/my shells/bash", programs: {} };
+  expect(choosePaneShell(facts)).toEqual({ kind: "bash", name: "bash", argv: ["/opt/my shells/bash"] });
+  expect(choosePaneShell(facts, "busybox ash").argv).toEqual(["busybox", "ash"]);
 });
