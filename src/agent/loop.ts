@@ -56,11 +56,11 @@ export async function turn(
   try {
     const answer = await untilAnswer(conversation, signal, options, state);
     text = answer.content ?? "";
-    status = conversation.options.calls().unapproved.length > 0 ? "approval_needed" : "answered";
+    status = conversation.options.calls().turn.unapproved.length > 0 ? "approval_needed" : "answered";
   } catch (error) {
     status = failure(conversation, error, signal);
   }
-  const changes = conversation.options.calls().proposed;
+  const changes = conversation.options.calls().turn.proposed;
   if (changes.length > 0) conversation.publish({ type: "proposed", changes });
   conversation.publish({
     type: "done",
@@ -187,7 +187,7 @@ function withinBudget(conversation: Conversation, signal: AbortSignal): Promise<
   const { budget } = conversation.options;
   const calls = conversation.options.calls();
   const publish = (body: AgentEventBody): void => conversation.publish(body);
-  return budget?.check({ totals: conversation.totals, signal, done: calls.done, publish });
+  return budget?.check({ totals: conversation.totals, signal, done: calls.turn.done, publish });
 }
 
 type Done = ModelEvent & { type: "done" };

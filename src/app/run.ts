@@ -85,7 +85,6 @@ export class Run implements AsyncDisposable {
   /** The record of decisions and effects. */
   readonly recorder: RunRecorder;
   readonly extensions: Extensions;
-  /** Undefined without hooks. */
   readonly hooks: RunHooks | undefined;
   /** Said of a resumed session: damaged lines, another target or model than before. */
   readonly notes: string[] = [];

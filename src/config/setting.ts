@@ -56,7 +56,6 @@ function reading<T>(
   };
 }
 
-/** As it is written. */
 function asWritten<T>(raw: T): T {
   return raw;
 }

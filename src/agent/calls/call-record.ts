@@ -81,7 +81,6 @@ export class CallRecord {
     return this.#intent.kind === "shell" ? this.#cwd : undefined;
   }
 
-  /** A hook denied it. */
   async deniedByHook(reason: string): Promise<void> {
     this.#byHook = true;
     this.#decision({ verdict: "block", decision: "denied", by: "hook", reason });

@@ -11,7 +11,7 @@ import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import type { Registry } from "../../tools/registry.ts";
 import { envelope, type TargetFacts, type Tool, type ToolResult } from "../../tools/tool.ts";
-import type { AgentEventBody, ProposedChange } from "../events.ts";
+import type { AgentEventBody } from "../events.ts";
 import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { PermitParts } from "../permit/permission.ts";
@@ -63,40 +63,21 @@ export class CallRunner {
   readonly #parts: CallParts;
   /** What the model learns in addition to the results. */
   readonly notes: ResultNotes;
-  readonly #turn = new TurnState();
+  readonly turn = new TurnState();
 
   constructor(parts: CallParts) {
     this.#parts = parts;
     this.notes = new ResultNotes(parts);
   }
 
-  /** Actions refused because there was no terminal to ask on, since the last turn began. */
-  get unapproved(): readonly string[] {
-    return this.#turn.unapproved;
-  }
-
-  /** Changes of this turn that a read-only machine did not get. */
-  get proposed(): readonly ProposedChange[] {
-    return this.#turn.proposed;
-  }
-
-  /** What the calls of this turn did, one line each. */
-  get done(): readonly string[] {
-    return this.#turn.done;
-  }
-
-  /**
-   * `prompt`: the operator's own words, without what was attached. `readOnly`: nothing may be changed until the next.
-   */
   beginTurn(prompt: string, readOnly = false): void {
-    this.#turn.begin(prompt, readOnly);
+    this.turn.begin(prompt, readOnly);
     this.notes.beginTurn();
   }
 
-  /** Another session: what was allowed by a prompt of the last one is forgotten. */
   forget(): void {
     this.notes.forget();
-    this.#turn.forget();
+    this.turn.forget();
   }
 
   /**
@@ -176,7 +157,7 @@ export class CallRunner {
     const remarked = plan.operator === true ? outcome : this.notes.add(outcome, call);
     outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
-    this.#turn.note(`${call.name}: ${clip(collapseSpaces(plan.title), 100)} (${how})`);
+    this.turn.note(`${call.name}: ${clip(collapseSpaces(plan.title), 100)} (${how})`);
     const content = envelope(outcome.result, plan.operator === true ? undefined : this.notes.newTime());
     batch.publish({
       type: "tool_finished",
@@ -251,7 +232,7 @@ export class CallRunner {
 
   async #begin(started: Omit<StartedCall, "budget">): Promise<Attempt> {
     const { beginCall } = await import("./begin-call.ts");
-    return beginCall(this.#parts, this.#turn, { ...started, budget: this.#budget(started.ready.tool, started.batch) });
+    return beginCall(this.#parts, this.turn, { ...started, budget: this.#budget(started.ready.tool, started.batch) });
   }
 
   /** No secret reaches the model, the screen or the log, whatever part of a result it is in. */

@@ -7,16 +7,19 @@ export class TurnState {
   readonly prompts: string[] = [];
   /** What later reads of an output, or of a pane, will show; there is none before the first call. */
   printed: PrintedKinds | undefined;
-  #readOnly = false;
-  #unapproved: string[] = [];
-  readonly #proposed = new Map<string, ProposedChange>();
-  #done: string[] = [];
+  /** Nothing may be changed until the next turn. */
+  readOnly = false;
+  /** Actions refused because there was no terminal to ask on. */
+  unapproved: readonly string[] = [];
+  /** Changes that a read-only machine did not get. */
+  proposed: readonly ProposedChange[] = [];
+  /** What the calls did, one line each. */
+  done: readonly string[] = [];
 
+  /** `prompt`: the operator's own words, without what was attached. */
   begin(prompt: string, readOnly: boolean): void {
-    this.#readOnly = readOnly;
-    this.#unapproved = [];
-    this.#proposed.clear();
-    this.#done = [];
+    this.readOnly = readOnly;
+    this.unapproved = this.proposed = this.done = [];
     if (this.prompts.push(prompt) > MOST_PROMPTS) this.prompts.shift();
   }
 
@@ -26,37 +29,24 @@ export class TurnState {
     this.printed?.forget();
   }
 
-  /** Nothing may be changed until the next turn. */
-  get readOnly(): boolean {
-    return this.#readOnly;
-  }
-
-  get unapproved(): readonly string[] {
-    return this.#unapproved;
-  }
-
-  get proposed(): readonly ProposedChange[] {
-    return [...this.#proposed.values()];
-  }
-
-  get done(): readonly string[] {
-    return this.#done;
-  }
-
   refuse(action: string): void {
-    if (!this.#unapproved.includes(action)) this.#unapproved.push(action);
+    if (!this.unapproved.includes(action)) this.unapproved = [...this.unapproved, action];
   }
 
   /** The same change wanted twice is one. */
   propose(change: ProposedChange, machine: string | undefined): void {
-    const key = JSON.stringify([machine, change.where, change.directory, change.command]);
-    if (this.#proposed.size >= MOST_PROPOSED || this.#proposed.has(key)) return;
-    this.#proposed.set(key, machine === undefined ? change : { machine, ...change });
+    const proposed = machine === undefined ? change : { machine, ...change };
+    const isKnown = this.proposed.some((one) => identity(one) === identity(proposed));
+    if (!isKnown && this.proposed.length < MOST_PROPOSED) this.proposed = [...this.proposed, proposed];
   }
 
   note(line: string): void {
-    this.#done.push(line);
+    this.done = [...this.done, line];
   }
+}
+
+function identity({ machine, where, directory, command }: ProposedChange): string {
+  return JSON.stringify([machine, where, directory, command]);
 }
 
 const MOST_PROPOSED = 200;

@@ -12,7 +12,6 @@ import { type ToolResult, withNote } from "../../tools/tool.ts";
 export interface KeepOptions {
   /** Or why there is nowhere to keep anything. */
   readonly store: ChangeStore | { readonly none: string };
-  /** The text has a secret of the session in it. */
   hasSecret(text: string): boolean;
 }
 

@@ -182,7 +182,6 @@ function isFoundBelow({ from, parts }: Path, names: readonly string[], absolute:
   return tail.every((part, index) => mayMatch(part, names[names.length - tail.length + index] as string));
 }
 
-/** The path ends in these names. */
 function ends({ from, parts }: Path, names: readonly string[], absolute: boolean): boolean {
   const start = parts.length - names.length;
   if (names.length === 0 || start < 0 || (absolute && (start > 0 || from !== "/"))) return false;

@@ -38,7 +38,6 @@ export interface CommandScreen {
   submit(text: string): void;
   /** Runs work as a task; `shown` represents it on the screen. */
   task(shown: string, work: TaskWork): void;
-  /** The last prompt of this run. */
   readonly lastPrompt: string | undefined;
   /** A result that was shown in part, by its number; the newest without one. */
   kept(number?: number): KeptResult | undefined;

@@ -72,7 +72,7 @@ describe("a command", () => {
     const { results, events, run } = await here.turn();
     expect(results[0]).toStartWith("Refused: this needs an approval, and there is no terminal to ask on.");
     expect(ofType(events, "done")[0]).toMatchObject({ status: "approval_needed", text: "could not" });
-    expect(run.calls.unapproved).toEqual(["touch made"]);
+    expect(run.calls.turn.unapproved).toEqual(["touch made"]);
     expect(made(here, "made")).toBe(false);
   });
 

@@ -240,7 +240,7 @@ async function conclude(
   await writeAnswer?.(run.secrets.hide(answer));
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
-  throw approvalNeeded(run.calls.unapproved, run.approvals.mode);
+  throw approvalNeeded(run.calls.turn.unapproved, run.approvals.mode);
 }
 
 function codeOf(code: string | undefined): ErrorCode {

@@ -93,12 +93,12 @@ async function perform(
       onMachines: (all) => (results = all),
     });
     // The reason is the operator's own.
-    const changes = run.calls.proposed.map(({ why: _why, ...change }) => change);
+    const changes = run.calls.turn.proposed.map(({ why: _why, ...change }) => change);
     if (changes.length > 0) publish({ type: "proposed", changes });
     return undefined;
   });
   for await (const _ of turn);
-  return { results, refused: run.calls.unapproved };
+  return { results, refused: run.calls.turn.unapproved };
 }
 
 /** As ssh joins them; after -- as they are. */

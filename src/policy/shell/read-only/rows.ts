@@ -42,7 +42,6 @@ export class Rows {
     for (const text of texts) this.#index(text);
   }
 
-  /** Every row of a program. */
   of(program: string): Row[] {
     return (this.#lines.get(program) ?? []).map((block) => this.#row(block));
   }

@@ -20,7 +20,6 @@ const VALUED = new Set(
   words("--git-dir --work-tree --namespace --super-prefix --config-env --attr-source --exec-path"),
 );
 
-/** Undefined: not git. */
 export function gitCall(argv: readonly Field[]): GitCall | undefined {
   const name = programName(argv[0]?.value ?? "");
   if (name.startsWith("git-") && /^git-[a-z]/.test(name))
