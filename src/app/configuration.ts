@@ -46,6 +46,6 @@ async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean
     `${file} in this directory changes settings that need your trust:`,
     ...settings.map((line) => `  ${line}`),
   ];
-  const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
+  const { yesOnTerminal } = await import("../ui/questions/confirm-on-terminal.ts");
   return yesOnTerminal(`${printable(lines.join("\n"))}\nTrust this file? You will be asked again if it changes.`);
 }

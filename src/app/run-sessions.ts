@@ -59,7 +59,7 @@ export class RunSessions {
     const open = async (how?: ResumeOptions) => (fork ? store.fork(name, how) : store.resume(name, how));
     const resumed = await open().catch(async (error: unknown) => {
       if (!(error instanceof ForeignSession)) throw error;
-      const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
+      const { yesOnTerminal } = await import("../ui/questions/confirm-on-terminal.ts");
       const question = `${printable(error.lines.join("\n"))}\nContinue this session?`;
       if ((await yesOnTerminal(question)) !== true) throw error;
       return open({ foreign: true });

@@ -73,7 +73,7 @@ export async function knownSkills(
 
 async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boolean | undefined> {
   const [{ yesOnTerminal }, { showLine }] = await Promise.all([
-    import("../confirm-on-terminal.ts"),
+    import("../../ui/questions/confirm-on-terminal.ts"),
     import("../../policy/screen/terminal-text.ts"),
   ]);
   const lines = skills.map(({ skill: { name, description, runbook }, folder, files }) => {

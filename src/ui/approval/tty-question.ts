@@ -10,7 +10,7 @@ import { type Theme, type ThemeName, theme } from "../theme.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
 import { answeredLine } from "./question-text.ts";
 import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
-import { PasswordLine } from "../password-line.ts";
+import { PasswordLine } from "../questions/password-line.ts";
 import { messageOf } from "../../lib/errors.ts";
 
 /** Answers `nobody` where there is no terminal or we are not in its foreground. */

@@ -5,7 +5,7 @@ import { fileError } from "../../lib/files.ts";
 import { homeDirectory } from "../../lib/local-directories.ts";
 import { clip } from "../../lib/text.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
-import type { Choice } from "../picker.ts";
+import type { Choice } from "../questions/picker.ts";
 import type { SessionRow } from "../repl/host.ts";
 import { isThemeName, THEME_NAMES } from "../theme.ts";
 import { ago, oneLine } from "../words.ts";

@@ -3,7 +3,7 @@ import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { closestMatch } from "../../lib/text.ts";
 import type { Suggestion } from "../editor/completion.ts";
 import { labelled, oneLine } from "../words.ts";
-import type { Choice } from "../picker.ts";
+import type { Choice } from "../questions/picker.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { Theme } from "../theme.ts";
 import { approve, privacy } from "./approve-and-privacy.ts";

@@ -5,7 +5,7 @@ import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts"
 import { ApprovalPrompt } from "../approval/approval-prompt.ts";
 import { COMMAND_FIRST } from "../approval/question-text.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
-import type { Choice } from "../picker.ts";
+import type { Choice } from "../questions/picker.ts";
 import { approvalBadge } from "./status-line.ts";
 import type { Repl } from "./repl.ts";
 import type { ReplScreen } from "./screen.ts";

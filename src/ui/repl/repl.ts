@@ -6,7 +6,7 @@ import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } 
 import { runningShells, workLines } from "../commands/running.ts";
 import { clip } from "../../lib/text.ts";
 import { History } from "../editor/history.ts";
-import type { Choice } from "../picker.ts";
+import type { Choice } from "../questions/picker.ts";
 import { onSignals } from "../../lib/processes.ts";
 import { theme, type Theme } from "../theme.ts";
 import { Transcript } from "../transcript/transcript.ts";

@@ -2,7 +2,7 @@
 import type { PasswordAsker } from "../../agent/calls/passwords.ts";
 import type { Task } from "../../agent/tasks.ts";
 import type { Asker } from "../../policy/approvals.ts";
-import type { Choice } from "../picker.ts";
+import type { Choice } from "../questions/picker.ts";
 import type { Repl } from "./repl.ts";
 
 export interface ReplScreen extends Asker, PasswordAsker {

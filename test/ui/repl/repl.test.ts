@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { scriptedEditor } from "../../support/scripted-editor.ts";
-import { Picker } from "../../../src/ui/picker.ts";
+import { Picker } from "../../../src/ui/questions/picker.ts";
 import { theme } from "../../../src/ui/theme.ts";
 
 setDefaultTimeout(30_000);

@@ -15,7 +15,7 @@ import { loadConfiguration } from "../../../app/configuration.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { replHost } from "../../../app/repl/repl-host.ts";
 import { watchSignals, handleCrashes } from "../../signals-and-crashes.ts";
-import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
+import { yesOnTerminal } from "../../../ui/questions/confirm-on-terminal.ts";
 
 export interface ReplOptions {
   /** Id, unique start of one, or `last` of a saved session to continue. */

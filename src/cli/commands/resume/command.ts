@@ -39,7 +39,7 @@ async function chosen(): Promise<string | undefined> {
   }
   const [{ SessionStore }, { pickWithClack }, { sessionChoices }] = await Promise.all([
     import("../../../session/store.ts"),
-    import("../../../ui/clack-on-terminal.ts"),
+    import("../../../ui/questions/clack-on-terminal.ts"),
     import("../../../ui/commands/session.ts"),
   ]);
   const store = new SessionStore({

@@ -36,7 +36,7 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
     return EXIT.ok;
   }
   if (args.yes !== true) {
-    const { yesOnTerminal } = await import("../../../app/confirm-on-terminal.ts");
+    const { yesOnTerminal } = await import("../../../ui/questions/confirm-on-terminal.ts");
     const count = plural(unused.length, "session");
     const answer = await yesOnTerminal(`End ${count} not in use on ${printable(sessions.label)}?`);
     if (answer === undefined) {

@@ -4,10 +4,10 @@
  */
 import { PassThrough, Writable } from "node:stream";
 import * as clack from "@clack/prompts";
-import { openTerminal } from "../lib/terminal.ts";
+import { openTerminal } from "../../lib/terminal.ts";
 import type { Choice } from "./picker.ts";
-import { TerminalKeys } from "./terminal/terminal-keys.ts";
-import { wrapped } from "./words.ts";
+import { TerminalKeys } from "../terminal/terminal-keys.ts";
+import { wrapped } from "../words.ts";
 
 /** Undefined when nothing was chosen, or there is no terminal to choose on. */
 export async function pickWithClack(message: string, choices: readonly Choice[]): Promise<string | undefined> {

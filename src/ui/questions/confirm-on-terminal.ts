@@ -1,7 +1,7 @@
 /** A question with yes or no, before anything has been started. */
 import { closeSync, read, writeSync } from "node:fs";
-import { BuddyError, EXIT } from "../lib/errors.ts";
-import { isTerminal, openTerminal } from "../lib/terminal.ts";
+import { BuddyError, EXIT } from "../../lib/errors.ts";
+import { isTerminal, openTerminal } from "../../lib/terminal.ts";
 
 /**
  * Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. The last line asks,
@@ -25,7 +25,7 @@ export async function yesOnTerminal(question: string): Promise<boolean | undefin
 }
 
 async function withClack(question: string): Promise<boolean> {
-  const { confirmWithClack } = await import("../ui/clack-on-terminal.ts");
+  const { confirmWithClack } = await import("./clack-on-terminal.ts");
   const above = question.split("\n");
   const message = above.pop() ?? "";
   const answer = await confirmWithClack(above, message);

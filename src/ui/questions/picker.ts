@@ -1,7 +1,7 @@
 /** A list to choose from with the arrow keys, a number or the first letters. */
-import { clip } from "../lib/text.ts";
-import type { TerminalInput } from "./terminal/keys.ts";
-import type { Theme } from "./theme.ts";
+import { clip } from "../../lib/text.ts";
+import type { TerminalInput } from "../terminal/keys.ts";
+import type { Theme } from "../theme.ts";
 
 export class Picker {
   readonly #title: string;
