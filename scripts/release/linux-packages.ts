@@ -112,7 +112,7 @@ function deb(contents: PackageContents, { version, homepage, mtime }: PackageFac
   );
 }
 
-// apk: three gzip members, of which the signature is left out (install with --allow-untrusted): control, then data.
+// apk: three gzip members; the signature is left out (install with --allow-untrusted): control, then data.
 
 function apk(contents: PackageContents, { version, homepage, mtime }: PackageFacts, architecture: string): Buffer {
   const files = installedFiles(contents, "site-functions").map((entry): ArchiveFile => ({

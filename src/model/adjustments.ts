@@ -148,7 +148,7 @@ export const PARAMETERS =
 export const STREAM_ONLY =
   "only supports? (the )?stream|\\bstream(ing)?['`\"]? (mode )?(must be (set to )?true|is (required|mandatory))|must have stream ?= ?true|(enable|requires?|must use|set) (the )?['`\"]?stream(ing)?\\b(?!.{0,20}(false|to generate))";
 
-/** A picture that this server cannot read: without it the conversation can go on. */
+/** An image that this server cannot read: without it the conversation can continue. */
 const BAD_IMAGE =
   "(invalid|unsupported|corrupt\\w*|cannot|could not|unable to|fail\\w* to|broken)\\b.{0,30}\\bimages?\\b|\\bimages?\\b[^.]{0,60}(exceeds?|too (large|big|small|many)|(is|are|was) (invalid|corrupt\\w*|malformed)|not valid)|only (supports? )?(one|\\d+) images?\\b|image_parse_error|invalid_image|image_too_large";
 

@@ -205,7 +205,7 @@ export type RunOutcome =
       readonly program: string;
       /** Nothing was typed: what waits was in the foreground of the pane before. */
       readonly earlier?: true;
-      /** Nobody was asked about the command, so nobody is asked for its password. */
+      /** The operator was not asked about the command, and so is not asked for its password. */
       readonly uninvited?: true;
     }
   | { readonly kind: "incomplete"; readonly hint: string }

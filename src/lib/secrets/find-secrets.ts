@@ -71,7 +71,7 @@ function findShapes(text: string, spans: SecretSpan[]): void {
     hint.lastIndex = shapeAt(text, match.index, match[0], spans);
 }
 
-/** A shape whose mark is here; where to go on. */
+/** A shape whose mark is here; where to continue. */
 export function shapeAt(text: string, at: number, mark: string, spans: SecretSpan[]): number {
   const shape = shapes();
   let start = at;
@@ -92,7 +92,7 @@ function findInPlaces(text: string, spans: SecretSpan[]): void {
     hint.lastIndex = placeAt(text, match.index, match[0].length, spans);
 }
 
-/** A place that has a word of this length here; where to go on. */
+/** A place that has a word of this length here; where to continue. */
 export function placeAt(text: string, at: number, word: number, spans: SecretSpan[], known = placeOf): number {
   const place = inPlace();
   for (const from of starts(text, at)) {

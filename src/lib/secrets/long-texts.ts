@@ -134,7 +134,7 @@ function classOf(code: number): number {
 
 /**
  * Places in a long text where one of many candidates may begin: by the last four characters of a window as long as the
- * shortest candidate, the search goes on as far as they allow.
+ * shortest candidate, the search skips as far as they allow.
  */
 export class WindowSteps {
   readonly #window: number;

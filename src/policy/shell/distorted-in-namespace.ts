@@ -1,6 +1,6 @@
 /**
  * Reads that would get wrong facts in a read-only mount namespace: there every mount is read-only, other processes
- * cannot be looked into, and without root the files of other users belong to nobody. They run outside it.
+ * cannot be looked into, and without root the files of other users have no owner. They run outside it.
  */
 import { words } from "../../lib/text.ts";
 import type { ShellJudgement } from "../verdict.ts";

@@ -51,6 +51,7 @@ const DOES: readonly (readonly [names: ReadonlySet<string>, what: string])[] = [
   ["npm pnpm yarn npx cargo go mvn gradle make", "runs programs of the project"],
   ["curl wget ping ping6 dig host nslookup nc ncat telnet ftp traceroute whois", "uses the network"],
   ["ssh scp sftp mosh", "connects to another machine"],
+  ["export set unset alias unalias declare typeset readonly shopt umask ulimit", "changes the shell itself"],
   ["useradd userdel usermod groupadd groupdel groupmod passwd chpasswd adduser deluser", "changes users or groups"],
   ["reboot shutdown poweroff halt init telinit", "stops or restarts the machine"],
   ["mount umount swapon swapoff losetup mkfs fdisk parted", "changes disks or mounts"],

@@ -148,7 +148,7 @@ export function fitsStandingInPane(text: string): boolean {
  * The same on a terminal: $1 directory, $2 file of the namespace, $3 what it says, $4 the shell that asks. It is in the
  * process group of that shell. Each text gets a group of its own, and the terminal, which bash gives back to the group
  * of this shell. So stderr is the terminal, but for reading: what bash says about a killed text is not shown. A text
- * that is stopped is ended, in the foreground, where it can leave the screen in order: nobody could continue it. Ctrl-Z
+ * that is stopped is ended, in the foreground, where it can leave the screen in order: no one could continue it. Ctrl-Z
  * breaks the loop; Ctrl-C ends this shell together with the text, except in old versions.
  */
 export const STAND_IN_PANE = [

@@ -15,7 +15,7 @@ export interface ForegroundState {
   readonly betweenShells: boolean;
   /** The terminal does not show what is typed. */
   readonly silent: boolean;
-  /** Ctrl-S stops its output, and Ctrl-Q lets it go on. */
+  /** Ctrl-S stops its output, and Ctrl-Q lets it continue. */
   readonly stoppable: boolean;
 }
 

@@ -45,7 +45,7 @@ export class Leaving {
     this.#left.reject(error);
   }
 
-  /** Whoever goes on working is warned again the next time. */
+  /** An operator who continues is warned again the next time. */
   entered(line: string): void {
     if (!/^\/(q|quit|exit)\s*$/.test(line)) this.#warned = false;
   }

@@ -275,3 +275,12 @@ describe("what is derived", () => {
     expect(judgeShell("rm -rf /home/$USER", RULES, { user: "bob" }).verdict.kind).toBe("deny");
   });
 });
+
+test("a question gave words without a verb as its reason", () => {
+  const why = (text: string) => judgeShell(text, RULES).verdict.why;
+  expect(why("git log --output=x")).toBe("git log is not known to be read-only with --output");
+  expect(why("ps e")).toBe("ps is not known to be read-only with e");
+  expect(why("export X=1")).toBe("export changes the shell itself");
+  const commands = ["read -s x", "sort *", "netstat", "git --git-dir=x status", "sed -i s/a/b/ f", "sort -o a b"];
+  for (const text of commands) expect(why(text)).toMatch(/\b(?:is|sets|evaluates|changes|writes|reads) /);
+});

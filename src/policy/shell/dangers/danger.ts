@@ -46,13 +46,13 @@ export function dangerousTree(check: SafetyCheck, program: string, what: string)
 export function diskWrite(what: string): Danger {
   return {
     check: "disk",
-    why: `permission denied: ${what} would overwrite a disk or file system`,
+    why: `permission denied: ${what} would overwrite or destroy a disk or file system`,
     instead: "Write to a regular file, or let the operator do this by hand.",
   };
 }
 
 export const FORK_BOMB: Danger = {
   check: "forkBomb",
-  why: "permission denied: a function that starts itself again and again (a fork bomb) would bring the machine down",
+  why: "permission denied: a command that keeps starting processes (a fork bomb) would bring the machine down",
   instead: "Use a loop with an end, and wait for what it starts.",
 };

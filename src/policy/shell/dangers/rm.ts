@@ -133,7 +133,7 @@ function moved(argv: readonly Field[], directories: readonly string[]): Danger |
   );
   return what === undefined || /everything in a system|working directory/.test(what)
     ? undefined
-    : dangerousTree("dangerousRm", "moving", what);
+    : dangerousTree("dangerousRm", "mv", what);
 }
 
 function mirrored(argv: readonly Field[], directories: readonly string[]): Danger | undefined {

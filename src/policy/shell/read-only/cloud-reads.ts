@@ -42,7 +42,7 @@ const aws: PresetReader = (args) => {
     if (AWS_REFUSED.test(word)) return `with ${word}`;
     if (word.startsWith("-")) values = word.includes("=") ? 1 : 0;
     // Where a read may write a file, the file is a separate word behind the options.
-    else if (++values > 1 && verb.startsWith("get-")) return "with what may be a file to write";
+    else if (++values > 1 && verb.startsWith("get-")) return "with a word that may be a file to write";
     if (/^user-?data$/i.test(word)) return "shows user data, which may contain secrets";
     if (/^(?:--[a-z-]+=)?(?:fileb?|https?):/.test(word) && !isQueue(word, rest[index - 1]))
       return "with a value that is read from elsewhere";
@@ -131,7 +131,7 @@ function verbs({ reads, options, calls, refused, globals, started }: Verbs): Pre
   return (given) => {
     if (!given.every(isFixed)) return UNKNOWN_WORDS;
     // az replaces the word with the text of the file.
-    if (given.some((word) => /^(?:-[^=]*=)?@/.test(word))) return "with what may be @file";
+    if (given.some((word) => /^(?:-[^=]*=)?@/.test(word))) return "with a word that may name a file (@)";
     const args = globals === undefined ? given : behind(given, globals);
     if (calls.has(args.join(" "))) return undefined;
     const at = args.findIndex((word) => reads.has(word));

@@ -66,7 +66,7 @@ export interface Form {
   readonly reader: string | undefined;
 }
 
-const UNKNOWN_OPTION = "with what may be an option";
+const UNKNOWN_OPTION = "with a word that may be an option";
 const SEVERAL_WORDS = "with words that are only known when it runs";
 const MANY = 1_000;
 
@@ -102,8 +102,8 @@ class Match {
     if (form.alone && (args.length !== 1 || !/^-[^]/.test(args[0] as string) || args[0] === "--"))
       return "with other arguments than one option";
     if (form.first && !((form.options.get(firstOption(args[0] ?? ""))?.group ?? 0) > 0))
-      return "without an option in front that makes it only read";
-    if (form.at && args.some((word) => word.startsWith("@") || maybeUnknown(word))) return "with what may be @file";
+      return "without certain options in front";
+    if (form.at && args.some((word) => word.startsWith("@") || maybeUnknown(word))) return "with a word that may name a file (@)";
     let ended = false;
     if (form.old && /^[A-Za-z]+$/.test(args[0] ?? "")) {
       const why = this.#bundle(args[0] as string, true);
@@ -132,7 +132,7 @@ class Match {
         if (this.#operands.length > 0 && !form.reorders) this.#late += this.at - before;
       }
     }
-    for (const group of form.groups) if (!this.#given.has(group)) return "without an option that makes it only read";
+    for (const group of form.groups) if (!this.#given.has(group)) return "without certain options";
     return this.#operandsOutside();
   }
 

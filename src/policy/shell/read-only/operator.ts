@@ -17,19 +17,19 @@ export function elsewhereUnproven({ argv, wrapped }: FoundCommand): string | und
   const name = programName(argv[0]?.value ?? "");
   // Patterns among the words of what sudo runs are judged with that command.
   const own = name === "sudo" ? args.slice(0, wrapped?.at) : args;
-  if (!own.every(isFixed) || args.some(isUnknown)) return `${name} with words that are only known when it runs`;
+  if (!own.every(isFixed) || args.some(isUnknown)) return `the words of ${name} are only known when it runs`;
   if (name === "sudo") return sudoUnproven(args, wrapped?.at);
   return name === "ssh" ? sshUnproven(args) : `${name} runs another command`;
 }
 
 function sudoUnproven(args: readonly string[], at: number | undefined): string | undefined {
   const options = args.slice(0, at === undefined ? args.length : at - 1).join(" ");
-  if (at === undefined) return /^(?:-n -l|-l -n|-nl)$/.test(options) ? undefined : "sudo without a command";
+  if (at === undefined) return /^(?:-n -l|-l -n|-nl)$/.test(options) ? undefined : "sudo has no command";
   return /^(?:(?:-[nH]+|--non-interactive|-[nH]*[ug] ?[\w.-]+|--(?:user|group)[ =][\w.-]+)(?: |$))+(?:--)?$/.test(
     options,
   ) && /(?:^| )(?:-H?n|--non-interactive(?: |$))/.test(options)
     ? undefined
-    : "sudo without -n, or with other options";
+    : "only sudo -n without other options runs unasked";
 }
 
 const SSH_SETTING =
@@ -51,18 +51,18 @@ function sshUnproven(args: readonly string[]): string | undefined {
     if (/^-[nTqxakv46C]+$/.test(word)) continue;
     const [, letter = "", glued = ""] = /^-[nTqxakv46C]*([pliJo])([^]*)$/.exec(word) ?? [];
     const value = glued === "" ? (args[++at] ?? "") : glued;
-    if (SSH_VALUES[letter]?.test(value) !== true) return `ssh with ${word}`;
+    if (SSH_VALUES[letter]?.test(value) !== true) return `ssh is not known to be read-only with ${word}`;
   }
-  if (!/^(?:[\w.-]+@)?[\w.:%-]+$/.test(args[at] ?? "")) return "ssh without a plain host";
+  if (!/^(?:[\w.-]+@)?[\w.:%-]+$/.test(args[at] ?? "")) return "the host that ssh connects to is not plain text";
   const text = args.slice(at + 1).join(" ");
-  if (text === "") return "ssh without a command";
+  if (text === "") return "ssh without a command opens a shell";
   // The shell of that machine reads it, whichever it is.
   const why =
     outsideCommonGrammar(text) ??
     walkText(text)
       .commands.map(({ argv }) => differsBetweenShells(argv))
       .find((one) => one !== undefined);
-  if (why !== undefined) return `ssh with text that shells read differently: ${why}`;
+  if (why !== undefined) return `shells read the text for ssh differently: ${why}`;
   return walkText(text).commands.some((one) => programName(one.argv[0]?.value ?? "") === "git")
     ? "git runs where buddy cannot check its repository"
     : undefined;

@@ -70,8 +70,11 @@ function below(directory: string, path: string): string {
 
 function found(name: string, args: readonly string[], preset: Preset | undefined): string | undefined {
   const why = notReadOnly(name, args, preset);
-  return why === undefined ? undefined : `${name} ${why}`;
+  return why === undefined ? undefined : `${name} ${why}`.replace(MISFIT, "$1is not known to be read-only $2 ");
 }
+
+/** A form says only what does not fit it: "git log with --output". */
+const MISFIT = /^((?:(?!is |with)\S+ )+)(with(?:out)?) (?!-v evaluates|%n sets)/;
 
 function runsOrChanges(name: string, runs: boolean): string {
   return runs ? `${name} runs another command` : `${name} is not known to be read-only`;

@@ -28,7 +28,7 @@ const find: Reader = (args) => {
     maybeOption(word) &&
     !word.startsWith("-") &&
     !(/^-i?(?:name|path|regex|wholename)$/.test(before ?? "") && isHarmlessPattern(word));
-  if (args.some((word, index) => mayAct(word, args[index - 1]))) return "with what may be an action";
+  if (args.some((word, index) => mayAct(word, args[index - 1]))) return "with a word that may be an action";
   const plan = findPlan([field("find"), ...args.map((word) => field(word))]);
   if (plan.odd) return "with words that are not known";
   if (plan.actions.some((action) => action.kind === "delete")) return "-delete removes files";
@@ -71,7 +71,7 @@ const printf: Reader = (args) => {
     at = 2;
   } else if (first === "--") at = 1;
   else if (first.startsWith("-") && first !== "-") return `with ${first}`;
-  else if (maybeOption(first)) return "with what may be an option";
+  else if (maybeOption(first)) return "with a word that may be an option";
   const format = args[at] ?? "";
   if (!isFixed(format) && /%/.test(format)) return "with a format that is only known when it runs";
   const conversions = [...format.matchAll(/%(%|[^a-zA-Z%]*[a-zA-Z])/g)]
@@ -152,7 +152,7 @@ function ps(args: readonly string[]): string | undefined {
   for (let at = 0; at < args.length; at++) {
     const word = args[at] as string;
     if (areNumbers(word)) continue;
-    if (!isFixed(word)) return "with what may be an option";
+    if (!isFixed(word)) return "with a word that may be an option";
     const value = VALUED.find(({ option }) => option.test(word));
     if (value !== undefined) {
       const given = value.glued ? word.slice(word.indexOf("=") + 1) : (args[++at] ?? "");
@@ -165,7 +165,7 @@ function ps(args: readonly string[]): string | undefined {
     if (value === undefined && /^-[a-zA-Z]*u/.test(word)) bsd = true;
     for (const letter of /^-[a-zA-Z]+/.exec(word)?.[0].match(/[LTm]/g) ?? []) threads.add(letter);
   }
-  return (bsd || threads.size > 1) && everything ? "with what may show the environment of processes" : undefined;
+  return (bsd || threads.size > 1) && everything ? "with options that may show the environment of processes" : undefined;
 }
 
 const fits = (shape: RegExp, value: string) => (isUnknown(value) ? shape !== COLUMNS : shape.test(value));

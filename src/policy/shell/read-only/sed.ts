@@ -23,7 +23,7 @@ export function sed(args: readonly string[]): string | undefined {
       const match = /^-[nErsuz]*(?:e([^]*))?$/.exec(word);
       if (match === null) return "with an option that may write";
       if (match[1] !== undefined) scripts.push(match[1] === "" ? (args[++i] ?? "") : match[1]);
-    } else if (maybeOption(word)) return "with what may be an option";
+    } else if (maybeOption(word)) return "with a word that may be an option";
     else operands.push(word);
   }
   // Without -e in front of it the first operand is the script; where one follows, only some versions take that for an
