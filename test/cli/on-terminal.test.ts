@@ -143,3 +143,20 @@ describe("init", () => {
     expect(existsSync(file(box))).toBe(false);
   });
 });
+
+describe("a page of the documentation", () => {
+  test("was printed to its end, and its beginning had scrolled away", async () => {
+    using box = sandbox();
+    const shown = await start(box, ["help", "keys"], { PAGER: "sed -n 1p" });
+    expect(await shown.child.exited).toBe(0);
+    expect(shown.text()).toContain("The REPL");
+    expect(shown.text()).not.toContain("Ctrl-Z");
+  });
+
+  test("with a PAGER that only prints, all of it is printed", async () => {
+    using box = sandbox();
+    const shown = await start(box, ["help", "undo"], { PAGER: "cat" });
+    expect(await shown.child.exited).toBe(0);
+    expect(shown.text()).toContain("as with commands");
+  });
+});

@@ -47,13 +47,14 @@ export const command = defineCommand({
         hint: meant === undefined ? "Commands are listed by: buddy --help" : `Did you mean ${meant}?`,
       });
     }
-    // A command may have a page, too.
-    if (entry !== undefined) await print([`${commandHelp(await entry.load())}\n`]);
-    if (topic !== undefined)
-      await print([
-        ...(entry === undefined ? [] : ["\n"]),
-        await (await import("./topics.ts")).topicPage(topic, globals.color),
-      ]);
+    const help = entry === undefined ? undefined : `${commandHelp(await entry.load())}\n`;
+    if (topic === undefined) await print([help ?? ""]);
+    else {
+      const { showPage, topicPage } = await import("./topics.ts");
+      const page = await topicPage(topic, globals.color);
+      // A command may have a page, too.
+      await showPage(help === undefined ? page : `${help}\n${page}`);
+    }
     return EXIT.ok;
   },
 });

@@ -9,6 +9,7 @@ import security from "../../../../docs/security.md" with { type: "text" };
 import targets from "../../../../docs/targets.md" with { type: "text" };
 import troubleshooting from "../../../../docs/troubleshooting.md" with { type: "text" };
 import undo from "../../../../docs/undo.md" with { type: "text" };
+import { print } from "../../../lib/output.ts";
 import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
 import type { Topic } from "./command.ts";
 
@@ -39,4 +40,14 @@ export async function topicPage(topic: Topic, color: false | undefined): Promise
   rows.push(page);
   rows.end();
   return `${rows.take().join("\n")}\n`;
+}
+
+/** What is longer than the terminal begins at its top, in $PAGER or less, as a man page does. */
+export async function showPage(text: string): Promise<void> {
+  const { pagerCommand, runPager } = await import("../../../ui/terminal/outside-programs.ts");
+  const pager = process.env["PAGER"] ? pagerCommand(process.env) : Bun.which("less") === null ? undefined : "less";
+  const lines = text.trimEnd().split("\n");
+  const fits = !isTerminal(0) || !isTerminal(1) || lines.length < (process.stdout.rows || 24);
+  if (fits || pager === undefined || process.env["TERM"] === "dumb") return print([text]);
+  await runPager(pager, lines, process.env);
 }

@@ -103,7 +103,8 @@ class Match {
       return "with other arguments than one option";
     if (form.first && !((form.options.get(firstOption(args[0] ?? ""))?.group ?? 0) > 0))
       return "without certain options in front";
-    if (form.at && args.some((word) => word.startsWith("@") || maybeUnknown(word))) return "with a word that may name a file (@)";
+    if (form.at && args.some((word) => word.startsWith("@") || maybeUnknown(word)))
+      return "with a word that may name a file (@)";
     let ended = false;
     if (form.old && /^[A-Za-z]+$/.test(args[0] ?? "")) {
       const why = this.#bundle(args[0] as string, true);

@@ -165,7 +165,9 @@ function ps(args: readonly string[]): string | undefined {
     if (value === undefined && /^-[a-zA-Z]*u/.test(word)) bsd = true;
     for (const letter of /^-[a-zA-Z]+/.exec(word)?.[0].match(/[LTm]/g) ?? []) threads.add(letter);
   }
-  return (bsd || threads.size > 1) && everything ? "with options that may show the environment of processes" : undefined;
+  return (bsd || threads.size > 1) && everything
+    ? "with options that may show the environment of processes"
+    : undefined;
 }
 
 const fits = (shape: RegExp, value: string) => (isUnknown(value) ? shape !== COLUMNS : shape.test(value));
