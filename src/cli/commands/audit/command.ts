@@ -38,8 +38,8 @@ export const command = defineCommand({
   notes: `
 One line for each decision and each effect. After approved or denied comes what
 decided: unasked (it only reads), rule (your configuration), you, always, prefix
-(an earlier always), mode (--approve), policy, hook, dry-run, timeout, cancelled,
-or no terminal (to ask on; "nobody" with --json).`,
+(an earlier always), mode (--approve), policy, hook, dry-run, timeout,
+cancelled, or no terminal (to ask on; "nobody" with --json).`,
   async run({ args: { action = "list", on, since, session, json } }) {
     const directory = stateDirectory();
     if (directory === undefined)
