@@ -2,7 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { openTransport } from "../connection/open-transport.ts";
 import type { TargetOptions, Transport } from "../target.ts";
-import { isHeld } from "./owner.ts";
+import { isHeld } from "./session-claim.ts";
 import { tmuxSocket } from "../attach-command.ts";
 
 export interface ListedSession {

@@ -6,7 +6,7 @@ import type { OutputStore } from "../output/output-store.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { borrowedPane } from "./borrowed-pane.ts";
 import { NoPrompt, NoShell, TmuxPane } from "./pane.ts";
-import { markPane, type PaneRow } from "./pane-rows.ts";
+import { markPane, type PaneRow } from "./session-look.ts";
 import { tmuxQuote } from "./control.ts";
 import { removeLeftovers } from "./session-files.ts";
 import { TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";

@@ -8,7 +8,7 @@ import type { OutputStore } from "../output/output-store.ts";
 import type { RunOutcome, TargetNotice } from "../target.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
-import type { PaneRow } from "./pane-rows.ts";
+import type { PaneRow } from "./session-look.ts";
 import type { ForegroundState } from "./probe.ts";
 import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";

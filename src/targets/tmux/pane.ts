@@ -28,7 +28,7 @@ import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
 import { parseRemembered } from "./markers.ts";
 import { PaneInput } from "./pane-input.ts";
-import type { PaneRow } from "./pane-rows.ts";
+import type { PaneRow } from "./session-look.ts";
 import { PaneState } from "./pane-state.ts";
 import { asksForPassword, type ForegroundState } from "./probe.ts";
 import { recover } from "./recover.ts";

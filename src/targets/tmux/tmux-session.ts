@@ -6,7 +6,6 @@ import { ConnectionLost, PermanentRefusal, SessionGone, TmuxUnusable } from "../
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachScript, type PaneShell } from "./bootstrap.ts";
 import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
-import { markPane, PANE_FORMAT, type PaneRow, parsePanes } from "./pane-rows.ts";
 import {
   type Claim,
   claimCommand,
@@ -16,11 +15,17 @@ import {
   ownCommands,
   ownMark,
   releaseCommands,
+} from "./session-claim.ts";
+import {
   endWhenIdle,
   lookAtSession,
+  markPane,
+  PANE_FORMAT,
+  type PaneRow,
+  parsePanes,
   restoreSize,
   type SessionLook,
-} from "./owner.ts";
+} from "./session-look.ts";
 import { PREPARE, prepareArguments, STAMP } from "./session-files.ts";
 
 export interface TmuxSessionOptions {
