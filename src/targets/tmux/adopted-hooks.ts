@@ -16,10 +16,11 @@ export const TAKE_OUT = " __buddy_off";
 
 /**
  * Reads a line where the terminal shows nothing of it: what is on the screen, the model can read. It begins with `#`:
- * a shell outside, which would read it if this one ended just then, has nothing to run.
+ * a shell outside, which would read it if this one ended just then, has nothing to run. What comes before is an answer
+ * of the terminal: busybox asks at each prompt where the cursor is, and does not wait for it.
  */
 const readUnseen = (word: string) =>
-  `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; printf "%s\\n" "\${k#?}"'`;
+  `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; printf "%s\\n" "\${k#*#}"'`;
 
 /**
  * One line for the shell: it reads the key, which marks carry (after the mark N of `word`), then come a function that

@@ -182,6 +182,18 @@ describe("--pane", () => {
     await close();
   });
 
+  test("an answer of the terminal before the key, as busybox gets it, made the key another one", async () => {
+    const programs = join(directory, "programs");
+    mkdirSync(programs);
+    // Before the line is read, tmux has answered.
+    writeFileSync(join(programs, "stty"), `#!/bin/sh\nprintf '\\033[6n' >/dev/tty\nPATH=\${PATH#*:} exec stty "$@"\n`, {
+      mode: 0o755,
+    });
+    const pane = await newPane(`exec env PATH=${programs}:"$PATH" PS1='mine $ ' bash --norc`);
+    const { shell } = await open(pane);
+    expect((await shell.run("echo one")).output.head).toBe("one\n");
+  });
+
   test("a half typed line is set aside and put back; sizes, windows and the session stay as they are", async () => {
     const pane = await newPane(started["bash"]!);
     const about = () => tmux("display-message", "-p", "-t", "work:", "#{window_id} #{window_width}x#{window_height}");
