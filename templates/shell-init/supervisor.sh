@@ -57,18 +57,29 @@ __buddy_locate() {
 }
 trap : INT QUIT TSTP
 set -m
+# What this shell itself says about one that was killed is not output. In a subshell: dash redirects for both.
+exec 3>&2 2>/dev/null
 while :; do
   { true >"$__buddy_up"; } 2>/dev/null
-  case $__buddy_kind in
-  bash) BUDDY_DIR=$__buddy_dir BUDDY_LOGIN=$__buddy_login BUDDY_PLAIN=$__buddy_plain "$@" --rcfile "$__buddy_dir/bash.sh" -i ;;
-  zsh)
-    BUDDY_DIR=$__buddy_dir BUDDY_PLAIN=$__buddy_plain BUDDY_ZDOTDIR=${ZDOTDIR-} ZDOTDIR=$__buddy_dir/zsh "$@" ${__buddy_login:+-l} -i
-    ;;
-  fish)
-    BUDDY_DIR=$__buddy_dir "$@" ${__buddy_plain:+--no-config} ${__buddy_login:+-l} -i -C 'source $BUDDY_DIR/fish.fish'
-    ;;
-  *) BUDDY_DIR=$__buddy_dir BUDDY_LOGIN=$__buddy_login BUDDY_PLAIN=$__buddy_plain BUDDY_ENV=${ENV-} ENV=$__buddy_dir/sh.sh "$@" -i ;;
-  esac
+  (
+    exec 2>&3 3>&-
+    export BUDDY_DIR="$__buddy_dir"
+    case $__buddy_kind in
+    bash)
+      export BUDDY_LOGIN="$__buddy_login" BUDDY_PLAIN="$__buddy_plain"
+      exec "$@" --rcfile "$__buddy_dir/bash.sh" -i
+      ;;
+    zsh)
+      export BUDDY_PLAIN="$__buddy_plain" BUDDY_ZDOTDIR="${ZDOTDIR-}" ZDOTDIR="$__buddy_dir/zsh"
+      exec "$@" ${__buddy_login:+-l} -i
+      ;;
+    fish) exec "$@" ${__buddy_plain:+--no-config} ${__buddy_login:+-l} -i -C 'source $BUDDY_DIR/fish.fish' ;;
+    *)
+      export BUDDY_LOGIN="$__buddy_login" BUDDY_PLAIN="$__buddy_plain" BUDDY_ENV="${ENV-}" ENV="$__buddy_dir/sh.sh"
+      exec "$@" -i
+      ;;
+    esac
+  )
   __buddy_code=$?
   stty sane 2>/dev/null
   printf '\033[?1049l\033[?25h\033[0m'
