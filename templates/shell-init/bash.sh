@@ -51,7 +51,7 @@ if [ -z "$__buddy_plain" ] && { __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fi
   BUDDY_DIR=$__buddy_dir BUDDY_LOGIN= BUDDY_PLAIN=readonly exec "$BASH" --rcfile "$__buddy_dir/bash.sh" -i
 fi
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside= __buddy_at= __buddy_for=
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside= __buddy_at= __buddy_for= __buddy_trap=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
@@ -66,38 +66,44 @@ __buddy_place() {
     __buddy_at=$__buddy_at$byte rest=${rest:${#byte}}
     [ -n "$rest" ] || break
     builtin printf -v byte %d "'$rest"
-    builtin printf -v byte %%%02X $((byte & 255))
+    builtin printf -v byte %%%02X "$((byte & 255))"
     __buddy_at=$__buddy_at$byte rest=${rest:1}
   done
 }
 
+# Its stdout is 8 and its stderr 9: what a DEBUG trap of yours prints about this is not output.
 __buddy_before() {
   __buddy_code=$?
   if [ -n "$__buddy_result" ]; then __buddy_code=$__buddy_result __buddy_result=; fi
   __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_repair=
   # After `exec >file` or `exec 2>file` prompts and marks would be hidden: the terminal is put back.
-  [ -t 1 ] || exec >/dev/tty
   [ -t 9 ] || __buddy_repair=__buddy_stderr
+  if [ ! -t 8 ]; then
+    exec 8>/dev/tty
+    __buddy_repair=__buddy_stdout$__buddy_repair
+  fi
   if [ -n "$__buddy_changes" ]; then __buddy_save; fi
   [ "$PWD" = "$__buddy_for" ] || __buddy_place
   local letter=$__buddy_letter
   # Without its line editor, lines are typed.
   case :$SHELLOPTS: in *:emacs:* | *:vi:*) ;; *) case $letter in P) letter=Q ;; R) letter=U ;; esac ;; esac
   local mark="$__buddy_key;$letter;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
-  builtin printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
+  builtin printf '\033]7771;%s\a\033]7;buddy;%s\a' "$mark" "$mark" >&8
   __buddy_tag=0
   if [ -n "${__buddy_history+set}" ]; then
     HISTCONTROL=$__buddy_history
     unset __buddy_history
   fi
   # With set -e it would end the shell, for a child that only read.
-  [[ $- == *e* ]] || return $__buddy_code
+  [[ $- == *e* ]] || return "$__buddy_code"
 }
 
 # For background shells. Before the prompt is reported where the command may have changed something, behind it otherwise.
 __buddy_save() { { export -p; builtin printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"; }
 
 __buddy_stderr() { exec 2>/dev/tty; }
+__buddy_stdout() { exec >/dev/tty; }
+__buddy_stdout__buddy_stderr() { exec >/dev/tty 2>/dev/tty; }
 
 # Your own PROMPT_COMMAND may have set PS1 again: whatever it is now stays behind the visible prompt.
 __buddy_after() {
@@ -122,9 +128,9 @@ __buddy_after() {
 }
 
 # Where PROMPT_COMMAND cannot be set, the prompt itself carries the mark.
-__buddy_print() { { __buddy_place; builtin printf %s "$__buddy_at"; return ${1:-0}; } 2>/dev/null; }
+__buddy_print() { { __buddy_place; builtin printf %s "$__buddy_at"; return "${1:-0}"; } 2>/dev/null; }
 __buddy_marked_prompt() {
-  local mark='$?;$((__buddy_tag));$(__buddy_print $?)\a'
+  local mark='$?;$((__buddy_tag));$(__buddy_print "$?")\a'
   local before="\[\e]7;buddy;$__buddy_key;$__buddy_letter;\$((__buddy_id+=1));$mark\e]7771;$__buddy_key;$__buddy_letter;\$((__buddy_id));$mark\]"
   before="$before[buddy \$((__buddy_id+(__buddy_tag=0)+(__buddy_more=0))): \$?] "
   case $PS1 in "$before"*) ;; *) PS1="$before$PS1\[\e]7771;$__buddy_key;B\a\]" ;; esac
@@ -142,7 +148,7 @@ __buddy_take() {
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
     builtin printf '\033]7771;%s;T;;%s\a' "$__buddy_key" "${READLINE_LINE//[[:cntrl:]]/ }"
     READLINE_LINE=
-    kill -INT $$
+    kill -INT "$$"
     return
   fi
   # With set -e, the end of a file is not to end the shell.
@@ -208,7 +214,7 @@ __buddy_ask() {
         line= part=
       elif [ -n "$dead" ]; then break
       elif ! __buddy_serves; then dead=1
-      elif [ -z "$taken" ] && [ $((round += 1)) -gt 20 ]; then kill -KILL "${__buddy_server% *}"
+      elif [ -z "$taken" ] && [ "$((round += 1))" -gt 20 ]; then kill -KILL "${__buddy_server% *}"
       fi
       line=$line$part part=
       # Pressed before it had the terminal.
@@ -217,7 +223,7 @@ __buddy_ask() {
   } 7<>"$__buddy_run/$__buddy_pane.ask" 8<>"$__buddy_run/$__buddy_pane.told"
   trap - INT
   if [ -z "$taken" ]; then
-    [ -z "$int" ] || kill -INT $$
+    [ -z "$int" ] || kill -INT "$$"
     return 1
   fi
   # What was taken is not run again, whatever became of it.
@@ -239,7 +245,7 @@ __buddy_serve() {
     if [ -e "/proc/$pid" ]; then ended+=("$pid"); fi
   done
   __buddy_ended=("${ended[@]}") pid=
-  [ ${#ended[@]} -lt 8 ] || return
+  [ "${#ended[@]}" -lt 8 ] || return
   trap 'int=1' INT
   __buddy_leave
   # Only this shell asks through them.
@@ -250,7 +256,7 @@ __buddy_serve() {
       set +m
       ( __buddy_namespace <&0 2</dev/tty 5<&7 6>&8 7>&- 8>&- & builtin printf 'started %s\n' "$!" >&8 )
       set -m
-      until [ -n "$pid" ] && [ -n "$ready" ] || [ $round -gt 100 ]; do
+      until [ -n "$pid" ] && [ -n "$ready" ] || [ "$round" -gt 100 ]; do
         if IFS= read -r -t 0.1 part <&8; then
           case $line$part in 'started '*) pid=$line$part pid=${pid#* } ;; ready) ready=1 ;; esac
           line= part=
@@ -264,7 +270,7 @@ __buddy_serve() {
   trap - INT
   if [ -n "$ready" ] && __buddy_stat "$pid"; then
     __buddy_server="$pid ${__buddy_stat[21]}" __buddy_state=$__buddy_now
-    [ -z "$int" ] || kill -INT $$
+    [ -z "$int" ] || kill -INT "$$"
   else
     __buddy_refused="$1 $__buddy_pid $__buddy_since"
     [ -z "$pid" ] || kill -KILL "$pid"
@@ -279,7 +285,7 @@ __buddy_leave() {
     {
       builtin printf 'leave;\0' >&7
       until [[ $line == *'leave left' ]] || ! __buddy_serves; do
-        IFS= read -r -t 0.1 part <&8 || [ $((round += 1)) -lt 20 ] || kill -KILL "${__buddy_server% *}"
+        IFS= read -r -t 0.1 part <&8 || [ "$((round += 1))" -lt 20 ] || kill -KILL "${__buddy_server% *}"
         line=$line$part
       done
     } 7<>"$__buddy_run/$__buddy_pane.ask" 8<>"$__buddy_run/$__buddy_pane.told"
@@ -297,7 +303,7 @@ __buddy_inherits() {
   mapfile -d '' state <"$__buddy_run/$__buddy_pane.state"
   mapfile -d '' limits <"/proc/$$/limits"
   case ${state-} in *SIGINT*) return 1 ;; esac
-  __buddy_stat $$ && __buddy_now=$1' '${__buddy_stat[18]}' '${limits-}${state-}
+  __buddy_stat "$$" && __buddy_now=$1' '${__buddy_stat[18]}' '${limits-}${state-}
 }
 __buddy_serves() { __buddy_stat "${__buddy_server% *}" && [ "${__buddy_stat[21]}" = "${__buddy_server#* }" ]; }
 # Reads about process $1: state 2, group 4, session 5, niceness 18, start 21.
@@ -308,7 +314,7 @@ __buddy_stat() {
 }
 # Signal $1 to process group $2, if that is one on this terminal.
 __buddy_signal() {
-  __buddy_stat $$ || return
+  __buddy_stat "$$" || return
   local session=${__buddy_stat[5]}
   if __buddy_stat "${2:-none}" && [ "${__buddy_stat[4]}.${__buddy_stat[5]}" = "$2.$session" ]; then kill "-$1" -- "-$2"; fi
 }
@@ -320,7 +326,12 @@ __buddy_head() {
 }
 # The prompt hooks do what the check does elsewhere.
 __buddy_check() { __buddy_code=$1; }
-__buddy_tail() { return $1; }
+__buddy_tail() { return "$1"; }
+# The end of command $1 with __buddy_code: what traps print from here on is about buddy's own line.
+__buddy_over() {
+  builtin printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$__buddy_code" "$1"
+  if [ -n "$__buddy_trap" ]; then eval "$__buddy_trap"; __buddy_trap=; fi
+}
 
 __buddy_hook() {
   if __buddy_is_fixed PROMPT_COMMAND; then
@@ -328,7 +339,7 @@ __buddy_hook() {
     return
   fi
   # An empty expansion runs nothing: `set -x` has nothing to show.
-  local before='{ __buddy_before; } 9>&2 2>/dev/null'
+  local before='{ __buddy_before; } 8>&1 9>&2 >/dev/null 2>/dev/null'
   local after='{ __buddy_after; } 2>/dev/null; ${__buddy_repair:+"$__buddy_repair"}'
   # The first of all: what other hooks print (bash-preexec puts its own in front) is not output.
   case ${PROMPT_COMMAND[*]-} in "$before"*__buddy_after*) return ;; esac

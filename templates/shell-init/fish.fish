@@ -51,6 +51,12 @@ function __buddy_start --on-event fish_preexec
     builtin printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag "$line"
 end
 
+# The last of all handlers, however late another was defined: what yours print is not output.
+function __buddy_last
+    set -l others (functions --handlers-type generic 2>/dev/null | string match -r '^fish_preexec .*')
+    test "$others[-1]" = 'fish_preexec __buddy_start'; or functions __buddy_start | source
+end
+
 function __buddy_status
     return $argv[1]
 end
@@ -71,9 +77,16 @@ function __buddy_take
     echo -n >$__buddy_run/$__buddy_pane.next
     set -l parts (string split -m 1 \n -- $content)
     set -g __buddy_taken 1
+    __buddy_last
     builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"
     set -g __buddy_tag 0
-    test -n "$parts[1]"; and set -g __buddy_tag $parts[1]
+    if test -z "$parts[1]"
+        # Nothing to run: the line is given up.
+        set -e __buddy_taken
+        commandline -r ''
+        return
+    end
+    set -g __buddy_tag $parts[1]
     commandline -r -- "$parts[2]"
     commandline --is-valid 2>/dev/null
     set -l valid $status

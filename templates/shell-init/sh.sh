@@ -28,31 +28,37 @@ esac
 __buddy_odd() {
   {
     [ -n "${PWD##$__buddy_any}" ] || command printf %s "$PWD" | { od -An -v -tx1 || cat; } | tr -d '\n' | tr ' ' %
-    return ${1:-0}
+    return "${1:-0}"
   } 2>/dev/null
 }
 # By a variable: mksh makes a number of `!` in a prompt.
-__buddy_any='*[!] #&-[^-~]*' __buddy_at='${PWD##$__buddy_any}$(__buddy_odd $?)'
+__buddy_any='*[!] #&-[^-~]*' __buddy_at='${PWD##$__buddy_any}$(__buddy_odd "$?")'
 __buddy_ps1='${__buddy_e}]7;buddy;${__buddy_key};P;$((__buddy_id=__buddy_id+1));$?;$((__buddy_tag));'$__buddy_at'${__buddy_b}${__buddy_e}]7771;${__buddy_key};P;$((__buddy_id));$?;$((__buddy_tag));'$__buddy_at'${__buddy_b}'
 __buddy_ps1="$__buddy_f$__buddy_l$__buddy_ps1$__buddy_r"'[buddy $((__buddy_id+(__buddy_tag=0))): $?] '
 PS2="$__buddy_f$__buddy_l$__buddy_e]7771;$__buddy_key;I$__buddy_b$__buddy_r${PS2-> }"
 __buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__buddy_r"
 
 # After each command: `exec >file` or `exec 2>file` would hide prompts and marks, so the terminal is put back.
+# Its stdout is 8 and its stderr 9: what a DEBUG trap of yours prints about this is not output.
 __buddy_check() {
   __buddy_code=$1 __buddy_repair=
-  [ -t 1 ] || exec >/dev/tty
   [ -t 9 ] || __buddy_repair=__buddy_stderr
+  if [ ! -t 8 ]; then
+    exec 8>/dev/tty
+    __buddy_repair=__buddy_stdout$__buddy_repair
+  fi
   # For background shells.
   { export -p; command printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"
   # What follows is not the command's: dash traces even an empty line.
-  command printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag"
+  command printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag" >&8
 }
 __buddy_stderr() { exec 2>/dev/tty; }
+__buddy_stdout() { exec >/dev/tty; }
+__buddy_stdout__buddy_stderr() { exec >/dev/tty 2>/dev/tty; }
 # A PS1 that the command set stays behind the visible prompt.
 __buddy_tail() {
   case $PS1 in "$__buddy_ps1"*) ;; *) PS1=$__buddy_ps1$PS1$__buddy_end ;; esac
-  return $1
+  return "$1"
 }
 __buddy_head() {
   __buddy_tag=$1

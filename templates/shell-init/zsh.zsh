@@ -41,8 +41,7 @@ __buddy_before() { {
   local mark="$__buddy_key;$letter;$__buddy_id;$code;$__buddy_tag;$__buddy_at"
   builtin printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
   __buddy_tag=0
-  # zsh's own mark for a missing newline comes too early: it would be taken for output. The same, drawn now.
-  (( __buddy_sp )) && builtin print -nP -- "%B%S%#%s%b${(l:COLUMNS-1:)}"$'\r'
+  __buddy_eol
   return code
 } 2>/dev/null }
 
@@ -67,6 +66,7 @@ __buddy_after() {
 
 __buddy_start() {
   emulate -L zsh; setopt noxtrace
+  __buddy_eol ends
   # What you entered: on the screen it may be on several rows. Without a history only its third form is given.
   local line=
   (( __buddy_tag )) || line=";L;${${${1:-$3}[1,500]}//[[:cntrl:]]/ }"
@@ -125,14 +125,20 @@ __buddy_history() {
   return 0
 }
 
-# zsh would draw its mark for a missing newline before any hook runs, and themes switch that on again: no locals here.
-__buddy_options() { {
-  if [[ -o promptsp ]]; then
-    __buddy_sp=0
-    [[ -o promptcr ]] && __buddy_sp=1
-    unsetopt promptsp
+# zsh draws its mark for a missing newline before any hook or trap runs: while a command runs, that begins with the mark
+# of its end. Otherwise what zsh, hooks and a DEBUG trap print there would be taken for output.
+__buddy_eol() {
+  emulate -L zsh; setopt noxtrace
+  [[ ${(t)PROMPT_EOL_MARK} == *readonly* ]] && return
+  if [[ -n $__buddy_eol_now && ${PROMPT_EOL_MARK-} == "$__buddy_eol_now" ]]; then
+    if (( __buddy_eol_set )); then PROMPT_EOL_MARK=$__buddy_eol_was; else unset PROMPT_EOL_MARK; fi
   fi
-} 2>/dev/null }
+  __buddy_eol_now=
+  [[ ${1-} == ends ]] || return
+  __buddy_eol_set=${+PROMPT_EOL_MARK} __buddy_eol_was=${PROMPT_EOL_MARK-%B%S%#%s%b}
+  __buddy_eol_now=$'%{\e]7771;'$__buddy_key";E;%?;$__buddy_tag"$'\a%}'$__buddy_eol_was
+  typeset -g PROMPT_EOL_MARK=$__buddy_eol_now
+}
 
 # The function called precmd runs before all hooks: what those print, or put in front of buddy's, is not output.
 __buddy_first() {
@@ -144,6 +150,7 @@ __buddy_first() {
 # For lines that are typed, where the editor is switched off.
 __buddy_head() {
   __buddy_tag=$1
+  __buddy_eol ends
   builtin printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "$__buddy_at" "$__buddy_key" "$1"
 }
 # The prompt hooks do what the check does elsewhere.
@@ -161,11 +168,12 @@ __buddy_hook() {
     }
   fi
   precmd_functions=(__buddy_before ${${precmd_functions:#__buddy_before}:#__buddy_after} __buddy_after)
-  preexec_functions=(${${preexec_functions:#__buddy_start}:#__buddy_options} __buddy_options __buddy_start)
+  preexec_functions=(${preexec_functions:#__buddy_start} __buddy_start)
   zshaddhistory_functions=(${zshaddhistory_functions:#__buddy_history} __buddy_history)
 }
 
-typeset -gi __buddy_sp=0
+typeset -gi __buddy_eol_set=0
+typeset -g __buddy_eol_was= __buddy_eol_now=
 typeset -ga precmd_functions preexec_functions zshaddhistory_functions
 typeset -g +x PROMPT PS1 PS2
 __buddy_hook

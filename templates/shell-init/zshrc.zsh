@@ -4,5 +4,6 @@ ZDOTDIR=$__buddy_user_zdotdir
 [[ -z $BUDDY_PLAIN && -r $ZDOTDIR/.zshrc ]] && source $ZDOTDIR/.zshrc
 [[ -z $__buddy_had && $ZDOTDIR == $HOME ]] && unset ZDOTDIR
 __buddy_load
-__buddy_options
+# What zsh draws there would be taken for output.
+[[ ${(t)PROMPT_EOL_MARK} == *readonly* ]] && unsetopt promptsp
 unset __buddy_own __buddy_had __buddy_user_zdotdir

@@ -83,11 +83,12 @@ __buddy_exit() {
   set -- '\\033]7771;%s;P;%s;%s;0;%s\\a' "$__buddy_key" "$((\${BASHPID:-$$} != $$))" "$1" "$__buddy_at"
   printf "$@" >&8 || printf "$@"
 }
-trap '{ __buddy_exit $?; } 2>/dev/null' EXIT
+trap '{ __buddy_exit "$?"; } 2>/dev/null' EXIT
 printf '\\033]7771;%s;B\\a' "$__buddy_key" >&8
 printf '\\033]7771;%s;B\\a' "$__buddy_key" >&9
 while :; do
-  while { __buddy_next; } 2>/dev/null; do
+  # What a DEBUG trap prints about this is not output.
+  while { __buddy_next; } >/dev/null 2>/dev/null; do
     command eval "$__buddy_text" </dev/null >&8 2>&9 7<&- 8>&- 9>&-
   done
 done
@@ -126,7 +127,7 @@ __buddy_ask() {
 /** A command that runs as a clean child; `clean` gives its lines of sh. */
 export function cleanRequest(command: string, clean: (to: string) => string): string {
   const to = '"${__buddy_last:-/dev/null}"';
-  return `{ ${clean(to)}\n${followClean(command, to, "command cd")}\n[ $__buddy_code = 0 ] || (exit $__buddy_code); } 9>&2 2>/dev/null`;
+  return `{ ${clean(to)}\n${followClean(command, to, "command cd")}\n[ "$__buddy_code" = 0 ] || (exit "$__buddy_code"); } 9>&2 2>/dev/null`;
 }
 
 /**

@@ -175,5 +175,5 @@ export const LOOK = `__buddy_look() {
 }`;
 
 /** Rounds of 50 ms: as long as a namespace may take on a busy machine, or a little where none is being made. */
-const waited = (rounds: number) => `[ $((__buddy_round=__buddy_round+1)) -gt ${rounds} ]`;
+const waited = (rounds: number) => `[ "$((__buddy_round=__buddy_round+1))" -gt ${rounds} ]`;
 const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; return 126`;

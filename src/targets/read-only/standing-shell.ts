@@ -123,8 +123,8 @@ export const STAND = [
 export function standingInPane(text: string, shell: CleanShell, namespace: NamespaceEntry, pane: AskingPane): string {
   const file = quote(namespace.file);
   const ask = `__buddy_ask ${pane.tag} ${file} ${quote(pane.tty)} ${quote(text)}`;
-  const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "$__buddy_pid $__buddy_since" $$`;
-  const after = "case $- in *e*) __buddy_result=$__buddy_code; return 0 ;; *) return $__buddy_code ;; esac";
+  const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "$__buddy_pid $__buddy_since" "$$"`;
+  const after = `__buddy_over ${pane.tag}; case $- in *e*) __buddy_result=$__buddy_code; return 0 ;; *) return "$__buddy_code" ;; esac`;
   const own = "9>/dev/tty 2>/dev/null";
   // The shell reads the lines behind the first ones only when it comes to them: mostly it does not.
   return `if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}

@@ -6,6 +6,7 @@ import { followClean, mayMove } from "../read-only/clean-script.ts";
 import type { AskingPane } from "../read-only/standing-shell.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { tmuxQuote } from "./control.ts";
+import { CHECK } from "./markers.ts";
 
 export interface Delivery {
   /** What the shell reads, by path: there before the keys are. */
@@ -106,10 +107,10 @@ function deliverClean(
   const lines = clean.script(quote(to));
   const gone = (name: string) => (isSecret ? `${removed(file(name))}\n` : "");
   if (!place.editor) {
-    const child = `{ ${lines}\n${followClean(command, quote(to), "command cd")}; } 9>&2 2>/dev/null`;
+    const child = `${lines}\n${followClean(command, quote(to), "command cd")}`;
     const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
     return {
-      files: { [file("sh")]: typedScript(seen, tag, place.shell, gone("sh") + child, "$__buddy_code") },
+      files: { [file("sh")]: typedScript(seen, tag, place.shell, gone("sh") + child, true) },
       lines: [leaveMode, keys],
       shown: false,
       shownLines: linesShown(seen),
@@ -118,7 +119,7 @@ function deliverClean(
   return {
     files: {
       ...(place.shell === "fish"
-        ? { [file("run")]: `${gone("run")}{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n` }
+        ? { [file("run")]: `${gone("run")}{ ${lines}\n} 9>&2 2>/dev/null\nexit "$__buddy_code"\n` }
         : { [file("shown")]: `${tag}\n${excerpt(seen)}` }),
       [file("sh")]:
         gone("sh") +
@@ -154,22 +155,25 @@ ${mayMove(command) ? followInFish(to) : ""}__buddy_status $code
 `;
     case "zsh":
       // An interrupted child would end the lines that follow, and with them its exit code.
-      return `{ builtin print -sr -- ${quote(seen)}; () {
-emulate -L sh; setopt localtraps noerrexit noxtrace; trap : INT; ${shown}
+      return `{ builtin print -sr -- ${zshQuote(seen)}; () {
+emulate -L sh; setopt localtraps noerrexit noxtrace; trap - DEBUG ZERR; trap : INT; ${shown}
 ${lines}
 ${followClean(command, quote(to), "builtin cd -q")}
+builtin printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" ${tag}
 }; } 9>&2 2>/dev/null
-{ if [[ -o errexit ]]; then builtin printf '\\033]7771;%s;E;%s;%s\\a' $__buddy_key $__buddy_code ${tag}; else return $__buddy_code; fi; } 2>/dev/null
+{ [[ -o errexit ]] || return "$__buddy_code"; } 2>/dev/null
 `;
     case "bash":
     case "sh":
       // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
       return `if __buddy_is_fixed PROMPT_COMMAND; then __buddy_stderr; fi
 { builtin history -s -- ${quote(seen)}
+case $- in *T*) __buddy_trap=$(trap -p DEBUG) && trap - DEBUG ;; esac
 builtin printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
 ${asked}${lines}
 ${followClean(command, quote(to), "builtin cd")}
-case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
+__buddy_over ${tag}
+case $- in *e*) __buddy_result=$__buddy_code ;; *) return "$__buddy_code" ;; esac; } 9>/dev/tty 2>/dev/null
 `;
   }
 }
@@ -256,7 +260,7 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], s
     case "fish":
       return [`${gone}builtin printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}`, command, ""].join("\n");
     case "zsh":
-      return `{ ${gone}builtin print -sr -- ${quote(seen)}; builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}builtin print -sr -- ${zshQuote(seen)}; builtin printf '%s\\n' ${zshQuote(excerpt(seen))}; ${marked}; } 2>/dev/null\n${command}\n`;
     case "bash":
     case "sh":
       return `{ ${gone}builtin history -s -- ${quote(seen)}; builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
@@ -274,21 +278,27 @@ function removed(script: string): string {
   return `command rm -f -- ${quote(script)}`;
 }
 
-/** The frame marks start and end, as the shell has no hooks of its own. */
-function typedScript(command: string, tag: number, shell: PaneShell["kind"], run: string, code = "$?"): string {
+/**
+ * The frame marks start and end, as the shell has no hooks of its own. `clean`: the lines run a child, as one group
+ * with the mark of the start: with `set -v` the shell prints each line that it reads.
+ */
+function typedScript(command: string, tag: number, shell: PaneShell["kind"], run: string, clean = false): string {
+  // A shell that took the place of the pane's own (`exec sh`) has none of its functions: nothing runs there.
   // Typed lines can arrive twice when the first was slow: the second does nothing.
-  const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
+  const once = `type __buddy_head >/dev/null 2>&1 || return 0\ncase \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   // Not an alias or function of that name.
-  const print = shell === "sh" ? "command printf" : "builtin printf";
-  const head = `{ ${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}; } 2>/dev/null`;
+  const print = shell === "sh" ? "\\command printf" : "builtin printf";
+  const head = `${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}`;
+  const body = clean
+    ? `{ ${head}\n${run}\n{ __buddy_check "$__buddy_code"; } 8>&1 >/dev/null; } 9>&2 2>/dev/null`
+    : `{ ${head}; } 2>/dev/null\n${run}\n${CHECK}`;
   // An empty expansion runs nothing: `set -x` has nothing to show.
-  const repair = `{ __buddy_check ${code}; } 9>&2 2>/dev/null\n\${__buddy_repair:+"$__buddy_repair"}`;
+  const repair = '${__buddy_repair:+"$__buddy_repair"}';
   // With set -e it would end the shell, for a child that only read.
-  const tail =
-    code === "$?"
-      ? "__buddy_tail $__buddy_code"
-      : "case $- in *e*) __buddy_tail 0 ;; *) __buddy_tail $__buddy_code ;; esac";
-  return `${once}\n${head}\n${run}\n${repair}\n{ ${tail}; } 2>/dev/null\n`;
+  const tail = clean
+    ? 'case $- in *e*) __buddy_tail 0 ;; *) __buddy_tail "$__buddy_code" ;; esac'
+    : '__buddy_tail "$__buddy_code"';
+  return `${once}\n${body}\n${repair}\n{ ${tail}; } 2>/dev/null\n`;
 }
 
 /** For a buddy that finds the command running: so many lines below the prompt are its text. */
@@ -309,6 +319,11 @@ function excerpt(command: string): string {
   const more = lines.length - MAX_SHOWN_LINES;
   // oxlint-disable-next-line no-control-regex
   return (more > 0 ? `${text}\n… ${more} more lines` : text).replace(/[\0-\x08\x0b-\x1f\x7f]/g, "?");
+}
+
+/** With `emulate csh` zsh wants no newline between quotes. */
+function zshQuote(text: string): string {
+  return text.includes("\n") ? `$'${text.replace(/[\\']/g, "\\$&").replaceAll("\n", "\\n")}'` : quote(text);
 }
 
 function fishQuote(text: string): string {

@@ -51,6 +51,13 @@ export type Mark =
   /** No shell comes up at all: the pane waits for the operator. */
   | { readonly kind: "gave-up"; readonly code: number };
 
+const ownLine = (call: string) => `{ ${call}; } 8>&1 9>&2 >/dev/null 2>/dev/null`;
+/** The line behind a command that is typed. */
+export const CHECK = ownLine('__buddy_check "$?"');
+/** With `set -v` a shell prints these lines of buddy's own before it runs them, and the mark of an end follows. */
+const ECHOED = [CHECK, ownLine("__buddy_before")].map((line) => Buffer.from(`${line}\r\n`));
+const LONGEST_ECHO = 80;
+
 const START = "\u001b]7771;";
 const BEL = 7;
 const ESC = 0x1b;
@@ -78,13 +85,12 @@ export class MarkScanner {
       const at = bytes.indexOf(this.#prefix, from);
       if (at < 0) break;
       const end = bytes.indexOf(BEL, at);
+      if (end < 0 && bytes.length - at > MAX_MARK) break;
+      this.#emit(bytes, from, withoutEcho(bytes, from, at));
       if (end < 0) {
-        if (bytes.length - at > MAX_MARK) break;
-        this.#emit(bytes, from, at);
         this.#held = bytes.subarray(at);
         return;
       }
-      this.#emit(bytes, from, at);
       const mark = parseMark(nameFrom(bytes.subarray(at + this.#prefix.length, end)));
       if (mark !== undefined) this.#mark(mark);
       from = end + 1;
@@ -100,10 +106,23 @@ export class MarkScanner {
 
   /** Where a mark may have begun whose rest comes with the next chunk. */
   #possibleStart(bytes: Buffer, from: number): number {
-    const at = bytes.lastIndexOf(ESC);
-    if (at < from || bytes.length - at >= this.#prefix.length) return bytes.length;
-    return this.#prefix.subarray(0, bytes.length - at).equals(bytes.subarray(at)) ? at : bytes.length;
+    const escape = bytes.lastIndexOf(ESC);
+    const isMark = escape >= from && isPrefix(bytes.subarray(escape), this.#prefix);
+    const text = isMark ? bytes.subarray(0, escape) : bytes;
+    const end = text.subarray(Math.max(from, text.length - LONGEST_ECHO));
+    const own = end.lastIndexOf("{ __buddy_");
+    const isOwn = own >= 0 && ECHOED.some((line) => isPrefix(end.subarray(own), line));
+    return isOwn ? text.length - end.length + own : text.length;
   }
+}
+
+function isPrefix(bytes: Buffer, whole: Buffer): boolean {
+  return bytes.length <= whole.length && whole.subarray(0, bytes.length).equals(bytes);
+}
+
+function withoutEcho(bytes: Buffer, from: number, to: number): number {
+  const own = ECHOED.find((line) => to - from >= line.length && bytes.subarray(to - line.length, to).equals(line));
+  return to - (own?.length ?? 0);
 }
 
 export function parseMark(text: string): Mark | undefined {

@@ -23,6 +23,8 @@ const READY_MS = 1500;
 /** Between two presses of Ctrl-C. */
 const PRESS_MS = 400;
 const MAX_PRESSES = 10;
+/** For answers of the terminal: a shell may heed none. */
+const ANSWERS_PRESSES = 2;
 /** Its reply comes behind all output that tmux has read so far. */
 const ECHO = "display-message -p ''";
 const ECHO_MS = 1000;
@@ -88,6 +90,7 @@ export class PaneInput {
       await state.changes.until(() => state.phase === "ready" || !isPending(), READY_MS);
       if (!isPending()) return;
       if (attempt > 2) {
+        state.forgetAside(command);
         return state.finish({ kind: "lost", why: command.refusal ?? UNTAKEN, notRun: true });
       }
       state.sendingAgain(attempt === 2);
@@ -107,14 +110,15 @@ export class PaneInput {
   }
 
   /**
-   * The line editor read the key as something else: it came behind half of another one, or answers of the terminal
-   * began a search, which Ctrl-G ends, in zsh with the line. What was sent can be taken only once, however often its
-   * key is pressed.
+   * The line editor read the key as something else: it came behind half of another one, or a search was begun. Ctrl-G
+   * ends most of them, in zsh with the line. A search of zsh's vi mode heeds only Ctrl-C, and only where no key
+   * follows: at the prompt that it draws, the key is pressed once more. What was sent can be taken only once.
    */
-  async pressAgain(command: RunningCommand, inSearch: boolean): Promise<void> {
+  async pressAgain(command: RunningCommand, times: number): Promise<void> {
     if (this.#state.current !== command || command.phase !== "sent" || !this.#state.editor) return;
+    if (times > 1) return this.press();
     const again = byTmux(deliver(command.text, command.tag, this.place, command));
-    await this.#session.send([...(inSearch ? [`send-keys -t ${this.#state.id} C-g`] : []), ...again]);
+    await this.#session.send([...(times > 0 ? [`send-keys -t ${this.#state.id} C-g`] : []), ...again]);
   }
 
   /** Without the shell's line editor. */
@@ -168,12 +172,18 @@ export class PaneInput {
     }
   }
 
-  /** The same for a line of answers. They came before the prompt: this reaches all of them, read or not. */
+  /**
+   * The same for a line of answers. They came before the prompt: this reaches all of them, read or not. zsh loses a
+   * Ctrl-C that comes while it draws a search which they began; one more finds it waiting.
+   */
   async dropAnswers(): Promise<void> {
-    this.#state.breaking();
-    await this.#session.send(giveUpLine(this.place));
-    await this.#state.changes.until(() => this.#state.phase !== "running", PRESS_MS);
-    this.#state.notBroken();
+    const state = this.#state;
+    state.breaking();
+    for (let presses = 0; presses < ANSWERS_PRESSES && state.phase === "running"; presses++) {
+      await this.#session.send(giveUpLine(this.place));
+      await state.changes.until(() => state.phase !== "running", PRESS_MS);
+    }
+    state.notBroken();
   }
 
   /** The shell took the line but does not run it: it wants more. */

@@ -60,6 +60,7 @@ const DRAWN_UNMARKED_MS = 60;
 /** A prompt came, but the shell did not take the line. */
 const UNTAKEN_MS = 700;
 const CARRIAGE_RETURN = 13;
+const PLACE_QUESTION = "\u001b[6n";
 /** What a shell reports for a line that was given up with Ctrl-C. */
 const INTERRUPTED = 130;
 /** Prompts in the middle of a command, printed or real, that are looked into. */
@@ -104,6 +105,8 @@ export class PaneState {
   #prompt = Buffer.alloc(0);
   /** The last command asked the terminal something: answers that it did not read are in the line. */
   #answers = false;
+  /** The shell asks the terminal behind each prompt where the cursor is: busybox does. */
+  #asksPlace = false;
   /** Ctrl-C was pressed at a line that the shell has not given up yet. */
   #breaking = false;
   /** A prompt was drawn since the current command was sent. */
@@ -255,6 +258,13 @@ export class PaneState {
     if (typed) this.#editor = false;
   }
 
+  /** A shell without an editor takes no command: what the screen shows may be another one, and no line. */
+  forgetAside(command: RunningCommand): void {
+    if (this.#editor) return;
+    this.#aside = "";
+    command.forgetAside();
+  }
+
   /** It had not been taken and never will be. */
   withdrawn(command: RunningCommand, outcome?: RunOutcome): void {
     if (this.#current === command) this.#current = undefined;
@@ -380,11 +390,20 @@ export class PaneState {
     }
     this.#current?.output(bytes);
     this.#drawing?.push(Buffer.from(bytes));
+    if (!this.#editor && this.#current === undefined && bytes.includes(PLACE_QUESTION)) this.#placeAsked();
     if (this.#phase !== "ready") return;
     this.#typed.write(bytes);
     // A prompt that is drawn again by itself (an asynchronous theme) begins at the left; fish does so for every key.
     if (!bytes.includes(CARRIAGE_RETURN) || this.shell.kind === "fish") this.#typedAt = performance.now();
     if (!this.#editor && bytes.includes(10)) this.#unsure = true;
+  }
+
+  /** tmux has answered: the answer is before whatever is typed from now on, and so not read by a command. */
+  #placeAsked(): void {
+    this.#asksPlace = true;
+    if (this.#phase !== "prompt") return;
+    this.#drawn();
+    this.changes.changed();
   }
 
   #mark(mark: Mark): void {
@@ -409,13 +428,18 @@ export class PaneState {
         break;
       case "ready":
         this.#drawnMs = DRAWN_MS;
-        if (this.#phase !== "running" || !(this.#breaking || this.#isWithoutHooks())) this.#drawn();
+        if (this.#phase === "running" && (this.#breaking || this.#isWithoutHooks())) break;
+        if (this.#phase === "prompt" && this.#asksPlace) this.#drawnWithin(DRAWN_UNMARKED_MS);
+        else this.#drawn();
         break;
       case "taken":
         if (ours) command.taken(this.#takeAside(mark.aside));
         else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
           command.setAside(this.#operators(mark.aside));
           this.#effects.sendAgain(command);
+        } else if (mark.tag === 0 && command === undefined) {
+          this.notBroken();
+          this.#breaking = false;
         }
         break;
       case "started":
@@ -460,12 +484,16 @@ export class PaneState {
     this.#phase = "prompt";
     this.#unsure = false;
     this.#promptId = id;
+    this.#drawnWithin(this.#drawnMs, true);
+  }
+
+  #drawnWithin(ms: number, isUnmarked = false): void {
     clearTimeout(this.#drawnTimer);
     this.#drawnTimer = setTimeout(() => {
-      this.#drawnMs = DRAWN_UNMARKED_MS;
+      if (isUnmarked) this.#drawnMs = DRAWN_UNMARKED_MS;
       this.#drawn();
       this.changes.changed();
-    }, this.#drawnMs);
+    }, ms);
   }
 
   #drawn(): void {
@@ -473,7 +501,11 @@ export class PaneState {
     this.#phase = "ready";
     if (this.#drawing !== undefined) this.#prompt = Buffer.concat(this.#drawing);
     this.#drawing = undefined;
-    this.#typed = new TypedLine({ prompt: this.#prompt, width: () => this.width });
+    this.#typed = new TypedLine({
+      prompt: this.#prompt,
+      width: () => this.width,
+      isOneRow: !this.#editor,
+    });
     const command = this.#current;
     if (command === undefined && this.#answers) {
       this.#answers = false;

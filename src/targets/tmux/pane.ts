@@ -368,7 +368,7 @@ export class TmuxPane implements Pane, PaneSink {
     // It ended while we looked: what was seen is the end of it, not a program of the operator's.
     const isOver = state.phase !== phase || isFree();
     if (state.current === undefined && (earlier !== undefined || isOver)) return this.#becomeFree(options);
-    if (state.current === undefined && state.unsure && seen.shellItself) {
+    if (state.current === undefined && state.unsure && seen.shellItself && !this.#isReplaced(seen)) {
       state.sure();
       return undefined;
     }
@@ -435,7 +435,7 @@ export class TmuxPane implements Pane, PaneSink {
     return asksForPassword(seen, line);
   }
 
-  /** Another shell than buddy's waits in the foreground: a start-up file ends with `exec`. */
+  /** Another shell than buddy's waits in the foreground, after an `exec`. */
   #isReplaced(seen: ForegroundState): boolean {
     const { argv } = this.#state.shell;
     return seen.shellItself && seen.doing !== "working" && !argv.some((word) => word.endsWith(seen.program));

@@ -45,6 +45,8 @@ export class RunningCommand {
   /** Marks to come before output begins. */
   #hidden = 0;
   #frozen = false;
+  /** What the notes say about a line that was set aside. */
+  #aside = "";
 
   constructor(tag: number, text: string, spooled: StoredOutput, options: RunOptions, shown: boolean, clean?: CleanRun) {
     this.tag = tag;
@@ -87,7 +89,13 @@ export class RunningCommand {
   /** What the operator had typed when the command came. */
   setAside(line: string): void {
     if (line.trim() === "") return;
-    this.note(`The operator had typed ${JSON.stringify(line)} without running it; it was set aside and put back.`);
+    this.#aside = `The operator had typed ${JSON.stringify(line)} without running it; it was set aside and put back.`;
+    this.note(this.#aside);
+  }
+
+  forgetAside(): void {
+    const at = this.notes.indexOf(this.#aside);
+    if (at >= 0) this.notes.splice(at, 1);
   }
 
   started(greets = false): void {

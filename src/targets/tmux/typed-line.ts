@@ -3,6 +3,7 @@ import { ScreenText } from "../output/screen-text.ts";
 
 const MAX_TYPED_BYTES = 8192;
 const GAP = "\0";
+const NEWLINE = 10;
 const WRITTEN = /[^\0]|$/;
 /** How mksh and ksh say that there is more. */
 const SCROLLED = /[\s\0]*[<>+*]\s*$/;
@@ -10,26 +11,39 @@ const SCROLLED = /[\s\0]*[<>+*]\s*$/;
 /** Brings back a line that was erased, in shells that scroll it: what is on the screen is not all of it. */
 export const YANK = "\u0019";
 
+interface PromptBefore {
+  /** What the shell drew before the line: where it begins, and so where it wraps. */
+  readonly prompt: Buffer;
+  readonly width: () => number;
+  /** The shell ends a row only when the line is entered: what comes with a newline was not typed. */
+  readonly isOneRow?: boolean;
+}
+
 export class TypedLine {
-  readonly #after: { readonly prompt: Buffer; readonly width: () => number } | undefined;
+  readonly #after: PromptBefore | undefined;
+  /** What was typed before a newline came. */
+  #before: string | undefined;
   #bytes = 0;
   /** Read when someone asks: of most commands, as the shell draws them, no one does. */
   readonly #unread: Buffer[] = [];
   #begin = 0;
   #drawn: ScreenText | undefined;
 
-  /** `prompt` is what the shell drew before it: where the line begins, and so where it wraps. */
-  constructor(after?: { readonly prompt: Buffer; readonly width: () => number }) {
+  constructor(after?: PromptBefore) {
     this.#after = after;
   }
 
   write(bytes: Buffer): void {
+    if (this.#after?.isOneRow === true && bytes.includes(NEWLINE)) this.#before ??= this.text();
     this.#bytes += bytes.length;
     if (this.#bytes < MAX_TYPED_BYTES) this.#unread.push(bytes);
   }
 
   text(): string {
-    return this.#lines().join(" ").trim();
+    const lines = this.#lines();
+    // A newline at the end of a row is how busybox goes on in the next one.
+    const isWhole = this.#before === undefined || lines.length === 1;
+    return (isWhole ? lines.join(" ") : `${this.#before}${lines.at(-1)}`).trim();
   }
 
   /** What was run, where the shell does not say so: nothing of a line that was given up with Ctrl-C. */
@@ -40,7 +54,7 @@ export class TypedLine {
 
   /** The editor shows only a part of it, where the prompt was: mksh and ksh do not wrap lines. */
   get isScrolled(): boolean {
-    return this.#bytes > 0 && !/^(?:\0|$)/.test(this.#screen.pending()) && this.#begin > 0;
+    return this.#bytes > 0 && !/^(?:\0|\n|$)/.test(this.#screen.pending()) && this.#begin > 0;
   }
 
   get #screen(): ScreenText {

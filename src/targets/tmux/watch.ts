@@ -86,11 +86,11 @@ async function watched(
       looked = performance.now();
       continue;
     }
-    if (isUntaken && idle && woken < 2) {
+    if (isUntaken && idle && woken < 3) {
       const { lastActivity } = command;
       // At a line of the terminal's own there is no editor that could read the key.
       if (seen.doing === "line") await pane.type(command);
-      else await pane.pressAgain(command, woken > 0).catch(() => {});
+      else await pane.pressAgain(command, woken).catch(() => {});
       woken++;
       command.lastActivity = lastActivity;
       looked = performance.now();

@@ -284,12 +284,17 @@ const AWKWARD = (
     ["bash", "alias printf='echo no' history='echo no'", "ran nothing unasked"],
     ["bash", "printf() { echo no; }", "had more in its output"],
     ["bash", "export LC_ALL=xx_YY.UTF-8", "complained about the locale in the output"],
+    ["bash", "IFS=0123456789", "lost the exit code of what ran unasked"],
     ["zsh", "unsetopt zle", "accepted no command"],
+    ["zsh", "emulate ksh", "added 200 spaces to every output"],
+    ["zsh", "emulate -R ksh", "added 200 spaces to every output"],
+    ["zsh", "emulate csh", "did not run what was not one line"],
     ["zsh", "setopt errexit", "ended"],
     ["zsh", "alias -g print=no; alias printf=no", "started no command"],
     ["fish", "function printf; echo no; end", "had more in its output"],
     ["dash", "alias printf='echo no'", "lost all output"],
     ["dash", "set -e", "ended when something failed unasked"],
+    ["dash", "IFS=0123456789", "lost every exit code"],
   ] as const
 ).filter(([shell]) => SHELLS.includes(shell));
 
@@ -316,6 +321,69 @@ test.each(AWKWARD)("a %s with %s %s", async (shell, rc) => {
   } finally {
     rmSync(file);
     delete process.env["ENV"];
+  }
+});
+
+/** What traps and options print: about the command it is output, about buddy's own lines it is not. */
+const PRINTS = (
+  [
+    ["bash", "trap 'echo x' DEBUG", "x\none\n", "one\ntwo\n"],
+    ["bash", "set -T; trap 'echo x' DEBUG", "x\none\n", "x\none\nx\ntwo\n"],
+    ["bash", "set -v", "one\n", "echo one\none\necho two\ntwo\n"],
+    ["bash", "trap 'echo error' ERR", "one\n", "one\ntwo\n"],
+    ["zsh", "trap 'echo x' DEBUG", "x\none\n", "x\none\nx\ntwo\n"],
+    ["zsh", "TRAPDEBUG() { print x }", "x\none\n", "x\none\nx\ntwo\n"],
+    ["zsh", "trap 'echo error' ZERR", "one\n", "one\ntwo\n"],
+    ["fish", "function late --on-event fish_preexec; echo hook; end", "one\n", "one\ntwo\n"],
+    ["dash", "set -v", "echo one\none\n", "echo one\none\necho two\ntwo\n"],
+    ["mksh", "set -v", "echo one\none\n", "echo one\none\necho two\ntwo\n"],
+  ] as const
+).filter(([shell]) => SHELLS.some((one) => one === shell) || REDRAWN.some((one) => one === shell));
+
+test.each(PRINTS)("%s, %s: what it prints about buddy's own lines was output", async (shell, set, one, lines) => {
+  await using place = await openTestTarget("local", { shell });
+  await place.target.shell.run(set);
+  const run = async (command: string, more: RunOptions = {}) => {
+    const result = await place.target.shell.run(command, { waitMs: 30_000, ...more });
+    return [text(result), result.outcome];
+  };
+  const exited = (code: number) => ({ kind: "exited", code }) as const;
+  expect(await run("echo one")).toEqual([one, exited(0)]);
+  expect(await run("echo one\necho two")).toEqual([lines, exited(0)]);
+  expect(await run("echo three; exit 5", { unasked: { inNamespace: false } })).toEqual(["three\n", exited(5)]);
+});
+
+const mksh = await needs("tmux", "mksh", "dash");
+
+mksh.test("a shell that took the place of mksh was given a command, and another was said to be typed", async () => {
+  const made = join(home.path, `made-${crypto.randomUUID()}`);
+  await using place = await openTestTarget("local", { shell: "mksh" });
+  await place.types("\n");
+  await place.types("PS1='outer> ' exec dash\n");
+  const screen = () => place.tmux("capture-pane", "-p", "-t", (place.target.shell as Pane).id);
+  await until(async () => (await screen()).trimEnd().endsWith("outer>"), "the other shell is at its prompt");
+  const result = await place.target.shell.run(`touch ${made}`, { waitMs: 10_000 });
+  expect([result.outcome.kind === "exited", existsSync(made)]).toEqual([false, false]);
+  expect(result.notes.join()).not.toContain("without running it");
+  await place.types("exit\n");
+  await until(() => place.notices.some(({ kind }) => kind === "lost-state"), "a new shell comes");
+  expect(text(await place.target.shell.run("echo mine"))).toBe("mine\n");
+  expect(place.notices.map((one) => one.text).join()).not.toContain('"…"');
+});
+
+zsh.test("a search in zsh's vi mode, which only Ctrl-C ends, made the pane useless", async () => {
+  const file = join(home.path, ".zshrc");
+  writeFileSync(file, "bindkey -v\nzle-line-init() { zle -K vicmd }\nzle -N zle-line-init\n");
+  try {
+    await using place = await openTestTarget("local", { shell: "zsh" });
+    const pane = (place.target.shell as Pane).id;
+    await place.tmux("send-keys", "-t", pane, "/", "x");
+    const screen = () => place.tmux("capture-pane", "-p", "-t", pane);
+    await until(async () => (await screen()).includes("\n?x_"), "they search");
+    const result = await place.target.shell.run("echo mine", { waitMs: 60_000 });
+    expect([result.outcome, text(result), result.notes]).toEqual([{ kind: "exited", code: 0 }, "mine\n", []]);
+  } finally {
+    rmSync(file);
   }
 });
 

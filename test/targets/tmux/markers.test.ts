@@ -40,6 +40,15 @@ describe("marks", () => {
     }
   });
 
+  test("lines of buddy's own that `set -v` prints are text only where no mark follows", () => {
+    const own = '{ __buddy_check "$?"; } 8>&1 9>&2 >/dev/null 2>/dev/null\r\n';
+    const raw = `${own}{ __buddy_x${own}\u001b]7771;${KEY};E;1;17\u0007`;
+    // Shells write such a line whole: only the mark behind it may be cut off.
+    for (const size of [raw.indexOf("\u001b") + 1, raw.length - 1, 1000])
+      expect(scan(raw, size)).toEqual({ text: `${own}{ __buddy_x`, marks: [{ kind: "ended", code: 1, tag: 17 }] });
+    expect(scan(`${own}next`, own.length)).toEqual({ text: `${own}next`, marks: [] });
+  });
+
   test("without the key are only text", () => {
     const raw = "\u001b]7771;;P;3;0;17;/\u0007\u001b]7771;fedcba9876543210;X;1\u0007[buddy 8: 0]";
     expect(scan(raw, 4)).toEqual({ text: raw, marks: [] });
