@@ -10,8 +10,14 @@ if [ -z "$__buddy_plain" ]; then
   [ -n "$__buddy_env" ] && export ENV="$__buddy_env"
   [ -n "$__buddy_env" ] && [ -r "$__buddy_env" ] && . "$__buddy_env"
 fi
-IFS= read -r __buddy_key <"$__buddy_dir/key"
-IFS= read -r __buddy_run <"$__buddy_dir/run"
+# Variables that a start-up file made read-only: to set one would end this file.
+__buddy_may_set() { ( eval "$1=" ) 2>/dev/null; }
+if __buddy_may_set IFS; then
+  IFS= read -r __buddy_key <"$__buddy_dir/key"
+  IFS= read -r __buddy_run <"$__buddy_dir/run"
+else
+  __buddy_key=$(command cat "$__buddy_dir/key") __buddy_run=$(command cat "$__buddy_dir/run")
+fi
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   __buddy_cwd=$(cat "$__buddy_run/$__buddy_pane.cwd"; command printf x)
   cd -- "${__buddy_cwd%x}" 2>/dev/null
@@ -35,7 +41,7 @@ __buddy_odd() {
 __buddy_any='*[!] #&-[^-~]*' __buddy_at='${PWD##$__buddy_any}$(__buddy_odd "$?")'
 __buddy_ps1='${__buddy_e}]7;buddy;${__buddy_key};P;$((__buddy_id=__buddy_id+1));$?;$((__buddy_tag));'$__buddy_at'${__buddy_b}${__buddy_e}]7771;${__buddy_key};P;$((__buddy_id));$?;$((__buddy_tag));'$__buddy_at'${__buddy_b}'
 __buddy_ps1="$__buddy_f$__buddy_l$__buddy_ps1$__buddy_r"'[buddy $((__buddy_id+(__buddy_tag=0))): $?] '
-PS2="$__buddy_f$__buddy_l$__buddy_e]7771;$__buddy_key;I$__buddy_b$__buddy_r${PS2-> }"
+if __buddy_may_set PS2; then PS2="$__buddy_f$__buddy_l$__buddy_e]7771;$__buddy_key;I$__buddy_b$__buddy_r${PS2-> }"; fi
 __buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__buddy_r"
 
 # After each command: `exec >file` or `exec 2>file` would hide prompts and marks, so the terminal is put back.
@@ -65,6 +71,7 @@ __buddy_head() {
   command printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
 }
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
+unset -f __buddy_may_set
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env
 { export -p; command printf 'umask '; umask; } 2>/dev/null >|"$__buddy_run/$__buddy_pane.env" || :
 __buddy_tail 0

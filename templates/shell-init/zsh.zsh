@@ -186,7 +186,7 @@ for __buddy_map in emacs viins vicmd; do
   bindkey -M $__buddy_map '\e[7773~' __buddy_give
 done
 unset __buddy_map
-PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
+[[ ${(t)PS2} == *readonly* ]] || PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
 { print up >|$__buddy_run/$__buddy_pane.up } 2>/dev/null || :
 # R: start-up files had to be left out.
 typeset -g __buddy_letter=P

@@ -286,6 +286,7 @@ const AWKWARD = (
     ["bash", "export LC_ALL=xx_YY.UTF-8", "complained about the locale in the output"],
     ["bash", "IFS=0123456789", "lost the exit code of what ran unasked"],
     ["zsh", "unsetopt zle", "accepted no command"],
+    ["zsh", "typeset -r PS2", "reported no end of a command"],
     ["zsh", "emulate ksh", "added 200 spaces to every output"],
     ["zsh", "emulate -R ksh", "added 200 spaces to every output"],
     ["zsh", "emulate csh", "did not run what was not one line"],
@@ -295,6 +296,8 @@ const AWKWARD = (
     ["dash", "alias printf='echo no'", "lost all output"],
     ["dash", "set -e", "ended when something failed unasked"],
     ["dash", "IFS=0123456789", "lost every exit code"],
+    ["dash", "readonly PS2", "was left without its start-up files"],
+    ["dash", "readonly IFS", "was left without its start-up files"],
   ] as const
 ).filter(([shell]) => SHELLS.includes(shell));
 
