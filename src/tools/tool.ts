@@ -189,3 +189,10 @@ export function withNote(result: unknown, note: string): unknown {
   if (isRecord(result)) return { ...result, note };
   return { value: result, note };
 }
+
+/** The same for the model and for people. */
+export function noted(result: ToolResult, note: string): ToolResult {
+  const text = typeof result.result === "string" ? result.result : JSON.stringify(result.result);
+  const shown = result.display ?? (text === NO_OUTPUT ? "" : text);
+  return { ...result, result: withNote(result.result, note), display: `${shown === "" ? "" : `${shown}\n`}[${note}]` };
+}

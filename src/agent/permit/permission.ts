@@ -180,10 +180,14 @@ export function refused(decision: Decision, action: string): Permission & { kind
 }
 
 export function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
-  const instead = verdict.instead === undefined ? "" : ` ${verdict.instead}`;
+  const instead = verdict.instead === undefined ? "" : ` ${asSentence(verdict.instead)}`;
   const why = `Not allowed: ${verdict.why.replace(/\.$/, "")}.`;
   const display = `blocked: ${verdict.brief ?? verdict.why}`;
   return { kind: "result", result: { ok: false, outcome: "denied", result: why + instead, display } };
+}
+
+function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
 export function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Permission {

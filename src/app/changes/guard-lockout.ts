@@ -13,7 +13,7 @@ import { changedFiles } from "../../policy/shell/changed-files.ts";
 import type { Lockout } from "../../policy/shell/dangers/lockout.ts";
 import { runAsRoot } from "../../targets/as-root.ts";
 import type { Target } from "../../targets/target.ts";
-import { type ToolResult, withNote } from "../../tools/tool.ts";
+import { noted, type ToolResult } from "../../tools/tool.ts";
 
 export async function planRevert(
   lockouts: readonly Lockout[],
@@ -67,7 +67,7 @@ export async function guardLockout(
   say(`a revert is armed on the target: it runs in ${formatDuration(plan.seconds * 1000)} unless you keep the change`);
   const lost = (result: ToolResult, note: string): ToolResult => {
     say(note);
-    return noted(result, note, false);
+    return endedWith(result, note, false);
   };
   const running = run();
   // Nothing of a failed call may come back later, over what was changed and kept since.
@@ -91,7 +91,7 @@ export async function guardLockout(
   const state = await timer.keep();
   if (state !== "kept") return lost(result, await endedAs(timer, state, "the answer came too late to keep it"));
   await timer.clean();
-  return noted(result, "the operator kept the change", true);
+  return endedWith(result, "the operator kept the change", true);
 }
 
 const STOPPED = "it was stopped; the change will be reverted when its time is up";
@@ -155,16 +155,8 @@ async function endedAs(timer: RevertTimer, state: RevertState, why: string): Pro
     : `${why}; whether the revert ran is not known (${state})`;
 }
 
-function noted(result: ToolResult, note: string, ok: boolean): ToolResult {
-  const text = typeof result.result === "string" ? result.result : JSON.stringify(result.result);
-  const display = `${result.display ?? text}\n[${note}]`;
-  return {
-    ...result,
-    ok: result.ok && ok,
-    outcome: ok ? result.outcome : "reverted",
-    result: withNote(result.result, note),
-    display,
-  };
+function endedWith(result: ToolResult, note: string, ok: boolean): ToolResult {
+  return { ...noted(result, note), ok: result.ok && ok, outcome: ok ? result.outcome : "reverted" };
 }
 
 function limited(signal: AbortSignal, ms: number): AbortSignal {

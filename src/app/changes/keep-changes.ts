@@ -7,7 +7,7 @@ import type { FileAccess, FilePlace, SeenFile, Target } from "../../targets/targ
 import { filesFor } from "../../tools/files-as-root.ts";
 import { type KeysInput, typedLines } from "../../tools/panes.ts";
 import { paneFor, shellFor } from "../../tools/select-shell.ts";
-import { type ToolResult, withNote } from "../../tools/tool.ts";
+import { noted, type ToolResult } from "../../tools/tool.ts";
 
 export interface KeepOptions {
   /** Or why there is nowhere to keep anything. */
@@ -22,7 +22,7 @@ export async function keepChanges(
 ): Promise<ToolResult> {
   const target = await call.target();
   const { places, skipped, privileged = false } = await changedPlaces(call, target);
-  if (places.length === 0) return noted(await run(), skipped);
+  if (places.length === 0) return notKept(await run(), skipped);
   // The files that a command changes as root are looked at as the user: sudo would ask for a password.
   const files = filesFor(target, call.intent.kind === "write" && call.intent.sudo, call.context);
   let kept: readonly Change[] = [];
@@ -41,7 +41,7 @@ export async function keepChanges(
     const why = messageOf(error);
     const refused = await call.askAgain(`it could not be undone: ${why}`);
     if (refused !== undefined) return refused;
-    return noted(
+    return notKept(
       await run(),
       places.map(({ path }) => path),
       why,
@@ -50,7 +50,7 @@ export async function keepChanges(
   let result: ToolResult | undefined;
   try {
     result = await run();
-    return noted(result, notes);
+    return notKept(result, notes);
   } finally {
     // A command that keys started is not awaited.
     if (kept.length > 0 && call.intent.kind !== "keys" && !UNFINISHED.has(result?.outcome ?? "")) {
@@ -154,13 +154,11 @@ async function settle(
   }
 }
 
-function noted(result: ToolResult, skipped: readonly string[], why?: string): ToolResult {
+function notKept(result: ToolResult, skipped: readonly string[], why?: string): ToolResult {
   if (skipped.length === 0) return result;
   const shown = skipped.slice(0, MOST_NAMED).join(", ");
   const more = skipped.length > MOST_NAMED ? ` and ${skipped.length - MOST_NAMED} more` : "";
-  const note = `not kept for undo: ${shown}${more}${why === undefined ? "" : `: ${why}`}`;
-  const text = typeof result.result === "string" ? result.result : JSON.stringify(result.result);
-  return { ...result, result: withNote(result.result, note), display: `${result.display ?? text}\n[${note}]` };
+  return noted(result, `not kept for undo: ${shown}${more}${why === undefined ? "" : `: ${why}`}`);
 }
 
 const UNREAD = {

@@ -292,6 +292,10 @@ describe("files", () => {
     expect(
       (await decide({ intent: write(), tool, write: { kind: "deny", why: "it is a system directory" } })).permission,
     ).toMatchObject({ result: { result: "Not allowed: it is a system directory." } });
+    const hint = { kind: "deny", why: "it is outside", instead: "write below /srv" } as const;
+    expect((await decide({ intent: write(), tool, write: hint })).permission).toMatchObject({
+      result: { result: "Not allowed: it is outside. Write below /srv." },
+    });
     const failed = { ok: false, outcome: "failed", result: "absent" };
     expect(
       (
