@@ -114,9 +114,6 @@ export interface SessionTexts {
 }
 
 export interface NamespaceStart {
-  readonly script: string;
-  /** For its files, where it has no directory of its own. */
-  readonly directory: string;
   /** The clean shell; "" where it is not bash. */
   readonly bash: string;
   /** Where texts begin. */

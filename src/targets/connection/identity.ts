@@ -24,7 +24,8 @@ const LATER = "later";
 /**
  * Arguments: the directory to work in, or ""; anything when it may be gone; anything when a tmux that is there is asked
  * for its version later. The last fields are the directory of records, and whether the shell leads a process group.
- * What files contain is not asked of programs: where many machines are opened at once, each counts.
+ * What files contain is not asked of programs: where many machines are opened at once, each counts. `found` and
+ * `systems` are functions of a script runner.
  */
 export const FACTS_SCRIPT = lean(`
 case \${1-} in
@@ -34,8 +35,14 @@ case \${1-} in
 /*) cd "$1" ;;
 *) cd "./$1" ;;
 esac || [ -n "\${2-}" ] || exit 3
-i=\${I:-$(id -u)} v=$(uname -snr)
-k=\${v#* }; k=\${k%% *} v="\${v%% *} \${v##* }"
+i=\${I:-$(id -u)} r= k= v=
+if systems uname; then
+  { read -r r </proc/sys/kernel/ostype && read -r k </proc/sys/kernel/hostname && read -r v </proc/sys/kernel/osrelease; } 2>/dev/null
+fi
+if [ -n "$v" ]; then v="$r $v"; else
+  v=$(uname -snr)
+  k=\${v#* }; k=\${k%% *} v="\${v%% *} \${v##* }"
+fi
 u= j= h= s=
 while IFS=: read -r u r j r r h s; do [ "$j" != "$i" ] || break; done 2>/dev/null </etc/passwd
 if [ "$j" != "$i" ]; then
@@ -56,10 +63,14 @@ n=\${n#[\\"\\']} n=\${n%[\\"\\']}
 if [ -n "\${3-}" ] && command -v tmux >/dev/null; then t=${LATER}; else
 ${TMUX_VERSION}
 fi
-printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$t"
-for p in ${PROGRAMS.join(" ")}; do command -v $p 2>/dev/null; printf '\\0'; done
-printf '%s\\0' "\${D-}"
-if kill -0 "-$$" 2>/dev/null; then printf '%s\\0' leads; fi
+set -- "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$t"
+for p in ${PROGRAMS.join(" ")}; do
+  found $p
+  set -- "$@" "$r"
+done
+r=; if kill -0 "-$$" 2>/dev/null; then r=leads; fi
+# At once: each piece would take a way of its own.
+printf '%s\\0' "$@" "\${D-}" "$r"
 `);
 
 export function parseFacts(result: ScriptResult, label: string, wanted?: string): ReportedFacts {

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
+import { quote } from "../../lib/quote.ts";
 import { lean, quoteOnOneLine } from "../loader.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
@@ -12,18 +13,18 @@ import type { Process, ScriptResult, ShellScript } from "../target.ts";
  * `watch` and those with a file in D. D is a private directory where started processes record themselves: a `watch`
  * would arrive a round trip later, or never when the connection breaks at that moment.
  */
-const LOOP = `
+const DEFINITIONS = `
 trap '' HUP
 NL='
 '
-H= G= L= D= I= T= A= R= B=
-IFS= read -r K || exit 0
+H= G= L= D= I= T= A= R= B= N=
 h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
 begin() { printf '%s +\\n' "$1"; printf '%s +\\n' "$1" >&2; }
 ended() { :; }
 running() { return 1; }
 after() { ended; begin "$1"; }
 x() { t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
+y() { k=$1; shift; "$@" </dev/null; printf '%s %s\\n' "$k" "$?"; printf '%s\\n' "$k" >&2; }
 take() { if [ "$H" = 1 ]; then head -c "$1"; else dd ibs=1 obs=65536 count="$1" 2>/dev/null; fi; }
 d() {
   [ -n "$H" ] || h
@@ -39,8 +40,18 @@ unwatch() {
   G=$(without "$1" "$G") L=$(without "$1" "$L")
   if [ -n "$D" ]; then rm -f "$D/g$1" "$D/c$1"; fi
 }
+# Sets r to the file of a program. Where that is the system's own, what it would say is read without a process.
+found() {
+  r= o=$IFS IFS=:
+  set -f
+  for g in $PATH; do case $g in /*) if [ -f "$g/$1" ] && [ -x "$g/$1" ]; then r=$g/$1; break; fi ;; esac; done
+  set +f
+  IFS=$o
+}
+systems() { found "$1"; [ "$r" = "/usr/bin/$1" ] || [ "$r" = "/bin/$1" ]; }
 makedirectory() {
-  I=$(id -u)
+  if systems id; then while read -r g n I r; do [ "$g" != Uid: ] || break; done 2>/dev/null </proc/self/status; fi
+  [ -n "$I" ] || I=$(id -u)
   D=\${TMPDIR:-/tmp}/buddy-$I
   [ -d "$D" ] || (umask 077; mkdir "$D") 2>/dev/null
   if [ -L "$D" ] || [ ! -d "$D" ] || [ ! -O "$D" ] || [ ! -w "$D" ]; then D=; return; fi
@@ -48,9 +59,12 @@ makedirectory() {
   D=$D/run.$$
   (umask 077; mkdir "$D") 2>/dev/null || D=
 }
-before_kill() { :; }
+before_kill() { :; }`;
+
+/** Until the first request, N is set where a line may be the rest of one that the shell took for its program. */
+const REQUESTS = `
 while IFS= read -r l; do
-  case $l in "$K "*) eval "\${l#"$K "}" ;; *) exit 70 ;; esac
+  case $l in "$K "*) N=; eval "\${l#"$K "}" ;; *) [ -n "$N" ] || exit 70 ;; esac
 done
 exec </dev/null >/dev/null 2>&1 6>&-
 if running; then trap '' TERM; kill -TERM "-$$"; sleep 0.1; fi
@@ -63,11 +77,17 @@ if [ -n "$D" ]; then
 fi
 ${END_GROUPS}
 [ -z "$B" ] || kill -KILL "-$$"
+exit
 `;
 
 /** How a script runner is started. */
 export const RUNNER_ARGV: readonly string[] = ["sh"];
-export const RUNNER_SCRIPT: ShellScript = { name: "buddy-runner", text: lean(LOOP) };
+const NAME = "buddy-runner";
+export const RUNNER_SCRIPT: ShellScript = {
+  name: NAME,
+  text: lean(`${DEFINITIONS}\nIFS= read -r K || exit 0${REQUESTS}`),
+};
+const PROGRAM = { definitions: lean(DEFINITIONS), requests: lean(REQUESTS) };
 
 /** A script that does nothing but answer, also while a text runs. */
 export const PING = ":";
@@ -90,11 +110,31 @@ interface Pending {
   err: string | undefined;
 }
 
+type ExpectedAnswer = Pick<Pending, "resolve" | "reject"> & {
+  readonly token: string;
+  /** Nothing is sent behind it. */
+  readonly alone: boolean;
+  readonly bytes?: number;
+};
+
+/** A script, and lines of sh before and behind it. */
+interface FirstRequest {
+  readonly before: string;
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly behind: string;
+}
+
+interface BegunRunner {
+  readonly runner: ScriptRunner;
+  readonly answer: Promise<ScriptResult>;
+}
+
 export class ScriptRunner {
   /** Resolves when the process is gone, with what it said last on stderr. */
   readonly ended: Promise<string>;
   readonly process: Process;
-  #secret = randomBytes(16).toString("hex");
+  readonly #secret: string;
   #names = new Map<string, string>();
   #pending: Pending[] = [];
   #waiting: (() => void)[] = [];
@@ -104,9 +144,10 @@ export class ScriptRunner {
   #lastByte = performance.now();
   #lent: { readonly out: Lent; readonly err: Lent } | undefined;
 
-  constructor(process: Process) {
+  constructor(process: Process, secret?: string) {
     this.process = process;
-    process.stdin.write(`${this.#secret}\n`);
+    this.#secret = secret ?? newToken();
+    if (secret === undefined) process.stdin.write(`${this.#secret}\n`);
     this.ended = Promise.all([
       this.#pump(process.stdout, (chunk) => this.#onStdout(chunk)),
       this.#pump(process.stderr, (chunk) => this.#onStderr(chunk)),
@@ -117,6 +158,30 @@ export class ScriptRunner {
       this.#die(new ScriptRunnerLost(lastWords));
       return lastWords;
     });
+  }
+
+  /**
+   * A runner whose program has the first request in it. A shell that reads its program from stdin takes it in large
+   * pieces, and with it what follows: nothing may, until that request is answered, but for a line that counts only
+   * where a start-up file has taken the program.
+   */
+  static begin(start: (script: ShellScript) => Process, first: FirstRequest): BegunRunner {
+    const [secret, token] = [newToken(), newToken()];
+    const text = [
+      `${PROGRAM.definitions}\nK=${secret} N=1`,
+      first.before,
+      `f0() {\n${first.script}\n}`,
+      `x ${token} f0 ${first.args.map(quote).join(" ")}`,
+      first.behind,
+      PROGRAM.requests,
+    ].join("\n");
+    const runner = new ScriptRunner(start({ name: NAME, text }), secret);
+    runner.process.stdin.write(`${secret} : || exit 71\n`);
+    runner.#names.set(first.script, "f0");
+    return {
+      runner,
+      answer: new Promise((resolve, reject) => runner.#expect({ token, alone: true, resolve, reject })),
+    };
   }
 
   get alive(): boolean {
@@ -144,28 +209,50 @@ export class ScriptRunner {
   }
 
   run(script: string, args: readonly string[] = [], input?: Uint8Array): Promise<ScriptResult> {
+    return this.#request(input, (token) => {
+      const call = [this.#name(script), ...args.map(quoteOnOneLine)].join(" ");
+      const how = input === undefined ? `x ${token}` : `d ${token} ${input.byteLength}`;
+      return `${this.#definition(script)}${this.#beginning(token, script === PING)}${how} ${call}`;
+    });
+  }
+
+  /** A function that the runner knows, in its own shell: for what must stay there. */
+  call(name: string, ...args: readonly string[]): Promise<ScriptResult> {
+    const words = [name, ...args.map(quoteOnOneLine)].join(" ");
+    return this.#request(undefined, (token) => `${this.#beginning(token, false)}y ${token} ${words}`);
+  }
+
+  /** Where texts print into the same streams, an answer says where it begins: after the text that runs, or at once. */
+  #beginning(token: string, atOnce: boolean): string {
+    return this.#lent === undefined ? "" : `${atOnce ? "begin" : "after"} ${token}; `;
+  }
+
+  #request(input: Uint8Array | undefined, line: (token: string) => string): Promise<ScriptResult> {
     return new Promise((resolve, reject) => {
       if (this.#dead !== undefined) return reject(this.#dead);
       this.#whenFree(() => {
         if (this.#dead !== undefined) return reject(this.#dead);
-        const token = randomBytes(16).toString("hex");
-        const call = [this.#name(script), ...args.map(quoteOnOneLine)].join(" ");
-        const begin = this.#lent === undefined ? "" : `${script === PING ? "begin" : "after"} ${token}; `;
-        const line = begin + (input === undefined ? `x ${token} ${call}` : `d ${token} ${input.byteLength} ${call}`);
-        this.#pending.push({
-          token: Buffer.from(token),
-          exclusive: input !== undefined,
-          bytes: input?.byteLength ?? 0,
-          resolve,
-          reject,
-          out: undefined,
-          err: undefined,
-        });
-        this.#lastByte = performance.now();
-        this.process.stdin.write(`${this.#secret} ${this.#definition(script)}${line}\n`);
+        const token = newToken();
+        const words = line(token);
+        this.#expect({ token, alone: input !== undefined, bytes: input?.byteLength ?? 0, resolve, reject });
+        this.process.stdin.write(`${this.#secret} ${words}\n`);
         if (input !== undefined && input.byteLength > 0) this.process.stdin.write(input);
       });
     });
+  }
+
+  #expect(request: ExpectedAnswer): void {
+    const { token, alone, bytes = 0, resolve, reject } = request;
+    this.#pending.push({
+      token: Buffer.from(token),
+      exclusive: alone,
+      bytes,
+      resolve,
+      reject,
+      out: undefined,
+      err: undefined,
+    });
+    this.#lastByte = performance.now();
   }
 
   /**
@@ -276,6 +363,10 @@ export class ScriptRunner {
     for (const one of pending) one.reject(this.#dead);
     for (const send of this.#waiting.splice(0)) send();
   }
+}
+
+function newToken(): string {
+  return randomBytes(16).toString("hex");
 }
 
 /** The runner's process ended: connection, container or shell gone. */

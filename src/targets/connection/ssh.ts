@@ -28,6 +28,8 @@ import { SshMaster } from "./ssh-master.ts";
 
 /** In single quotes: the one form that sh, fish and csh read alike. */
 const REMOTE_COMMAND = `exec sh -c '${LOADER}'`;
+/** The same for a shell that reads its program from stdin: dash and busybox take that in large pieces. */
+const REMOTE_SHELL = "exec sh";
 const OPEN_MS = 30_000;
 /** With the login. */
 const LOGIN_MS = 60_000;
@@ -231,7 +233,7 @@ async function connect(
   }
   if (!frugal || interactive) return await open(await SshMaster.start({ destination, interactive, ...signalled }));
   const spawn = (argv: readonly string[]) => local.spawn(argv, { isClient: true });
-  const { master, first } = await SshMaster.startWithSession(destination, REMOTE_COMMAND, spawn);
+  const { master, first } = await SshMaster.startWithSession(destination, REMOTE_SHELL, spawn);
   return await open(master, first);
 }
 

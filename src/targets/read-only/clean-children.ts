@@ -17,11 +17,8 @@ import {
   standingShell,
 } from "./standing-shell.ts";
 import { quote } from "../../lib/quote.ts";
-import { lean } from "../loader.ts";
-import namespaceScript from "../../../templates/read-only-namespace.sh" with { type: "text" };
+import { NAMESPACE } from "./namespace-script.ts";
 import { messageOf } from "../../lib/errors.ts";
-
-const NAMESPACE = lean(namespaceScript);
 
 export type StandingScript = (text: string, unasked: Unasked) => string | undefined;
 
@@ -135,7 +132,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
     // After a reconnect it is gone with the session that held it.
     if (this.#session !== undefined && own !== undefined && own !== this.#session) {
       this.#entry = undefined;
-      void this.#makeIn(own, `/tmp/buddy-${this.#transport.facts.uid}`);
+      void this.#makeIn(own);
     }
     return this.#entry;
   }
@@ -144,7 +141,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
     if (this.#process !== undefined || this.#session !== undefined || this.#state.kind !== "making") return;
     const { uid } = this.#transport.facts;
     const { own } = this.#transport;
-    if (own !== undefined) return void this.#makeIn(own, `/tmp/buddy-${uid}`);
+    if (own !== undefined) return void this.#makeIn(own);
     const child = this.#transport.spawn(["sh"], {
       script: { name: "buddy-namespace", text: NAMESPACE, args: [`/tmp/buddy-${uid}`] },
       cwd: "/",
@@ -186,10 +183,10 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   }
 
   /** Without a process: it ends with the session. */
-  async #makeIn(session: SessionTexts, directory: string): Promise<void> {
+  async #makeIn(session: SessionTexts): Promise<void> {
     this.#session = session;
     const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
-    const made = session.start({ script: NAMESPACE, directory, bash, cwd: this.#transport.facts.cwd });
+    const made = session.start({ bash, cwd: this.#transport.facts.cwd });
     await this.#report(made.catch(() => ""));
     // Looking after it costs more than making it, and a run of one command has ended by then.
     setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();

@@ -7,6 +7,7 @@ import { hideFromChildren } from "../../../src/lib/processes.ts";
 import { childEnv } from "../../../src/lib/start-child.ts";
 import { FACTS_SCRIPT, localFacts, parseFacts } from "../../../src/targets/connection/identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";
+import { loaderLine } from "../../../src/targets/loader.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
 import { canAsk } from "../../../src/lib/terminal.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
@@ -75,6 +76,8 @@ describe("who and where", () => {
 });
 
 const SHELLS = await available("dash", "bash", "busybox", "mksh", "zsh");
+/** A program of several pieces, whatever a shell takes at once. */
+const LONG = "x".repeat(20_000);
 
 describe("script runners", () => {
   test("stdin that got out of step is never taken for commands", async () => {
@@ -120,6 +123,64 @@ describe("script runners", () => {
     expect(answers[2]).toMatchObject({ code: 0 });
     scriptRunner.close();
     await scriptRunner.ended;
+  });
+
+  // dash and busybox take the program in large pieces, and what follows it; bash takes each byte by itself.
+  test.each(SHELLS)(
+    "%s takes its program and the first request from stdin, in whatever pieces they come",
+    async (name) => {
+      const shell = name === "busybox" ? ["busybox", "ash"] : [name];
+      await using transport = new LocalTransport({});
+      for (const piece of [1_000_000, 4096, 1777]) {
+        const child = transport.spawn(shell);
+        const inPieces = (data: string | Uint8Array): void => {
+          const bytes = Buffer.from(data as string);
+          for (let at = 0; at < bytes.length; at += piece) child.stdin.write(bytes.subarray(at, at + piece));
+        };
+        const { runner, answer } = ScriptRunner.begin(
+          ({ text }) => {
+            inPieces(loaderLine(text));
+            return { ...child, stdin: { write: inPieces, end: () => child.stdin.end() } };
+          },
+          {
+            before: "V=before",
+            script: 'echo "$V" "$1"',
+            args: ["it's"],
+            behind: `later() { echo later; }\n: ${LONG}`,
+          },
+        );
+        const next = runner.run('cat; echo "$1"', ["next"], Buffer.from("bytes\n"));
+        const known = runner.call("later");
+        expect((await answer).stdout.toString()).toBe("before it's\n");
+        expect((await next).stdout.toString()).toBe("bytes\nnext\n");
+        expect((await known).stdout.toString()).toBe("later\n");
+        // Lines that are no request are only passed over before the first one.
+        child.stdin.write("echo intruder\n");
+        expect(await runner.ended).not.toContain("intruder");
+      }
+    },
+  );
+
+  test("a system program is not started for what it would say; another in its place is", async () => {
+    const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
+    const facts = async (path: string) => {
+      await using transport = new LocalTransport({});
+      const child = transport.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT, env: { PATH: path } });
+      const scriptRunner = new ScriptRunner(child);
+      scriptRunner.tell("makedirectory");
+      const answer = await scriptRunner.run(FACTS_SCRIPT);
+      scriptRunner.close();
+      await scriptRunner.ended;
+      return parseFacts(answer, "here");
+    };
+    const { user, uid, host, os } = localFacts("/");
+    expect(await facts(process.env["PATH"] ?? "")).toMatchObject({ user, uid, host, os });
+    writeFileSync(join(bin, "uname"), "#!/bin/sh\necho Plan9 elsewhere 4\n", { mode: 0o755 });
+    writeFileSync(join(bin, "id"), "#!/bin/sh\necho intruder\n", { mode: 0o755 });
+    const others = await facts(`${bin}:${process.env["PATH"]}`);
+    expect(others).toMatchObject({ user: "intruder", host: "elsewhere" });
+    expect(others.os).toEndWith("Plan9 4");
+    rmSync(bin, { recursive: true });
   });
 
   test("without head -c the bytes are counted by dd", async () => {

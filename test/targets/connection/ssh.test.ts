@@ -30,12 +30,14 @@ let server: SshServer & Disposable;
 beforeAll(async () => void (server = await useSshd()));
 afterAll(() => server[Symbol.dispose]());
 
-function open(destination: string, more: { cwd?: string; signal?: AbortSignal } = {}): Promise<SshTransport> {
+type More = Partial<Parameters<typeof SshTransport.open>[0]>;
+
+function open(destination: string, more: More = {}): Promise<SshTransport> {
   return SshTransport.open({ destination, interactive: false, ...more });
 }
 
-async function refusal(destination: string): Promise<BuddyError> {
-  const opened = await open(destination).catch((error: unknown) => error);
+async function refusal(destination: string, more: More = {}): Promise<BuddyError> {
+  const opened = await open(destination, more).catch((error: unknown) => error);
   if (!(opened instanceof BuddyError)) throw new Error(`expected a refusal, got ${String(opened)}`);
   return opened;
 }
@@ -552,17 +554,21 @@ describe("a login that does not run commands is explained", () => {
   ])("%s", async (name, words, accept) => {
     const key = server.key(name, { accept });
     server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
-    const error = await refusal(name);
-    expect(error).toBeInstanceOf(PermanentRefusal);
-    expect(error.message).toContain(words);
+    for (const frugal of [false, true]) {
+      const error = await refusal(name, { frugal });
+      expect(error).toBeInstanceOf(PermanentRefusal);
+      expect(error.message).toContain(words);
+    }
   });
 
   test("a forced command", async () => {
     const key = server.key("forced", { accept: 'command="echo only backups here"' });
     server.configure(`Host forced\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
-    const error = await refusal("forced");
-    expect(error.message).toContain("only backups here");
-    expect(error.hint).toContain("ForceCommand");
+    for (const frugal of [false, true]) {
+      const error = await refusal("forced", { frugal });
+      expect(error.message).toContain("only backups here");
+      expect(error.hint).toContain("ForceCommand");
+    }
   });
 });
 
