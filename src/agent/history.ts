@@ -5,6 +5,7 @@
 import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
 import { summaryMessage } from "./events.ts";
+import { collectAfter } from "../lib/garbage.ts";
 import { isRecord } from "../lib/values.ts";
 
 export class History {
@@ -105,6 +106,8 @@ function isJson(text: string): boolean {
     return isRecord(value);
   } catch {
     return false;
+  } finally {
+    collectAfter(text.length);
   }
 }
 

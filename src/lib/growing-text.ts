@@ -1,10 +1,15 @@
 /**
  * A text that arrives in pieces, kept in blocks until it is asked for: glued to one string token by token, it would
- * take twenty times its size, and every piece would keep the bytes it was cut from.
+ * take twenty times its size, and every piece would keep the bytes it was cut from. The blocks of a long one wait on
+ * the disk.
  */
 import { collectAfter } from "./garbage.ts";
+import type { SpooledText } from "./spooled-text.ts";
 
 export class GrowingText {
+  /** What comes before the blocks. */
+  #spooled: SpooledText | undefined;
+  #mayBeSpooled = true;
   #blocks: string[] = [];
   #blockChars = 0;
   #recent: string[] = [];
@@ -15,7 +20,7 @@ export class GrowingText {
   }
 
   get length(): number {
-    return this.#blockChars + this.#recentChars;
+    return (this.#spooled?.length ?? 0) + this.#blockChars + this.#recentChars;
   }
 
   add(piece: string): void {
@@ -24,9 +29,9 @@ export class GrowingText {
     // Not copied: a piece of this size may be in another text as well.
     if (piece.length >= LARGE_PIECE) {
       this.#settle();
-      this.#blocks.push(piece);
-      this.#blockChars += piece.length;
-      return;
+      // Somebody's whole text: from the disk it would be another one.
+      if (piece.length >= SPOOLED) this.#mayBeSpooled = false;
+      return this.#keep(piece);
     }
     this.#recent.push(piece);
     this.#recentChars += piece.length;
@@ -37,20 +42,32 @@ export class GrowingText {
   share(text: string): void {
     if (text.length !== this.length) return;
     this.#settle();
-    let at = 0;
+    if (this.#spooled?.begins(text) === false) return;
+    let at = this.#spooled?.length ?? 0;
     for (const block of this.#blocks) {
       if (!text.startsWith(block, at)) return;
       at += block.length;
     }
-    this.#blocks = [text];
+    this.#spooled?.close();
+    this.#spooled = undefined;
+    this.#set([text]);
     collectAfter(text.length);
   }
 
   toString(): string {
     this.#settle();
+    if (this.#spooled !== undefined) {
+      // All of it: what is read back as a whole need not be joined.
+      this.#spool(this.#spooled);
+      const text = this.#spooled.take();
+      this.#spooled = undefined;
+      // Asked for once, it may be asked for again.
+      this.#mayBeSpooled = false;
+      this.#set([text, ...this.#blocks]);
+    }
     if (this.#blocks.length > 1) {
       collectAfter(this.length);
-      this.#blocks = [this.#blocks.join("")];
+      this.#set([this.#blocks.join("")]);
       collectAfter(this.length);
     }
     return this.#blocks[0] ?? "";
@@ -61,11 +78,41 @@ export class GrowingText {
     const block = this.#recent.join("");
     // Two texts that grow alike keep one string.
     if (block !== newest) newest = block;
-    this.#blocks.push(newest);
-    this.#blockChars += this.#recentChars;
     this.#recent = [];
     this.#recentChars = 0;
+    this.#keep(newest);
   }
+
+  #keep(block: string): void {
+    this.#blocks.push(block);
+    this.#blockChars += block.length;
+    if (this.#blockChars < SPOOLED || !this.#mayBeSpooled) return;
+    if (Spooled === undefined) return loadSpooled();
+    try {
+      this.#spool((this.#spooled ??= new Spooled()));
+    } catch {
+      // There is no place for files.
+      this.#mayBeSpooled = false;
+    }
+  }
+
+  #spool(spooled: SpooledText): void {
+    if (this.#mayBeSpooled && spooled.add(this.#blocks)) this.#set([]);
+    else this.#mayBeSpooled = false;
+  }
+
+  #set(blocks: string[]): void {
+    this.#blocks = blocks;
+    this.#blockChars = blocks.reduce((chars, { length }) => chars + length, 0);
+  }
+}
+
+/** Loaded with the first long text. */
+let Spooled: typeof SpooledText | undefined;
+let loading: Promise<void> | undefined;
+
+function loadSpooled(): void {
+  loading ??= import("./spooled-text.ts").then((module) => void (Spooled = module.SpooledText));
 }
 
 /** Of any text. */
@@ -73,3 +120,4 @@ let newest = "";
 const BLOCK = 64 * 1024;
 const MOST_PIECES = 1024;
 const LARGE_PIECE = 4096;
+const SPOOLED = 4 * 1024 * 1024;

@@ -1,4 +1,5 @@
 /** Tokens and money: what the server counted, a guess where it did not, and how full the window is. */
+import { textIn } from "../lib/values.ts";
 import type { ReportedUsage } from "./protocols/protocol.ts";
 import type { AssistantMessage, Message, ModelRequest, ToolDefinition, Usage } from "./types.ts";
 
@@ -59,7 +60,7 @@ function estimateMessage(message: Message): number {
     if ("images" in message) chars += (message.images?.length ?? 0) * IMAGE_TOKENS * CHARS_PER_TOKEN;
     if (message.role === "assistant") {
       for (const call of message.toolCalls) chars += call.name.length + call.arguments.length;
-      if (message.extra) chars += JSON.stringify(message.extra).length;
+      if (message.extra) chars += textIn(message.extra);
       if (message.items) chars += itemChars(message.items);
     }
     return Math.ceil(chars / CHARS_PER_TOKEN) + TOKENS_PER_MESSAGE;
@@ -71,7 +72,7 @@ function itemChars(items: readonly unknown[]): number {
   let chars = 0;
   for (const item of items) {
     const { type } = item as { type?: unknown };
-    if (type === "reasoning") chars += JSON.stringify(item).length;
+    if (type === "reasoning") chars += textIn(item);
   }
   return chars;
 }

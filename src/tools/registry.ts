@@ -1,5 +1,6 @@
 /** The tools of a run: what the model sees of them, and how its words become a checked call. */
 import { builtinSchemas, type ToolSchema } from "./schemas.ts" with { type: "macro" };
+import { collectAfter } from "../lib/garbage.ts";
 import { filledIn } from "../lib/text.ts";
 import type { TargetFacts, Tool } from "./tool.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -144,6 +145,7 @@ export function parseArguments(tool: Tool, text: string): ParsedArguments {
       };
     }
   }
+  collectAfter(text.length);
   const parsed = tool.input.safeParse(json);
   if (parsed.success) return { ok: true, input: parsed.data, json };
   const problems = parsed.error.issues.slice(0, SHOWN).map((issue) => {

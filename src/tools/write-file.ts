@@ -32,7 +32,7 @@ export const writeFileTool: Tool<WriteInput> = {
     if (path.kind === "other") return refuse(`${path.path} is not a regular file.`);
     const { fingerprint, diff } = await comparison(args, context, path.exists);
     seen.set(args, fingerprint);
-    return { kind: "ready", path, diff };
+    return { kind: "ready", path, diff: diff() };
   },
   async run(args, context) {
     const files = filesFor(await context.target(), args.sudo, context);
@@ -63,10 +63,10 @@ async function comparison(
   args: WriteInput,
   context: ToolContext,
   exists: boolean,
-): Promise<{ fingerprint: string; diff: string; content: NewContent }> {
+): Promise<{ fingerprint: string; diff: () => string; content: NewContent }> {
   if (!exists) {
     const content = likeOldFile(args.content, undefined);
-    return { fingerprint: "missing", diff: unifiedDiff("", context.mask(args.content)), content };
+    return { fingerprint: "missing", diff: () => unifiedDiff("", context.mask(args.content)), content };
   }
   const files = filesFor(await context.target(), args.sudo, context);
   const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
@@ -76,13 +76,13 @@ async function comparison(
     const what = slice.binary ? "binary content" : "content that is too large to compare";
     return {
       fingerprint: `${slice.sizeBytes}`,
-      diff: `[replaces ${slice.sizeBytes} bytes of ${what} with ${content.bytes.length} bytes]`,
+      diff: () => `[replaces ${slice.sizeBytes} bytes of ${what} with ${content.bytes.length} bytes]`,
       content,
     };
   }
   return {
     fingerprint: old.text,
-    diff: unifiedDiff(context.mask(old.shown(old.text)), context.mask(content.text)) || "[no change]",
+    diff: () => unifiedDiff(context.mask(old.shown(old.text)), context.mask(content.text)) || "[no change]",
     content,
   };
 }

@@ -69,6 +69,11 @@ export class Answer {
   }
 
   push(bytes: Uint8Array): void {
+    if (bytes.length <= MOST_AT_ONCE) return this.#push(bytes);
+    for (let at = 0; at < bytes.length; at += MOST_AT_ONCE) this.#push(bytes.subarray(at, at + MOST_AT_ONCE));
+  }
+
+  #push(bytes: Uint8Array): void {
     this.#early.push(bytes);
     if (this.#form === "unknown") this.#form = formOf(bytes);
     if (this.#form !== "unknown") for (const early of this.#early.splice(0)) this.#pushFormed(early);
@@ -166,6 +171,9 @@ export class Answer {
     else this.batch.push({ type: event.type, deltas: [event.delta] });
   };
 }
+
+/** A busy machine may give megabytes at once, of each of which five are garbage before any of it is collected. */
+const MOST_AT_ONCE = 256 * 1024;
 
 function isMark(data: string): boolean {
   return data.length < MARK_CHARS && data.trim() === "[DONE]";

@@ -2,6 +2,7 @@
  * What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its
  * own.
  */
+import { collectAfter } from "../../lib/garbage.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { ProviderError } from "../provider-error.ts";
@@ -179,6 +180,8 @@ export function isWholeJson(text: string): boolean {
     return true;
   } catch {
     return false;
+  } finally {
+    collectAfter(text.length);
   }
 }
 

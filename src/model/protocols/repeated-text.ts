@@ -23,7 +23,7 @@ export class RepeatedText {
   learn(data: string, text: string): void {
     // The text of another place: what follows must not be taken for the first.
     if (!data.startsWith(this.#prefix) || behindNumber(data, this.#prefix.length, this.#middle) < 0) this.#prefix = "";
-    if (text === "" || data.length > LONGEST || this.#misses > MOST_MISSES) return;
+    if (text === "" || data.length > LONGEST || text.length > LONGEST || this.#misses > MOST_MISSES) return;
     const quoted = JSON.stringify(text);
     const at = data.indexOf(quoted);
     // Twice the same string: either could be the text.

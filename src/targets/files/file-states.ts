@@ -90,7 +90,7 @@ export function seenFiles(answer: Buffer, count: number): SeenFile[] {
   };
   return Array.from({ length: count }, () => {
     const [path, kind, mode, uid, gid, owner, more, size] = Array.from({ length: 8 }, field) as Eight;
-    const bytes = Uint8Array.from(answer.subarray(at, at + Number(size)));
+    const bytes = new Uint8Array(answer.subarray(at, at + Number(size)));
     at += bytes.length;
     const changed = field() !== size;
     return { path, state: state() };
