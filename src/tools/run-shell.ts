@@ -60,8 +60,7 @@ export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
 }
 
 const DESCRIPTION =
-  "Run a shell command on {{label}}; cd and variables persist, but variables and options of a command that runs unasked " +
-  "do not outlive it. " +
+  "Run a shell command on {{label}}; cd persists, and so do variables and options that an approved command sets. " +
   "Waits up to {{wait}} (slow: {{slow}}). Write long scripts to a file first.";
 
 function intent({ command, mode, wait, risk, mutation, privesc, why }: RunShellInput): Intent {
