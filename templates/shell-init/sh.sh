@@ -4,11 +4,11 @@ unset BUDDY_DIR BUDDY_ENV BUDDY_LOGIN BUDDY_PLAIN ENV
 case ${KSH_VERSION-} in *MIRBSD*) __buddy_env=${__buddy_env:-$HOME/.mkshrc} ;; esac
 if [ -z "$__buddy_plain" ]; then
   if [ -n "$__buddy_login" ]; then
-    [ -r /etc/profile ] && . /etc/profile
-    [ -r "$HOME/.profile" ] && . "$HOME/.profile"
+    [ -r /etc/profile ] && \. /etc/profile
+    [ -r "$HOME/.profile" ] && \. "$HOME/.profile"
   fi
   [ -n "$__buddy_env" ] && export ENV="$__buddy_env"
-  [ -n "$__buddy_env" ] && [ -r "$__buddy_env" ] && . "$__buddy_env"
+  [ -n "$__buddy_env" ] && [ -r "$__buddy_env" ] && \. "$__buddy_env"
 fi
 # Variables that a start-up file made read-only: to set one would end this file.
 __buddy_may_set() { ( eval "$1=" ) 2>/dev/null; }
@@ -16,24 +16,24 @@ if __buddy_may_set IFS; then
   IFS= read -r __buddy_key <"$__buddy_dir/key"
   IFS= read -r __buddy_run <"$__buddy_dir/run"
 else
-  __buddy_key=$(command cat "$__buddy_dir/key") __buddy_run=$(command cat "$__buddy_dir/run")
+  __buddy_key=$(\command cat "$__buddy_dir/key") __buddy_run=$(\command cat "$__buddy_dir/run")
 fi
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
-  __buddy_cwd=$(cat "$__buddy_run/$__buddy_pane.cwd"; command printf x)
+  __buddy_cwd=$(\command cat "$__buddy_run/$__buddy_pane.cwd"; \command printf x)
   cd -- "${__buddy_cwd%x}" 2>/dev/null
 fi
-__buddy_id=0 __buddy_tag=0 __buddy_e=$(command printf '\033') __buddy_b=$(command printf '\a') __buddy_l= __buddy_r= __buddy_f=
+__buddy_id=0 __buddy_tag=0 __buddy_e=$(\command printf '\033') __buddy_b=$(\command printf '\a') __buddy_l= __buddy_r= __buddy_f=
 # Tells the line editor that characters take no room.
 # busybox has no variable with its version before 1.36.
 case ${KSH_VERSION-}${BB_ASH_VERSION-$(readlink /proc/$$/exe 2>/dev/null)} in
-*MIRBSD*) __buddy_l=$(command printf '\001') __buddy_f=$(command printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
+*MIRBSD*) __buddy_l=$(\command printf '\001') __buddy_f=$(\command printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
 [0-9]* | */busybox*) __buddy_l='\[' __buddy_r='\]' ;;
 esac
 # In marks a byte of the directory that a terminal or a prompt could take for something else is %XX. Where there is one,
 # the expansion is empty, and the function prints all of it so.
 __buddy_odd() {
   {
-    [ -n "${PWD##$__buddy_any}" ] || command printf %s "$PWD" | { od -An -v -tx1 || cat; } | tr -d '\n' | tr ' ' %
+    [ -n "${PWD##$__buddy_any}" ] || \command printf %s "$PWD" | { od -An -v -tx1 || cat; } | tr -d '\n' | tr ' ' %
     return "${1:-0}"
   } 2>/dev/null
 }
@@ -54,9 +54,9 @@ __buddy_check() {
     __buddy_repair=__buddy_stdout$__buddy_repair
   fi
   # For background shells.
-  { export -p; command printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"
+  { \export -p; \command printf 'umask '; \umask; } >|"$__buddy_run/$__buddy_pane.env"
   # What follows is not the command's: dash traces even an empty line.
-  command printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag" >&8
+  \command printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag" >&8
 }
 __buddy_stderr() { exec 2>/dev/tty; }
 __buddy_stdout() { exec >/dev/tty; }
@@ -68,10 +68,10 @@ __buddy_tail() {
 }
 __buddy_head() {
   __buddy_tag=$1
-  command printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
+  \command printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
 }
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset -f __buddy_may_set
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env
-{ export -p; command printf 'umask '; umask; } 2>/dev/null >|"$__buddy_run/$__buddy_pane.env" || :
+{ \export -p; \command printf 'umask '; \umask; } 2>/dev/null >|"$__buddy_run/$__buddy_pane.env" || :
 __buddy_tail 0

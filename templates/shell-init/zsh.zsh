@@ -62,6 +62,7 @@ __buddy_after() {
   [[ $PROMPT == $__buddy_shown ]] || __buddy_user=$PROMPT
   __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_user%{"$'\e'"]7771;$__buddy_key;B"$'\a'"%}"
   PROMPT=$__buddy_shown
+  __buddy_bind
 }
 
 __buddy_start() {
@@ -121,7 +122,7 @@ __buddy_nothing() { :; }
 
 __buddy_history() {
   emulate -L zsh
-  [[ $1 == " . $__buddy_run/"* ]] && return 1
+  [[ $1 == " \\. $__buddy_run/"* ]] && return 1
   return 0
 }
 
@@ -157,6 +158,14 @@ __buddy_head() {
 __buddy_check() { __buddy_code=$1; }
 __buddy_tail() { return $1; }
 
+# Again at each prompt: another keymap may have become the main one.
+__buddy_bind() {
+  local map
+  for map in main emacs viins vicmd; do
+    builtin bindkey -M $map '\e[7771~' __buddy_take '\e[7772~' __buddy_nothing '\e[7773~' __buddy_give
+  done 2>/dev/null
+}
+
 __buddy_hook() {
   emulate -L zsh; setopt noxtrace
   if [[ ${functions[precmd]-} != *__buddy_first* ]]; then
@@ -180,12 +189,7 @@ __buddy_hook
 zle -N __buddy_take
 zle -N __buddy_nothing
 zle -N __buddy_give
-for __buddy_map in emacs viins vicmd; do
-  bindkey -M $__buddy_map '\e[7771~' __buddy_take
-  bindkey -M $__buddy_map '\e[7772~' __buddy_nothing
-  bindkey -M $__buddy_map '\e[7773~' __buddy_give
-done
-unset __buddy_map
+__buddy_bind
 [[ ${(t)PS2} == *readonly* ]] || PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
 { print up >|$__buddy_run/$__buddy_pane.up } 2>/dev/null || :
 # R: start-up files had to be left out.

@@ -5,5 +5,5 @@ ZDOTDIR=$__buddy_user_zdotdir
 [[ -z $__buddy_had && $ZDOTDIR == $HOME ]] && unset ZDOTDIR
 __buddy_load
 # What zsh draws there would be taken for output.
-[[ ${(t)PROMPT_EOL_MARK} == *readonly* ]] && unsetopt promptsp
+[[ ${(t)PROMPT_EOL_MARK-} == *readonly* ]] && unsetopt promptsp
 unset __buddy_own __buddy_had __buddy_user_zdotdir

@@ -66,7 +66,7 @@ export function deliver(
   const next = `${place.directory}/${number}.next`;
   const script = `${place.directory}/${number}.sh`;
   const leaveMode = `copy-mode -q -t ${place.pane}`;
-  const source = ` . ${quote(script)}`;
+  const source = sourceLine(place.shell, script);
   const secret = shown === undefined ? undefined : { shown, script };
   if (!place.editor) {
     const typed = hex(Buffer.from(source));
@@ -90,6 +90,11 @@ export function deliver(
   };
 }
 
+/** Not an alias of that name; fish has none. */
+function sourceLine(shell: PaneShell["kind"], script: string): string {
+  return ` ${shell === "fish" ? "." : "\\."} ${quote(script)}`;
+}
+
 /** The shell reads how the child is started; the operator sees the command itself, or what may be shown of it. */
 function deliverClean(
   command: string,
@@ -103,7 +108,7 @@ function deliverClean(
   const file = (name: string) => `${place.directory}/${place.pane.slice(1)}.${name}`;
   const to = file("dir");
   const leaveMode = `copy-mode -q -t ${place.pane}`;
-  const source = ` . ${quote(file("sh"))}`;
+  const source = sourceLine(place.shell, file("sh"));
   const lines = clean.script(quote(to));
   const gone = (name: string) => (isSecret ? `${removed(file(name))}\n` : "");
   if (!place.editor) {

@@ -97,4 +97,4 @@ export function isTerminalReply(line: string): boolean {
 }
 
 /** How buddy itself runs a script, in a shell that cannot be given a line. */
-export const OWN_SCRIPT = /(?:^|\s)\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;
+export const OWN_SCRIPT = /(?:^|\s)\\?\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;
