@@ -81,7 +81,7 @@ describe("--script", () => {
     expect(readFileSync(join(again, "data/note's.txt"), "utf8")).toBe("EOF\nhi\n");
   });
 
-  test("tells machine, directory, exit code, who approved, and what was refused", async () => {
+  test("names machine, directory, exit code, who approved, and what was refused", async () => {
     const script = await exported("script");
     const { user, host } = run.target.opened!.identity;
     expect(script).toMatch(

@@ -82,7 +82,7 @@ async function converse(
 }
 
 describe.each(["completions", "responses"] as const)("demo on %s", (api) => {
-  test("run: uses run_shell with its required fields and tells what really came out", async () => {
+  test("run: uses run_shell with its required fields and reports what really came out", async () => {
     const { answer, calls } = await converse("run: echo fox-$((6*7))", really, { demo: { api } });
     expect(calls).toHaveLength(1);
     expect(calls[0]).toMatchObject({

@@ -325,7 +325,7 @@ describe("install.sh", () => {
     expect(slash.stderr).not.toContain("is not in your PATH");
   });
 
-  test("outside of PATH it tells where buddy is, also when the directory was given relative", async () => {
+  test("outside of PATH it says where buddy is, also when the directory was given relative", async () => {
     const { stderr } = await install({ BUDDY_INSTALL_DIR: "its own/bin", CDPATH: "/" }, [
       "sh",
       "-c",

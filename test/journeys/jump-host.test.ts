@@ -20,7 +20,7 @@ setDefaultTimeout(60_000);
 function worksIn(root: () => BareRoot, options: BareOptions = {}): void {
   const buddy = (...args: string[]) => root().run(["/buddy", ...args], options);
 
-  test("tells its version and its help", async () => {
+  test("prints its version and its help", async () => {
     expect(await buddy("--version")).toEqual({ code: 0, stdout: `buddy ${version}\n`, stderr: "" });
     const help = await buddy("--help");
     expect(help.stdout).toContain("Usage: buddy");

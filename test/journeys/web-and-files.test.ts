@@ -46,7 +46,7 @@ test("fetch_url reaches no forbidden address, whatever the spelling, and says wh
   expect(reached).toBe(1);
 }, 60_000);
 
-test("web_search reads the server of BUDDY_SEARCH_URL, and tells a blocked search as blocked", async () => {
+test("web_search reads the server of BUDDY_SEARCH_URL, and reports a blocked search as blocked", async () => {
   using box = sandbox();
   let blocked = false;
   await using engine = Bun.serve({

@@ -272,7 +272,7 @@ describe("probing an endpoint", () => {
     expect(infoFor("models/gemini-2.5-pro")).toEqual(infoFor("gemini-2.5-pro"));
   });
 
-  test("prices as OpenRouter tells them", () => {
+  test("prices as OpenRouter reports them", () => {
     const pricing = { prompt: "0.0000025", completion: "0.00001" };
     expect(modelsIn({ data: [{ id: "m", pricing }] })).toEqual([{ id: "m", priceIn: 2.5, priceOut: 10 }]);
     const ofMillion = { input: 0.9, output: 1.1 };

@@ -163,7 +163,7 @@ describe("background shells", () => {
     expect(readFileSync(started.output_file, "utf8").trimEnd()).toEndWith("]");
   });
 
-  test("one that ended tells its exit code, stdout and stderr apart, and only what is new", async () => {
+  test("one that ended reports its exit code, stdout and stderr apart, and only what is new", async () => {
     await using here = new Here([
       shell("echo out; echo err >&2; exit 5", { mode: "background" }),
       from<{ shell_id: string; output_file: string }>(({ output_file }) =>

@@ -30,7 +30,7 @@ describe("groups", () => {
     expect(groupResults([cut("a", "out-1"), cut("b", "out-2")])).toHaveLength(1);
   });
 
-  test("the end of the last line of a command is no difference; of a file it is", () => {
+  test("the end of the last line of a command is not a difference; of a file it is", () => {
     const file = (machine: string, text: string): MachineResult => ({
       machine,
       ms: 1,
@@ -55,7 +55,7 @@ describe("groups", () => {
     expect(groupedResult(results, 4000).images?.map(({ data }) => data)).toEqual(["BB", "AA"]);
   });
 
-  test("a machine's name in the reason why it is unreachable is no difference; in an output it is", () => {
+  test("a machine's name in the reason why it is unreachable is not a difference; in an output it is", () => {
     expect(groupResults([unreachable("web01"), unreachable("web02")])).toHaveLength(1);
     // A name that is also a part of the words around it.
     expect(groupResults([unreachable("n"), unreachable("con"), unreachable("db.a")])).toHaveLength(1);

@@ -86,7 +86,7 @@ describe("buddy audit", () => {
     expect(sessions(stdout)).toEqual(wanted);
   });
 
-  test("tells machine, decision and action in a row that cannot drive the terminal", async () => {
+  test("shows machine, decision and action in a row that cannot drive the terminal", async () => {
     await using _ = await recorded();
     const { stdout } = await runHere("audit");
     const [first = ""] = stdout.split("\n");

@@ -246,7 +246,7 @@ describe("--output-schema", () => {
     expect(prompts[2]).toStartWith("Your answer is not valid: /n must be integer.");
   });
 
-  test("in the events, `done` holds the JSON alone, or tells that the answer did not fit", async () => {
+  test("in the events, `done` holds the JSON alone, or says that the answer did not fit", async () => {
     await using here = new Here(["3", '```json\n{"n":3}\n```', "none", "none", "none"].map((text) => ({ text })));
     const outputSchema = here.write("schema.json", SCHEMA);
     const events = (text: string) =>

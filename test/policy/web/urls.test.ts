@@ -263,7 +263,7 @@ describe("lists of hosts", () => {
     expect(await judge("https://ads.net/", { deny })).toBe("allow");
   });
 
-  test("* allows every host, and no other kind of URL; an entry that is no host allows nothing", async () => {
+  test("* allows every host, and no other kind of URL; an entry that is not a host allows nothing", async () => {
     expect(await judge("http://127.0.0.1/", { allow: ["*"] })).toBe("allow");
     expect(await judge("file:///etc/passwd", { allow: ["*"] })).toBe("deny");
     expect(await judge("https://example.com/", { allow: ["", "not a host/%"] })).toBe("deny");

@@ -111,7 +111,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("export", () => {
-  test("Markdown tells prompts, answers, commands with exit codes, and who approved what", () => {
+  test("Markdown has prompts, answers, commands with exit codes, and who approved what", () => {
     const text = [...exportMarkdown(readTranscript(path, "aaaa-bbbb-cccc-dddd"))].join("");
     expect(text).toContain("# buddy session aaaa-bbbb-cccc-dddd");
     expect(text).toContain("- damaged lines skipped: 1");

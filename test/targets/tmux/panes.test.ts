@@ -488,7 +488,7 @@ describe("a buddy that comes back", () => {
     expect(result).toMatchObject({ outcome: { kind: "exited", code: 0 }, output: { head: "kept\n" } });
   });
 
-  test("tells of a shell that does not answer, instead of waiting for ever", async () => {
+  test("reports a shell that does not answer, instead of waiting for ever", async () => {
     await using first = await openTestTarget("local", { shell: "bash" });
     await first.target.shell.run("true");
     const { tmuxSession = "" } = first.target.identity;

@@ -180,7 +180,7 @@ describe("a task", () => {
     await rig.until((screen) => screen.includes("here it is") && !screen.includes("Retrying"));
   });
 
-  test("/timeout ends it, /kill stops it, /ps tells the truth", async () => {
+  test("/timeout ends it, /kill stops it, /ps lists what really runs", async () => {
     await using rig = new ReplRig({ turn: shell });
     rig.send("one\r");
     await rig.until("step 12");

@@ -142,7 +142,7 @@ export interface Walked {
 export type Printed = string | undefined;
 
 /**
- * Of a test: whether there is a value, and nothing of what it is. A pattern tells a value letter by letter, and bash
+ * Of a test: whether there is a value, and nothing of what it is. A pattern reveals a value letter by letter, and bash
  * keeps what `=~` matched.
  */
 export function comparesNothing(test: string): boolean {
