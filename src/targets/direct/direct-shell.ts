@@ -30,6 +30,7 @@ import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
 import { within } from "../../lib/waiting.ts";
+import { Pauses, waitForCommand } from "./wait-for-command.ts";
 
 export interface DirectShellOptions {
   readonly transport: Transport;
@@ -233,13 +234,13 @@ export class DirectShell implements Shell, AsyncDisposable {
     using _ = { [Symbol.dispose]: () => over.abort() };
     const gone = own === undefined ? this.#options.transport.gone?.(over.signal) : undefined;
     let ended = live.finished;
-    let how = await waitFor(ended, options, asked, gone);
+    let how = await waitForCommand(ended, options, asked, gone);
     if (how === "ended" && (await ended).kind === "not-taken") {
       live.begin(tag, into);
       live.process.stdin.write(line());
       if (own !== undefined) this.#options.own.standAgain(own.session);
       ended = live.finished;
-      how = await waitFor(ended, options, asked, gone);
+      how = await waitForCommand(ended, options, asked, gone);
     }
     if (how === "gone") {
       live.process.kill("SIGKILL");
@@ -391,57 +392,6 @@ const LOST = `${RESTARTED}; functions, aliases and variables are lost, including
 interface OwnLive {
   readonly session: SessionTexts;
   readonly live: LiveShell;
-}
-
-/** Time in which a command waits for the operator, which is not its own. */
-class Pauses {
-  #open = 0;
-  #since = 0;
-  #before = 0;
-
-  get ms(): number {
-    return this.#before + (this.#open > 0 ? performance.now() - this.#since : 0);
-  }
-
-  async during<T>(work: Promise<T>): Promise<T> {
-    if (this.#open++ === 0) this.#since = performance.now();
-    try {
-      return await work;
-    } finally {
-      if (--this.#open === 0) this.#before += performance.now() - this.#since;
-    }
-  }
-}
-
-type How = "ended" | "aborted" | "deadline" | "gone";
-
-async function waitFor(
-  ended: Promise<unknown>,
-  options: RunOptions,
-  pauses: Pauses,
-  gone: Promise<void> | undefined,
-): Promise<How> {
-  const { promise, resolve } = Promise.withResolvers<How>();
-  const started = performance.now();
-  const { waitMs } = options;
-  const check = (): void => {
-    const left = (waitMs ?? 0) + pauses.ms - (performance.now() - started);
-    if (left <= 0) resolve("deadline");
-    else timer = setTimeout(check, Math.max(left, 20));
-  };
-  let timer = waitMs === undefined ? undefined : setTimeout(check, waitMs);
-  const abort = () => resolve("aborted");
-  options.signal?.addEventListener("abort", abort, { once: true });
-  if (options.signal?.aborted === true) abort();
-  void ended.then(() => resolve("ended"));
-  gone?.then(
-    () => resolve("gone"),
-    () => {},
-  );
-  const how = await promise;
-  clearTimeout(timer);
-  options.signal?.removeEventListener("abort", abort);
-  return how;
 }
 
 function notRun(why: string): RunOutcome {

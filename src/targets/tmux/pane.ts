@@ -33,7 +33,8 @@ import { PaneState } from "./pane-state.ts";
 import { asksForPassword, type ForegroundState } from "./probe.ts";
 import { recover } from "./recover.ts";
 import { RunningCommand } from "./running-command.ts";
-import type { PaneSink, TmuxSession } from "./tmux-session.ts";
+import type { PaneSink } from "./pane-followers.ts";
+import type { TmuxSession } from "./tmux-session.ts";
 import { busyOutcome, holdsShell, watchCommand } from "./watch.ts";
 
 export interface PaneOptions {

@@ -26,6 +26,7 @@ import {
   restoreSize,
   type SessionLook,
 } from "./session-look.ts";
+import { PaneFollowers, type PaneSink } from "./pane-followers.ts";
 import { PREPARE, prepareArguments, STAMP } from "./session-files.ts";
 
 export interface TmuxSessionOptions {
@@ -43,19 +44,6 @@ export interface TmuxSessionOptions {
   readonly idleMs?: number;
 }
 
-/** A follower of a pane. */
-export interface PaneSink {
-  output(bytes: Buffer): void;
-  /** The connection is gone; `reconnected` or `gone` follows. */
-  dropped(why: string): void;
-  reconnected(): void;
-  /** The pane does not exist any more, or cannot be reached again. */
-  gone(why: string): void;
-  /** tmux left output out. */
-  paused(): void;
-  resized(width: number): void;
-}
-
 /** How long tmux may take to answer when a session is opened, and when buddy says that it takes long. */
 const ATTACH_MS = 10_000;
 const SLOW_MS = 3000;
@@ -66,8 +54,6 @@ const HEARTBEAT_MS = 3000;
 /** Between attempts; the transport waits by itself within each. */
 const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
 const LOCAL_BACKOFF_MS = [0, 100];
-const EARLY_BYTES = 256 * 1024;
-const EARLY_PANES = 8;
 
 export class TmuxSession {
   readonly options: TmuxSessionOptions;
@@ -77,9 +63,7 @@ export class TmuxSession {
   readonly #mark = ownMark();
   #claim = 0;
   #whyMoved = "";
-  readonly #sinks = new Map<string, PaneSink>();
-  /** Output of panes without a follower yet: a new pane speaks before its number is known. */
-  readonly #early = new Map<string, Buffer[]>();
+  readonly #followers = new PaneFollowers();
   #client: ControlClient | undefined;
   #clientPid = 0;
   #key = "";
@@ -161,13 +145,7 @@ export class TmuxSession {
   }
 
   follow(pane: string, sink: PaneSink): () => void {
-    this.#sinks.set(pane, sink);
-    const early = this.#early.get(pane) ?? [];
-    this.#early.delete(pane);
-    for (const bytes of early) sink.output(bytes);
-    return () => {
-      if (this.#sinks.get(pane) === sink) this.#sinks.delete(pane);
-    };
+    return this.#followers.follow(pane, sink);
   }
 
   /** Puts key and start-up files in place again, where something cleaned them away. */
@@ -239,7 +217,7 @@ export class TmuxSession {
     if (seen.key === "") await this.#markSession(client, seen.panes[0]);
     else {
       // What came before the claim may be the work of another buddy, which has left meanwhile.
-      this.#early.clear();
+      this.#followers.forgetEarly();
       await this.#keepKey(seen.key);
     }
     const { idleMs = 0, transport } = this.options;
@@ -280,7 +258,7 @@ export class TmuxSession {
     this.#name = name;
     this.#key = "";
     this.#id = "";
-    this.#early.clear();
+    this.#followers.forgetEarly();
   }
 
   /** Something cleaned the directory away, and the new key is not the one that the shells of this session know. */
@@ -322,7 +300,7 @@ export class TmuxSession {
     const process = transport.spawn(["sh"], { script });
     process.stdin.write(`${this.#key || randomBytes(16).toString("hex")}\n`);
     const client: ControlClient = new ControlClient(process, {
-      output: (pane, bytes) => this.#output(pane, bytes),
+      output: (pane, bytes) => this.#followers.output(pane, bytes),
       event: (line) => this.#event(line),
       closed: (why) => {
         if (this.#client === client) this.#lost(why);
@@ -375,21 +353,11 @@ export class TmuxSession {
     throw new BuddyError("target", `not attached to the tmux session ${this.name}`);
   }
 
-  #output(pane: string, bytes: Buffer): void {
-    const sink = this.#sinks.get(pane);
-    if (sink !== undefined) return sink.output(bytes);
-    const early = this.#early.get(pane) ?? [];
-    this.#early.set(pane, early);
-    const oldest = this.#early.keys().next().value;
-    if (this.#early.size > EARLY_PANES && oldest !== undefined) this.#early.delete(oldest);
-    if (early.reduce((sum, one) => sum + one.length, 0) < EARLY_BYTES) early.push(bytes);
-  }
-
   #event(line: string): void {
     const [kind, subject = ""] = line.split(" ");
     if (kind === "%pause") {
       void this.#client?.send([`refresh-client -A ${tmuxQuote(`${subject}:continue`)}`]).catch(() => {});
-      this.#sinks.get(subject)?.paused();
+      this.#followers.paused(subject);
     } else if (kind === "%client-detached" || kind === "%client-session-changed") {
       if (this.#client !== undefined) restoreSize(this.#client, this.#id);
     } else if (kind !== undefined && /^%(unlinked-)?window-close|^%layout-change|^%sessions-changed/.test(kind)) {
@@ -399,28 +367,17 @@ export class TmuxSession {
 
   /** `display-message -t` succeeds for a pane that is gone; only the list shows it. */
   async #checkPanes(): Promise<void> {
-    if (this.#sinks.size === 0 || !this.connected) return;
+    if (this.#followers.none || !this.connected) return;
     const [reply] = await this.#connectedClient()
       .send([this.#listPanes()])
       .catch(() => []);
     if (reply === undefined) return;
-    this.#dropMissing(reply.ok ? parsePanes(reply.lines) : []);
-  }
-
-  #dropMissing(rows: readonly PaneRow[]): void {
-    const there = new Map(rows.filter((row) => !row.dead).map((row) => [row.id, row]));
-    for (const [pane, sink] of this.#sinks) {
-      const row = there.get(pane);
-      if (row === undefined) this.lostPane(pane);
-      else sink.resized(row.width);
-    }
+    this.#followers.listed(reply.ok ? parsePanes(reply.lines) : []);
   }
 
   /** A command was refused because the pane does not exist. */
   lostPane(pane: string): void {
-    const sink = this.#sinks.get(pane);
-    this.#sinks.delete(pane);
-    sink?.gone("its pane was closed");
+    this.#followers.lost(pane);
   }
 
   #listPanes(): string {
@@ -430,7 +387,7 @@ export class TmuxSession {
   #lost(why: string): void {
     clearInterval(this.#heartbeat);
     if (this.#closed) return;
-    for (const sink of this.#sinks.values()) sink.dropped(why);
+    this.#followers.dropped(why);
     this.#reconnecting ??= this.#reconnect(why).finally(() => {
       this.#reconnecting = undefined;
       // Dropped again before it was known to work.
@@ -479,8 +436,8 @@ export class TmuxSession {
     if (stale > 0 && stale !== this.#clientPid) {
       void this.options.transport.run('kill -9 "$1" 2>/dev/null; :', { args: [String(stale)] }).catch(() => {});
     }
-    this.#dropMissing(seen.panes);
-    for (const sink of this.#sinks.values()) sink.reconnected();
+    this.#followers.listed(seen.panes);
+    this.#followers.reconnected();
     if (remote)
       this.options.notice({ kind: "reconnected", text: `Connected to ${this.options.transport.label} again.` });
     return "resumed";
@@ -492,9 +449,7 @@ export class TmuxSession {
     if (transport.kind !== "local" && !this.#closed)
       notice({ kind: "warning", text: `Reconnecting to ${transport.label} failed: ${why.replace(/\.$/, "")}.` });
     this.#client = undefined;
-    const sinks = [...this.#sinks.values()];
-    this.#sinks.clear();
-    for (const sink of sinks) sink.gone(why);
+    this.#followers.endAll(why);
   }
 
   /** A black hole gives no error: only silence after a question shows it. */
