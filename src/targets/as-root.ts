@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { LOADER, loaderLine } from "./loader.ts";
+import { LOADER, loaderLine } from "./script-line.ts";
 import type { AsRootOptions, RunOutcome, RunResult, ScriptOptions, ScriptResult, Shell, Transport } from "./target.ts";
 
 export interface RootScript extends ScriptOptions {

@@ -1,7 +1,7 @@
 /** Processes inside a container, on this machine or further in: `exec -i` of docker or podman on another transport. */
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
-import { LOADER } from "../loader.ts";
+import { LOADER } from "../script-line.ts";
 import type { Transport } from "../target.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { RemoteSession } from "./remote-session.ts";

@@ -4,7 +4,7 @@
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { startChild } from "../../lib/start-child.ts";
-import { LOADER, loaderLine } from "../loader.ts";
+import { LOADER, loaderLine } from "../script-line.ts";
 
 const TERM_TO_KILL_MS = 1000;
 

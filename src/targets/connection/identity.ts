@@ -5,7 +5,7 @@ import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/local-directories.ts";
 import { askProgram, unusableProgram } from "../../lib/start-child.ts";
-import { lean } from "../loader.ts";
+import { lean } from "../script-line.ts";
 import type { MachineFacts, ScriptResult, Transport } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;

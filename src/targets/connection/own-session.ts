@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { quote } from "../../lib/quote.ts";
-import { lean, quoteOnOneLine } from "../loader.ts";
+import { lean, quoteOnOneLine } from "../script-line.ts";
 import type { NamespaceStart, Process, SessionTexts } from "../target.ts";
 import { NAMESPACE } from "../read-only/namespace-script.ts";
 import { DEFAULT_SIGNALS, LOADED, STAND } from "../read-only/standing-shell.ts";

@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { TooFewSessions } from "../errors.ts";
 import { quote, quoteAll } from "../../lib/quote.ts";
-import { loaderLine } from "../loader.ts";
+import { loaderLine } from "../script-line.ts";
 import type { Process, SpawnOptions } from "../target.ts";
 import { scriptOnStdin } from "./script-file.ts";
 

@@ -3,7 +3,7 @@
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { LOADER, loaderLine } from "../loader.ts";
+import { LOADER, loaderLine } from "../script-line.ts";
 import type { ShellScript } from "../target.ts";
 import { privateDirectory } from "./socket-directory.ts";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
 import { quote } from "../../lib/quote.ts";
-import { lean, quoteOnOneLine } from "../loader.ts";
+import { lean, quoteOnOneLine } from "../script-line.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**

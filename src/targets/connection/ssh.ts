@@ -10,7 +10,7 @@ import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
 import { unlessRefused } from "./remote-process.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
-import { LINE_TAKEN, LOADER } from "../loader.ts";
+import { LINE_TAKEN, LOADER } from "../script-line.ts";
 import type {
   MachineFacts,
   Process,

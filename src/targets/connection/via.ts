@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../../lib/quote.ts";
-import { LOADER } from "../loader.ts";
+import { LOADER } from "../script-line.ts";
 import type { Process, ScriptOptions, ScriptResult } from "../target.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { NoAnswer, OTHER_MACHINE, RemoteSession } from "./remote-session.ts";

@@ -1,5 +1,5 @@
 /** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
-import { quoteOnOneLine } from "../loader.ts";
+import { quoteOnOneLine } from "../script-line.ts";
 import { followClean } from "../read-only/clean-script.ts";
 
 /**

@@ -23,12 +23,12 @@ import type {
 import { changesEnvironment, cleanRequest, DIRECT_LOOP, ELSEWHERE, END_TREE, request } from "./direct-scripts.ts";
 import type { StandingScript } from "../read-only/clean-children.ts";
 import type { CleanScript } from "../read-only/clean-script.ts";
-import { lean } from "../loader.ts";
+import { lean } from "../script-line.ts";
 import { LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
-import { Turns } from "../turns.ts";
+import { OneAtATime } from "../one-at-a-time.ts";
 import { within } from "../../lib/waiting.ts";
 import { Pauses, waitForCommand } from "./wait-for-command.ts";
 
@@ -79,7 +79,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   #changed = 0;
   #remembered = 0;
   #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
-  readonly #turns = new Turns();
+  readonly #turns = new OneAtATime();
   #busy = false;
   #tag = 0;
   /** The last shell went with its connection: there may never be another one. */

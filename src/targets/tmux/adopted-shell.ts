@@ -11,7 +11,7 @@ import { Condition, within } from "../../lib/waiting.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { OutputPage, ReadOutputOptions, RunOptions, RunOutcome, RunResult, Shell, ShellPlace } from "../target.ts";
-import { Turns } from "../turns.ts";
+import { OneAtATime } from "../one-at-a-time.ts";
 import { cleanChild } from "../read-only/clean-script.ts";
 import {
   type AdoptedShellName,
@@ -86,7 +86,7 @@ export class AdoptedShell implements Shell {
   readonly #key = randomBytes(12).toString("hex");
   readonly #scanner: MarkScanner;
   readonly #changes = new Condition();
-  readonly #turns = new Turns();
+  readonly #turns = new OneAtATime();
   #name: AdoptedShellName = "sh";
   #cwd = "/";
   /** It is not known where the shell is. */

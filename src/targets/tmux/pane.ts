@@ -19,7 +19,7 @@ import type {
   ShellPlace,
   TargetNotice,
 } from "../target.ts";
-import { Turns } from "../turns.ts";
+import { OneAtATime } from "../one-at-a-time.ts";
 import { within, pause } from "../../lib/waiting.ts";
 import { capturePane, hexKeys, lineBeforeCursor, sendKeys, typeKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
@@ -77,7 +77,7 @@ export class TmuxPane implements Pane, PaneSink {
   readonly #options: PaneOptions;
   readonly #state: PaneState;
   readonly #input: PaneInput;
-  readonly #turns = new Turns();
+  readonly #turns = new OneAtATime();
   #unfollow: () => void;
   #reviving: Promise<void> | undefined;
   readonly #adopted = new AdoptedShells();

@@ -7,7 +7,7 @@ import { hideFromChildren } from "../../../src/lib/processes.ts";
 import { childEnv } from "../../../src/lib/start-child.ts";
 import { FACTS_SCRIPT, localFacts, parseFacts } from "../../../src/targets/connection/identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";
-import { loaderLine } from "../../../src/targets/loader.ts";
+import { loaderLine } from "../../../src/targets/script-line.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
 import { canAsk } from "../../../src/lib/terminal.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";

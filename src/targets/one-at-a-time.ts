@@ -1,5 +1,5 @@
 /** One at a time, in order; what is aborted before its turn does not run. */
-export class Turns {
+export class OneAtATime {
   #last: Promise<void> = Promise.resolve();
 
   /** Gives what `act` gives, or undefined when the signal came before its turn. */

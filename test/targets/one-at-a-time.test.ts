@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { Turns } from "../../src/targets/turns.ts";
+import { OneAtATime } from "../../src/targets/one-at-a-time.ts";
 
 test("what was aborted before its turn gets none, also where nothing waits before it", async () => {
-  const turns = new Turns();
+  const turns = new OneAtATime();
   const ran: string[] = [];
   const act = (name: string) => async () => void ran.push(name);
   await turns.take(act("aborted"), AbortSignal.abort());

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { quote, quoteAll } from "../../src/lib/quote.ts";
-import { LOADER, loaderLine, quoteOnOneLine } from "../../src/targets/loader.ts";
+import { LOADER, loaderLine, quoteOnOneLine } from "../../src/targets/script-line.ts";
 import { available } from "../support/needs.ts";
 
 const AWKWARD = [
