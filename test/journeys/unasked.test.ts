@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
 import { execRig, shell } from "../support/exec.ts";
 import { needs } from "../support/needs.ts";
+import { processesWith, uniqueSeconds } from "../support/processes.ts";
 
 setDefaultTimeout(120_000);
 
@@ -83,6 +84,34 @@ for (const [name, path, own] of SHELLS) {
     expect(names(rig.box.cwd)).toEqual(before);
   });
 }
+
+const { test: withShell } = await needs("linux", "tmux", "bash");
+withShell.each([
+  ["in a pane", ["--tmux"], ""],
+  ["in a direct shell", ["--no-tmux"], ""],
+  ["without the second lock", ["--tmux"], '[safety]\nsecond_lock = "off"'],
+])("what a text leaves behind ends with it: %s", async (_, where, config) => {
+  const seconds = uniqueSeconds();
+  await using rig = execRig(
+    [
+      shell(`: <(sleep ${seconds})`),
+      shell(`ls > >(sleep ${seconds})`),
+      shell(`read -r x < <(echo a; sleep ${seconds}); echo "$x"`),
+      shell(`cd sub && : <(: <(sleep ${seconds}); true)`),
+      shell(`p='<'; eval ": $p(sleep ${seconds})"`),
+      shell(`timeout --foreground 0.2 bash -c 'sleep ${seconds}; true'`),
+      shell("seq 3 > >(sleep 0.2; sort -r)"),
+      { text: "done" },
+    ],
+    { config },
+  );
+  prepare(rig.box.cwd);
+  const { code, stderr } = await rig.exec([...where, "go"], { timeoutMs: 100_000 });
+  expect(code, stderr).toBe(0);
+  expect(processesWith(seconds)).toEqual([]);
+  // What is about to end may do so, and what it prints belongs to the text.
+  expect(rig.lastResult()).toContain("3\n2\n1");
+});
 
 /** Root's login shell is another one, for this run alone. */
 const IN_SHELL = 'mount --bind "$1" /etc/passwd && shift && exec setsid -w "$@"';

@@ -120,6 +120,11 @@ export const keys = once(() =>
   .terraformrc
   .terraform.d/credentials.tfrc.json
   .vault-token
+  .*-token
+  .*_token
+  .token
+  .secret
+  .passwd-s3fs
   .htpasswd
   .password-store/**
   .local/share/keyrings/**

@@ -49,13 +49,11 @@ export function cleanScript(
   const start = (before: string, args: string) => {
     const program = programWords(text, shell).map(quote).join(" ");
     const begun = begins ? "echo >&3; " : "";
-    if (mayMove(text))
-      return (
-        `${program} ${quote(`${before}${begun}__buddy_text=$1; shift; ${REPORT}; eval "$__buddy_text" 3>&-`)} ` +
-        `${shell.kind}${args} ${quote(text)} 3>|${to}`
-      );
+    const report = begins || mayMove(text) ? ` 3>|${to}` : "";
+    if (mayMove(text) || mayLeave(text))
+      return `${program} ${quote(before + begun + EVALUATE(text))} ${shell.kind}${args} ${quote(text)}${report}`;
     const first = begins ? `${before}${begun}exec 3>&-; ` : before;
-    return `${program} ${quote(first + text)} ${shell.kind}${args}${begins ? ` 3>|${to}` : ""}`;
+    return `${program} ${quote(first + text)} ${shell.kind}${args}${report}`;
   };
   const close = closing(shell);
   // What bash itself says when it starts, about a locale that the machine does not have, is not the text's.
@@ -90,12 +88,16 @@ const OWN_FILES = "2>&9 9>&-";
 
 /** The same as a separate command, in words as `quoteWord` writes them: a change of directory is lost. */
 export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
-  return [...programWords(text, shell), closing(shell) + text, shell.kind].map(quoteWord).join(" ");
+  const words = mayLeave(text)
+    ? [closing(shell) + EVALUATE(text), shell.kind, text]
+    : [closing(shell) + text, shell.kind];
+  return [...programWords(text, shell), ...words].map(quoteWord).join(" ");
 }
 
 function programWords(text: string, shell: CleanShell): string[] {
-  if (shell.kind === "sh") return [shell.path, "-c"];
-  return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
+  const marked = mayLeave(text) ? ["env", `BUDDY_TEXT=${Math.random().toString(36).slice(2)}.${Date.now()}`] : [];
+  if (shell.kind === "sh") return [...marked, shell.path, "-c"];
+  return [...marked, ...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
 }
 
 function closing({ kind }: CleanShell): string {
@@ -116,7 +118,45 @@ export function mayMove(text: string): boolean {
   return /cd|pushd|popd/.test(text);
 }
 
-const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
+/**
+ * Texts that may leave a process behind: bash does not wait for what stands in `<( )` and `>( )`, and `timeout
+ * --foreground` ends only the program it started. What a text evaluates or hands to a shell may hold these;
+ * quotes in a word hide it.
+ */
+export function mayLeave(text: string): boolean {
+  return MAY_LEAVE.test(text.replace(/['"\\]/g, ""));
+}
+
+const MAY_LEAVE = new RegExp(
+  [
+    /[<>]\(/,
+    /(?:^|[^\w.-])(?:(?:ba|rba|da|a|k|mk|lk|z|fi|ya|po|c|tc)?sh|eval|source)(?![\w.-])/,
+    /(?:^|[;&|({\n]|\b(?:do|then|else|command|builtin)\s)\s*\.\s/,
+    /timeout\b[^;&|]*\s-\S*f/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+);
+
+const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
+
+/**
+ * Ends whatever has the mark of this text in its environment, on Linux; what is about to end, such as `>(sort)`, has
+ * half a second to do so. Forks of the shell have the environment that it began with.
+ */
+const END_LEFT =
+  "{ set +eu; unset IFS; [ ! -d /proc/self ] || " +
+  "for __buddy_n in 1 2 3 4 5 6 7 8 9 last; do __buddy_left=; " +
+  'for __buddy_p in $(grep -ls "BUDDY_TEXT=$BUDDY_TEXT" /proc/[0-9]*/environ); do ' +
+  "__buddy_p=${__buddy_p#/proc/}; __buddy_p=${__buddy_p%/environ}; " +
+  '[ "$__buddy_p" = "$$" ] || [ ! -e "/proc/$__buddy_p" ] || __buddy_left="$__buddy_left $__buddy_p"; done; ' +
+  '[ -n "$__buddy_left" ] || break; [ "$__buddy_n" != last ] || kill -KILL $__buddy_left; sleep 0.05 || sleep 1; done; ' +
+  "} 2>/dev/null";
+
+/** $1 is the text; what has to be done at its end is done however it ends. */
+const EVALUATE = (text: string) =>
+  `__buddy_text=$1; shift; trap '${[...(mayMove(text) ? [REPORT] : []), ...(mayLeave(text) ? [END_LEFT] : [])].join("; ")}' EXIT; ` +
+  `eval "$__buddy_text" 3>&-`;
 
 /** By its name and inside the namespace: the directory of the shell is on the writable mount. */
 export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old`;
@@ -130,7 +170,7 @@ const ARRIVE =
  * Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over.
  */
 export const STARTS_SHELL =
-  /(?:^|[^\w.])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
+  /(?:^|[^\w.-])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
 
 /** `bash -p` does not import functions, but passes them on: removed here. */
 function withoutFunctions(bash: string): string[] {

@@ -9,6 +9,7 @@ import {
   closeFiles,
   ENTER_DIRECTORY,
   LOOK,
+  mayLeave,
   mayMove,
   QUIETLY,
   type NamespaceEntry,
@@ -73,7 +74,7 @@ export const LOADED = [...CLEAN_BASH, LOAD].map(quote).join(" ");
 
 /** Texts that a standing shell takes: they end where they began, and what they start takes no functions over. */
 export function fitsStandingShell(text: string): boolean {
-  return text.length <= MOST_STANDING && !mayMove(text) && !STARTS_SHELL.test(text);
+  return text.length <= MOST_STANDING && !mayMove(text) && !mayLeave(text) && !STARTS_SHELL.test(text);
 }
 
 /** A pipe takes as much at once, also when its reader is gone. */
