@@ -16,7 +16,7 @@ import type { WriteJudge } from "./machines/judge-write.ts";
 import type { RunTarget } from "./machines/lazy-target.ts";
 import type { Config } from "../config/schema.ts";
 import { type EffectiveRules, NO_RULES } from "../policy/machine-rules.ts";
-import type { ShellRules } from "../policy/verdict.ts";
+import type { ShellJudgement, ShellRules } from "../policy/verdict.ts";
 import type { MachineRules } from "./machines/machine-rules.ts";
 import { calledNames, type Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
@@ -153,7 +153,9 @@ export function machineParts({
       const pane = opened?.identity.shellName ?? "sh";
       const user = facts === undefined ? {} : { user: facts.user, home: facts.home };
       const context = { shell, pane, cwd, ...user };
-      return judgeShell(command, shellRules(config, machine), context);
+      return judgeOnce(config, [command, machine, context], () =>
+        judgeShell(command, shellRules(config, machine), context),
+      );
     },
     judgeWrite: async (path, asked, sudo) => {
       const { ownPaths, writeJudge } = await import("./machines/judge-write.ts");
@@ -168,6 +170,25 @@ export function machineParts({
       return judgeWrite(path, asked, sudo);
     },
   };
+}
+
+/** Kept for a moment: many machines of one call ask the same about the same text. */
+function judgeOnce(config: Config, about: unknown, judge: () => ShellJudgement): ShellJudgement {
+  const key = JSON.stringify(about);
+  const now = performance.now();
+  if (last === undefined || last.config !== config || last.key !== key || now - last.at > MOMENT_MS)
+    last = { config, key, at: now, judgement: judge() };
+  return last.judgement;
+}
+
+const MOMENT_MS = 1000;
+let last: Judged | undefined;
+
+interface Judged {
+  readonly config: Config;
+  readonly key: string;
+  readonly at: number;
+  readonly judgement: ShellJudgement;
 }
 
 function revertPlanner(revertMs: number): PlanRevert {

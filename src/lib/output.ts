@@ -19,6 +19,7 @@ export class Output {
   #queue: Promise<void> = Promise.resolve();
   /** What comes during a write goes with the next one: a call on many machines has many events at once. */
   #waiting: string[] = [];
+  #waitingLength = 0;
   #written = 0;
   /** Ends the wait for the write under way. A promise for all writes would keep every one of them in memory. */
   #abandon: (() => void) | undefined;
@@ -58,7 +59,14 @@ export class Output {
     if (text === "") return this.#queue;
     if (this.#waiting.length === 0) this.#queue = this.#queue.then(() => this.#putWaiting());
     this.#waiting.push(text);
+    this.#waitingLength += text.length;
     return this.#queue;
+  }
+
+  /** The same for one of many lines that come at once: its way is awaited only where much waits already. */
+  async writeAmongMany(text: string): Promise<void> {
+    const left = this.write(text);
+    if (this.#waitingLength > PIECE) await left;
   }
 
   flush(): Promise<void> {
@@ -75,6 +83,7 @@ export class Output {
   async #putWaiting(): Promise<void> {
     const waiting = this.#waiting;
     this.#waiting = [];
+    this.#waitingLength = 0;
     const isLarge = waiting.some((text) => text.length > PIECE);
     for (const text of isLarge ? waiting : [waiting.join("")]) await this.#put(text);
   }

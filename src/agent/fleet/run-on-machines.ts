@@ -70,6 +70,8 @@ class MachineCalls {
   #judged = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #looking: ReturnType<typeof setImmediate> | undefined;
+  /** All have begun: before, none is late. */
+  #begun = false;
   #running = 0;
   #finished = 0;
   #failed = 0;
@@ -97,8 +99,8 @@ class MachineCalls {
     let last: ReturnType<typeof setTimeout> | undefined;
     const leave = (): void => void (last = setTimeout(() => this.#giveUpAll(), CANCELLED_MS));
     this.#call.signal.addEventListener("abort", leave, { once: true });
-    for (const one of this.#all) void this.#one(one);
     try {
+      await this.#beginAll();
       await this.#done.promise;
     } finally {
       clearImmediate(this.#looking);
@@ -107,6 +109,19 @@ class MachineCalls {
       this.#call.signal.removeEventListener("abort", leave);
     }
     return this.#all.map(({ result }) => result!);
+  }
+
+  /**
+   * Some at a time, as far as they get by themselves: begun together, the first would get its command only when the
+   * last is judged, and no machine would work meanwhile.
+   */
+  async #beginAll(): Promise<void> {
+    for (const [at, one] of this.#all.entries()) {
+      void this.#one(one);
+      if (at % BEGUN_TOGETHER === BEGUN_TOGETHER - 1) await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    this.#begun = true;
+    this.#look();
   }
 
   async #one(one: Progress): Promise<void> {
@@ -271,6 +286,7 @@ class MachineCalls {
 
   /** Which machines are still awaited, and for how long? */
   #lookNow(): void {
+    if (!this.#begun) return;
     clearTimeout(this.#timer);
     const open = this.#all.filter(({ state }) => state !== "finished");
     const unjudged = open.filter(({ state }) => state === "judging" || (state === "connecting" && !this.#judged));
@@ -312,3 +328,4 @@ class MachineCalls {
 /** Longer than a tool takes to stop. */
 const CANCELLED_MS = 6_000;
 const MOST_WAITING = 3;
+const BEGUN_TOGETHER = 8;

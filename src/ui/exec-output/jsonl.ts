@@ -10,6 +10,7 @@ export class JsonLines {
   readonly #redact: (text: string) => string;
 
   readonly #held: HeldDeltas<AgentEvent>;
+  #rested = -Infinity;
 
   /** `stream` makes the same filter for text that comes in pieces. */
   constructor(out: Output, redact: (text: string) => string, stream: () => TextFilter) {
@@ -18,13 +19,31 @@ export class JsonLines {
     this.#held = new HeldDeltas(stream);
   }
 
+  /**
+   * Before `show`, for who takes events from a queue: machines that answer now go first, and their lines follow
+   * together.
+   */
+  async aside(event: AgentEvent): Promise<void> {
+    if (!isOfMany(event) || performance.now() - this.#rested < ASIDE_MS) return;
+    await Bun.sleep(ASIDE_MS);
+    this.#rested = performance.now();
+  }
+
   async show(event: AgentEvent): Promise<void> {
     for (const item of this.#held.through(event)) {
       // The texts inside, not the line: a pattern that swallowed a quote would make it no JSON.
       const json = jsonPieces(mapTexts(withOutput(item), this.#redact));
-      for (const piece of gathered(json, ["\n"])) await this.#out.write(piece);
+      for (const piece of gathered(json, ["\n"]))
+        await (isOfMany(item) ? this.#out.writeAmongMany(piece) : this.#out.write(piece));
     }
   }
+}
+
+const ASIDE_MS = 10;
+
+/** Machines of one call answer at the same moment: a write for each of them would take longer than they do. */
+function isOfMany(event: AgentEvent): boolean {
+  return event.type === "machine_finished" || (event.type === "tool_output" && event.machine !== undefined);
 }
 
 /** The result of a call as plain text, for `jq -r .output`; the session log does not need it twice. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../../src/agent/events.ts";
 import { Output } from "../../../src/lib/output.ts";
 import { redactedStream } from "../../../src/lib/secrets/redact.ts";
+import { until } from "../../support/until.ts";
 import { JsonLines } from "../../../src/ui/exec-output/jsonl.ts";
 import { Printer, type PrintOptions } from "../../../src/ui/exec-output/print.ts";
 
@@ -235,6 +236,45 @@ test("--json: secrets are taken out of every text inside, at any depth", async (
   const [line = ""] = readFileSync(join(dir, "out"), "utf8").split("\n");
   rmSync(dir, { recursive: true, force: true });
   expect(JSON.parse(line)).toMatchObject({ title: "***", args: { a: ["***", 1, null] } });
+});
+
+test("--json: lines of many machines leave together, in order, and wait for a reader that is slow", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-json-"));
+  const pipe = join(dir, "pipe");
+  Bun.spawnSync(["mkfifo", pipe]);
+  const fd = openSync(pipe, "r+");
+  const out = new Output(fd);
+  const lines = new JsonLines(
+    out,
+    (text) => text,
+    () => redactedStream([]),
+  );
+  const count = 8_000;
+  let shown = 0;
+  const show = async (): Promise<void> => {
+    for (; shown < count; shown++)
+      await lines.show(
+        full({ type: "machine_finished", call: "1", machine: `web${shown}`, ok: true, outcome: "exited", ms: 1 }),
+      );
+    await out.flush();
+  };
+  const showing = show();
+  await until(() => shown > 100, "they do not wait for each other");
+  const reader = Bun.spawn(["head", "-n", String(count), pipe], { stdout: "pipe" });
+  let text = "";
+  let most = 0;
+  for await (const chunk of reader.stdout) {
+    text += Buffer.from(chunk).toString();
+    most = Math.max(most, shown - text.split("\n").length);
+  }
+  await showing;
+  closeSync(fd);
+  rmSync(dir, { recursive: true, force: true });
+  const names = text.trimEnd().split("\n");
+  expect(names.map((line) => (JSON.parse(line) as { machine: string }).machine)).toEqual(
+    Array.from({ length: count }, (_, at) => `web${at}`),
+  );
+  expect(most).toBeLessThan(count / 2);
 });
 
 test("-q was not quiet about retries", async () => {

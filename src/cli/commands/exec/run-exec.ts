@@ -162,6 +162,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   const words = runbook?.prompt ?? input.prompt;
   const prompt = attached === undefined ? words : withAttachment(words, attached);
   const show = async (event: AgentEvent) => {
+    await lines?.aside(event);
     // A reader may end us with the first line it gets: the log must have that event by then.
     if (lines !== undefined) await run.stored();
     await lines?.show(event);
