@@ -71,19 +71,37 @@ test("a run on thirteen machines: grouped results, on, a canary, and the one tha
   expect(code).toBe(1);
 });
 
+async function runOnMachines(rig: ReturnType<typeof execRig>, args: readonly string[]) {
+  const child = Bun.spawn(["setsid", "-w", await buddyBinary(), "run", "--no-tmux", ...args], {
+    cwd: rig.box.cwd,
+    env: { ...(rig.box.env as Record<string, string>), ...env() },
+    stdin: new Blob(["dead\n"]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { stdout, stderr, code };
+}
+
+test("words of buddy about a machine that was lost, or ran out of time, were in the output of buddy run", async () => {
+  await using rig = execRig([], { config: CONFIG });
+  const leave = 'echo begun; test "$MACHINE" != web02 || kill -9 $PPID; echo more';
+  const lost = await runOnMachines(rig, ["--on", "few", "--approve", "all", leave]);
+  expect(lost.code).toBe(255);
+  // What it printed may go with the connection.
+  const others = "web[01,03] (2):\nbegun\nmore\n\n";
+  expect([others, `${others}web02 (lost): begun\n`]).toContain(lost.stdout);
+  expect(lost.stderr).toMatch(/^web02 \(lost\): the connection to .*web02 was lost$/m);
+
+  const late = await runOnMachines(rig, ["--on", "few", "--timeout", "8s", 'test "$MACHINE" != web02 || sleep 60']);
+  expect(late.code).toBe(124);
+  expect(late.stdout).toBe("web[01,03] (2):\n");
+  expect(late.stderr).toContain("web02 (timeout): out of time\n");
+});
+
 test("buddy run groups what machines answer, and its exit code is the worst of them", async () => {
   await using rig = execRig([], { config: CONFIG });
-  const run = async (...args: string[]) => {
-    const child = Bun.spawn(["setsid", "-w", await buddyBinary(), "run", "--no-tmux", ...args], {
-      cwd: rig.box.cwd,
-      env: { ...(rig.box.env as Record<string, string>), ...env() },
-      stdin: new Blob(["dead\n"]),
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    return { stdout, stderr, code };
-  };
+  const run = (...args: string[]) => runOnMachines(rig, args);
   const same = await run("--on", "web", "--diff", "cat", "~/app.conf");
   expect(same.code).toBe(0);
   expect(same.stdout.match(/setting_0 = 0/g)).toHaveLength(1);

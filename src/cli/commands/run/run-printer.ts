@@ -5,7 +5,7 @@ import type { Output } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { showText, TerminalText } from "../../../policy/screen/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
-import { answered, groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
+import { groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
 import { progressWords } from "../../../ui/words.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
 import { oneLine } from "../../../ui/words.ts";
@@ -97,19 +97,22 @@ export class RunPrinter {
     const texts = new Map<string, Texts>();
     for (const one of results) texts.set(one.machine, await readTexts(one, textOf));
     const stdoutOf = (one: MachineResult): string => texts.get(one.machine)?.stdout ?? "";
-    const groups = groupResults(results.filter(answered), stdoutOf);
+    const stderrOf = (one: MachineResult): string => texts.get(one.machine)?.stderr ?? "";
+    const groups = groupResults(
+      results.filter((one) => isAnswer(one) || stdoutOf(one) !== ""),
+      stdoutOf,
+    );
     for (const group of groups) await this.#group(group, groups[0]!);
-    const errors = results.filter((one) => texts.get(one.machine)?.stderr !== "");
-    for (const group of groupResults(errors, (one) => texts.get(one.machine)?.stderr ?? ""))
-      await this.#write("err", section(group, group.text, "stderr"));
-    for (const group of groupResults(results.filter((one) => !answered(one))))
-      await this.#write("err", section(group, group.sample.result.display ?? group.text, group.sample.result.outcome));
+    const errors = results.filter((one) => stderrOf(one) !== "");
+    for (const group of groupResults(errors, stderrOf)) await this.#write("err", section(group, group.text, "stderr"));
+    for (const group of groupResults(results.filter((one) => !isAnswer(one))))
+      await this.#write("err", section(group, happened(group.sample), group.sample.result.outcome));
     if (!this.#options.quiet) await this.#write("err", `${summary(results)}\n`);
   }
 
   async #one({ result }: MachineResult): Promise<void> {
     if (result.outcome === "exited") return;
-    const text = result.display ?? (typeof result.result === "string" ? result.result : "");
+    const text = wordsOf(result);
     // What was printed is on the screen already.
     const [first = ""] = text.split("\n");
     await this.#write("err", `buddy: ${this.#streamed ? first : text}\n`);
@@ -118,8 +121,11 @@ export class RunPrinter {
   async #group(group: ResultGroup, first: ResultGroup): Promise<void> {
     const diff =
       this.#options.diff && group !== first ? unifiedDiff(withEnd(first.text), withEnd(group.text)) : undefined;
-    const what = diff === undefined ? undefined : `difference from ${foldNames(first.machines)}`;
-    await this.#write("out", section(group, diff ?? group.text, what));
+    const what = [
+      ...(isAnswer(group.sample) ? [] : [group.sample.result.outcome]),
+      ...(diff === undefined ? [] : [`difference from ${foldNames(first.machines)}`]),
+    ];
+    await this.#write("out", section(group, diff ?? group.text, ...what));
   }
 
   #stream(stream: "stdout" | "stderr", text: string): void {
@@ -139,9 +145,13 @@ interface Texts {
   readonly stderr: string;
 }
 
+/** Its words are what was asked for; of all others stdout gets what the command printed, and nothing about it. */
+function isAnswer({ result: { outcome } }: MachineResult): boolean {
+  return outcome === "exited" || outcome === "dry-run";
+}
+
 async function readTexts({ result }: MachineResult, textOf: (id: string) => Promise<string>): Promise<Texts> {
-  if (result.outcome !== "exited")
-    return { stdout: result.display ?? (typeof result.result === "string" ? result.result : ""), stderr: "" };
+  if (result.outcome === "dry-run") return { stdout: wordsOf(result), stderr: "" };
   const { outputs = [] } = result;
   const read = async (prefix: string): Promise<string> => {
     const id = outputs.find((one) => one.startsWith(prefix));
@@ -150,12 +160,23 @@ async function readTexts({ result }: MachineResult, textOf: (id: string) => Prom
   return { stdout: await read("out-"), stderr: await read("err-") };
 }
 
+function wordsOf({ display, result }: MachineResult["result"]): string {
+  return display ?? (typeof result === "string" ? result : "");
+}
+
+/** Without what was printed, which follows it where there is any. */
+function happened({ result }: MachineResult): string {
+  const words = wordsOf(result);
+  const own = (result.outputs ?? []).length === 0 ? words : (words.split("\n")[0] ?? "");
+  return own.startsWith(`${result.outcome}: `) ? own.slice(result.outcome.length + 2) : own;
+}
+
 /** `web[01-09] (9): text`, or a heading and the text below it. */
-function section({ machines, sample: { result } }: ResultGroup, text: string, what: string | undefined): string {
+function section({ machines, sample: { result } }: ResultGroup, text: string, ...what: readonly string[]): string {
   const facts = [
     ...(machines.length > 1 ? [`${machines.length}`] : []),
     ...(result.exitCode === undefined || result.exitCode === 0 ? [] : [`exit ${result.exitCode}`]),
-    ...(what === undefined ? [] : [what]),
+    ...what,
   ];
   const head = facts.length === 0 ? foldNames(machines) : `${foldNames(machines)} (${facts.join(", ")})`;
   const body = text.replace(/\n$/, "");
