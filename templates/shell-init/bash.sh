@@ -1,11 +1,12 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
 __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_login=$BUDDY_LOGIN __buddy_plain=$BUDDY_PLAIN
 unset BUDDY_DIR BUDDY_LOGIN BUDDY_PLAIN
+# Locals are called __b_…: bash makes none of a name that is read-only outside.
 # Whether the file names the other one, outside of comments: then it has read it.
 __buddy_names() {
-  local line
-  while IFS= read -r line || [ -n "$line" ]; do
-    case ${line%%#*} in *"$2"*) return ;; esac
+  local __b_line
+  while IFS= builtin read -r __b_line || [ -n "$__b_line" ]; do
+    case ${__b_line%%#*} in *"$2"*) return ;; esac
   done 2>/dev/null <"$1"
   return 1
 }
@@ -37,6 +38,8 @@ case $- in *e*) __buddy_set='set -e' ;; *) __buddy_set=: ;; esac
 set +e
 if shopt -q expand_aliases; then __buddy_set="shopt -s expand_aliases; $__buddy_set"; fi
 shopt -u expand_aliases
+# What was switched off of this would leave nothing to report with.
+enable builtin command printf read history
 # Variables that a start-up file made read-only, as hardened machines do: to set one would end this file.
 # IFS may be one of them, so nothing is split here.
 __buddy_fixed= __buddy_rest=$'\n'$(readonly -p)
@@ -45,29 +48,29 @@ for __buddy_file in PROMPT_COMMAND PS0 PS1 PS2 HISTCONTROL; do
   [[ $__buddy_rest =~ $__buddy_pattern ]] && __buddy_fixed="$__buddy_fixed $__buddy_file "
 done
 __buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return 0 ;; esac; return 1; }
-IFS= read -r __buddy_key <"$__buddy_dir/key"
+IFS= builtin read -r __buddy_key <"$__buddy_dir/key"
 if [ -z "$__buddy_plain" ] && { __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fixed PS1 || [[ $__buddy_rest == *' __buddy_'* ]]; }; then
   # Nothing could report a prompt: the same shell again, with what the start-up files exported.
   BUDDY_DIR=$__buddy_dir BUDDY_LOGIN= BUDDY_PLAIN=readonly exec "$BASH" --rcfile "$__buddy_dir/bash.sh" -i
 fi
-IFS= read -r __buddy_run <"$__buddy_dir/run"
+IFS= builtin read -r __buddy_run <"$__buddy_dir/run"
 __buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside= __buddy_at= __buddy_for= __buddy_trap=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
-  IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
+  IFS= builtin read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
 fi
 
 # The directory as marks carry it: a byte that a terminal could take for something else is %XX.
 __buddy_place() {
-  local LC_ALL=C rest=$PWD byte
+  local LC_ALL=C __b_rest=$PWD __b_byte
   __buddy_for=$PWD __buddy_at=
   while :; do
-    byte=${rest%%[!] #\&-[^-~]*}
-    __buddy_at=$__buddy_at$byte rest=${rest:${#byte}}
-    [ -n "$rest" ] || break
-    builtin printf -v byte %d "'$rest"
-    builtin printf -v byte %%%02X "$((byte & 255))"
-    __buddy_at=$__buddy_at$byte rest=${rest:1}
+    __b_byte=${__b_rest%%[!] #\&-[^-~]*}
+    __buddy_at=$__buddy_at$__b_byte __b_rest=${__b_rest:${#__b_byte}}
+    [ -n "$__b_rest" ] || break
+    builtin printf -v __b_byte %d "'$__b_rest"
+    builtin printf -v __b_byte %%%02X "$((__b_byte & 255))"
+    __buddy_at=$__buddy_at$__b_byte __b_rest=${__b_rest:1}
   done
 }
 
@@ -84,11 +87,11 @@ __buddy_before() {
   fi
   if [ -n "$__buddy_changes" ]; then __buddy_save; fi
   [ "$PWD" = "$__buddy_for" ] || __buddy_place
-  local letter=$__buddy_letter
+  local __b_letter=$__buddy_letter
   # Without its line editor, lines are typed.
-  case :$SHELLOPTS: in *:emacs:* | *:vi:*) ;; *) case $letter in P) letter=Q ;; R) letter=U ;; esac ;; esac
-  local mark="$__buddy_key;$letter;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
-  builtin printf '\033]7771;%s\a\033]7;buddy;%s\a' "$mark" "$mark" >&8
+  case :$SHELLOPTS: in *:emacs:* | *:vi:*) ;; *) case $__b_letter in P) __b_letter=Q ;; R) __b_letter=U ;; esac ;; esac
+  local __b_mark="$__buddy_key;$__b_letter;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
+  builtin printf '\033]7771;%s\a\033]7;buddy;%s\a' "$__b_mark" "$__b_mark" >&8
   __buddy_tag=0
   if [ -n "${__buddy_history+set}" ]; then
     HISTCONTROL=$__buddy_history
@@ -117,9 +120,9 @@ __buddy_after() {
   fi
   if [ "${PS0-}" != "$__buddy_start" ] && ! __buddy_is_fixed PS0; then
     # Set while the prompt is drawn, and never later: bash would print freed memory. What your own PS0 prints is not output.
-    local mark="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${__buddy_at}\a\e]7771;$__buddy_key;C;\${__buddy_tag}"
-    __buddy_start="$mark\a"
-    [ -z "${PS0-}" ] || __buddy_start="$mark;S\a$PS0\e]7771;$__buddy_key;S;\${__buddy_tag}\a"
+    local __b_mark="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${__buddy_at}\a\e]7771;$__buddy_key;C;\${__buddy_tag}"
+    __buddy_start="$__b_mark\a"
+    [ -z "${PS0-}" ] || __buddy_start="$__b_mark;S\a$PS0\e]7771;$__buddy_key;S;\${__buddy_tag}\a"
     PS0=$__buddy_start
   fi
   if [ -z "$__buddy_changes" ]; then __buddy_save; fi
@@ -130,17 +133,17 @@ __buddy_after() {
 # Where PROMPT_COMMAND cannot be set, the prompt itself carries the mark.
 __buddy_print() { { __buddy_place; builtin printf %s "$__buddy_at"; return "${1:-0}"; } 2>/dev/null; }
 __buddy_marked_prompt() {
-  local mark='$?;$((__buddy_tag));$(__buddy_print "$?")\a'
-  local before="\[\e]7;buddy;$__buddy_key;$__buddy_letter;\$((__buddy_id+=1));$mark\e]7771;$__buddy_key;$__buddy_letter;\$((__buddy_id));$mark\]"
-  before="$before[buddy \$((__buddy_id+(__buddy_tag=0)+(__buddy_more=0))): \$?] "
-  case $PS1 in "$before"*) ;; *) PS1="$before$PS1\[\e]7771;$__buddy_key;B\a\]" ;; esac
+  local __b_mark='$?;$((__buddy_tag));$(__buddy_print "$?")\a'
+  local __b_before="\[\e]7;buddy;$__buddy_key;$__buddy_letter;\$((__buddy_id+=1));$__b_mark\e]7771;$__buddy_key;$__buddy_letter;\$((__buddy_id));$__b_mark\]"
+  __b_before="$__b_before[buddy \$((__buddy_id+(__buddy_tag=0)+(__buddy_more=0))): \$?] "
+  case $PS1 in "$__b_before"*) ;; *) PS1="$__b_before$PS1\[\e]7771;$__buddy_key;B\a\]" ;; esac
   __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\$(__buddy_print)\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a"
   case ${PS0-} in "$__buddy_start"*) ;; *) __buddy_is_fixed PS0 || PS0=$__buddy_start${PS0-} ;; esac
 }
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
-  local tag= line= shown= for=
+  local __b_tag= __b_line= __b_shown= __b_for=
   # What is left of this key where it came behind half of another one.
   READLINE_LINE=${READLINE_LINE//$'\e[7771~'/}
   READLINE_LINE=${READLINE_LINE//'[7771~'/}
@@ -152,27 +155,27 @@ __buddy_take() {
     return
   fi
   # With set -e, the end of a file is not to end the shell.
-  { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next" || :
+  { IFS= builtin read -r __b_tag; IFS= builtin read -r -d '' __b_line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next" || :
   : >|"$__buddy_run/$__buddy_pane.next"
   __buddy_aside=$READLINE_LINE
-  builtin printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
-  { IFS= read -r for; IFS= read -r -d '' shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown" || :
-  if [ -n "$tag" ] && [ "$for" = "$tag" ]; then
+  builtin printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$__b_tag" "${READLINE_LINE//[[:cntrl:]]/ }"
+  { IFS= builtin read -r __b_for; IFS= builtin read -r -d '' __b_shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown" || :
+  if [ -n "$__b_tag" ] && [ "$__b_for" = "$__b_tag" ]; then
     # The operator sees the text that runs, not how it is started: readline draws that line unseen.
     : >|"$__buddy_run/$__buddy_pane.shown"
-    __buddy_show "$shown"
+    __buddy_show "$__b_shown"
     exec 2>/dev/null
   else
     # A clean child changes nothing here.
-    case $line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
+    case $__b_line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   fi
-  __buddy_tag=${tag:-0}
-  if [[ $line == ' '* ]] && ! __buddy_is_fixed HISTCONTROL; then
+  __buddy_tag=${__b_tag:-0}
+  if [[ $__b_line == ' '* ]] && ! __buddy_is_fixed HISTCONTROL; then
     __buddy_history=${HISTCONTROL-}
     HISTCONTROL=ignorespace
   fi
   __buddy_hook
-  READLINE_LINE=$line READLINE_POINT=${#line}
+  READLINE_LINE=$__b_line READLINE_POINT=${#__b_line}
 }
 
 # Another such key: puts back what was set aside, before whatever was typed since.
@@ -183,11 +186,11 @@ __buddy_give() {
 
 # Behind the prompt, which readline has erased. One that takes programs to draw is not drawn twice.
 __buddy_show() {
-  local prompt="[buddy $__buddy_id: $__buddy_code] \\$ "
-  case $PS1 in *'$('* | *'`'*) ;; *) prompt=$PS1 ;; esac
-  prompt=${prompt@P}
-  prompt=${prompt##*$'\n'}
-  builtin printf '%s\n' "${prompt//[$'\1\2']/}$1" >&2
+  local __b_prompt="[buddy $__buddy_id: $__buddy_code] \\$ "
+  case $PS1 in *'$('* | *'`'*) ;; *) __b_prompt=$PS1 ;; esac
+  __b_prompt=${__b_prompt@P}
+  __b_prompt=${__b_prompt##*$'\n'}
+  builtin printf '%s\n' "${__b_prompt//[$'\1\2']/}$1" >&2
 }
 
 # What runs unasked is asked of a clean shell that stays in the read-only namespace, on this terminal, and forks for each text. It is
@@ -196,97 +199,97 @@ __buddy_asks=1 __buddy_server= __buddy_piped= __buddy_ended=() __buddy_refused= 
 # $1 tag, $2 file of the namespace, $3 terminal, $4 text. True when it was taken: __buddy_code is its exit code.
 __buddy_ask() {
   [ -n "$__buddy_server" ] && __buddy_inherits "$2" "$3" && [ "$__buddy_now" = "$__buddy_state" ] && __buddy_serves || return
-  local line= part= at= taken= code= dead= round=0 int=
-  trap 'int=1' INT
+  local __b_line= __b_part= __b_at= __b_taken= __b_code= __b_dead= __b_round=0 __b_int=
+  trap '__b_int=1' INT
   {
     builtin printf '%s;%s\0' "$1" "$4" >&7
-    while [ -z "$code" ]; do
+    while [ -z "$__b_code" ]; do
       # Half a line may come before the time is over.
-      if IFS= read -r -t 0.5 part <&8; then
-        line=$line$part
-        case $line in
-        "$1 taken") taken=1 ;;
+      if IFS= builtin read -r -t 0.5 __b_part <&8; then
+        __b_line=$__b_line$__b_part
+        case $__b_line in
+        "$1 taken") __b_taken=1 ;;
         # Its process group, which has the terminal from here on.
-        "$1 at "*) at=${line##* } ;;
-        "$1 end "*) code=${line##* } ;;
+        "$1 at "*) __b_at=${__b_line##* } ;;
+        "$1 end "*) __b_code=${__b_line##* } ;;
         "$1 left") break ;;
         esac
-        line= part=
-      elif [ -n "$dead" ]; then break
-      elif ! __buddy_serves; then dead=1
-      elif [ -z "$taken" ] && [ "$((round += 1))" -gt 20 ]; then kill -KILL "${__buddy_server% *}"
+        __b_line= __b_part=
+      elif [ -n "$__b_dead" ]; then break
+      elif ! __buddy_serves; then __b_dead=1
+      elif [ -z "$__b_taken" ] && [ "$((__b_round += 1))" -gt 20 ]; then kill -KILL "${__buddy_server% *}"
       fi
-      line=$line$part part=
+      __b_line=$__b_line$__b_part __b_part=
       # Pressed before it had the terminal.
-      if [ -n "$int" ] && [ -n "$at" ]; then int=; __buddy_signal INT "$at"; fi
+      if [ -n "$__b_int" ] && [ -n "$__b_at" ]; then __b_int=; __buddy_signal INT "$__b_at"; fi
     done
   } 7<>"$__buddy_run/$__buddy_pane.ask" 8<>"$__buddy_run/$__buddy_pane.told"
   trap - INT
-  if [ -z "$taken" ]; then
-    [ -z "$int" ] || kill -INT "$$"
+  if [ -z "$__b_taken" ]; then
+    [ -z "$__b_int" ] || kill -INT "$$"
     return 1
   fi
   # What was taken is not run again, whatever became of it.
-  case $code in '' | *[!0-9]*)
-    code=137
-    __buddy_signal KILL "$at"
+  case $__b_code in '' | *[!0-9]*)
+    __b_code=137
+    __buddy_signal KILL "$__b_at"
     ;;
   esac
   # A job that is killed makes bash put the terminal back as it was, and take it.
-  [ "$code" -le 128 ] || ( kill -KILL "$BASHPID" ) || :
-  __buddy_code=$code
+  [ "$__b_code" -le 128 ] || ( kill -KILL "$BASHPID" ) || :
+  __buddy_code=$__b_code
 }
 # $1 file of the namespace, which was just looked at, $2 terminal.
 __buddy_serve() {
-  local ask=$__buddy_run/$__buddy_pane.ask told=$__buddy_run/$__buddy_pane.told line= part= pid= ready= round=0 int= ended=()
+  local __b_ask=$__buddy_run/$__buddy_pane.ask __b_told=$__buddy_run/$__buddy_pane.told __b_line= __b_part= __b_pid= __b_ready= __b_round=0 __b_int= __b_ended=()
   [ "$__buddy_refused" != "$1 $__buddy_pid $__buddy_since" ] && __buddy_inherits "$@" || return
   # It is an orphan. In containers where nobody takes note of the end of one, there are no more than a few.
-  for pid in "${__buddy_ended[@]}"; do
-    if [ -e "/proc/$pid" ]; then ended+=("$pid"); fi
+  for __b_pid in "${__buddy_ended[@]}"; do
+    if [ -e "/proc/$__b_pid" ]; then __b_ended+=("$__b_pid"); fi
   done
-  __buddy_ended=("${ended[@]}") pid=
-  [ "${#ended[@]}" -lt 8 ] || return
-  trap 'int=1' INT
+  __buddy_ended=("${__b_ended[@]}") __b_pid=
+  [ "${#__b_ended[@]}" -lt 8 ] || return
+  trap '__b_int=1' INT
   __buddy_leave
   # Only this shell asks through them.
-  if [ -n "$__buddy_piped" ] && [ -p "$ask" ] && [ -p "$told" ] ||
-    { command rm -f -- "$ask" "$told" && command mkfifo -m 600 -- "$ask" "$told"; }; then
+  if [ -n "$__buddy_piped" ] && [ -p "$__b_ask" ] && [ -p "$__b_told" ] ||
+    { command rm -f -- "$__b_ask" "$__b_told" && command mkfifo -m 600 -- "$__b_ask" "$__b_told"; }; then
     __buddy_piped=1
     {
       set +m
       ( __buddy_namespace <&0 2</dev/tty 5<&7 6>&8 7>&- 8>&- & builtin printf 'started %s\n' "$!" >&8 )
       set -m
-      until [ -n "$pid" ] && [ -n "$ready" ] || [ "$round" -gt 100 ]; do
-        if IFS= read -r -t 0.1 part <&8; then
-          case $line$part in 'started '*) pid=$line$part pid=${pid#* } ;; ready) ready=1 ;; esac
-          line= part=
-        elif [ -n "$pid" ] && ! __buddy_stat "$pid"; then break
-        else round=$((round + 1))
+      until [ -n "$__b_pid" ] && [ -n "$__b_ready" ] || [ "$__b_round" -gt 100 ]; do
+        if IFS= builtin read -r -t 0.1 __b_part <&8; then
+          case $__b_line$__b_part in 'started '*) __b_pid=$__b_line$__b_part __b_pid=${__b_pid#* } ;; ready) __b_ready=1 ;; esac
+          __b_line= __b_part=
+        elif [ -n "$__b_pid" ] && ! __buddy_stat "$__b_pid"; then break
+        else __b_round=$((__b_round + 1))
         fi
-        line=$line$part part=
+        __b_line=$__b_line$__b_part __b_part=
       done
-    } 7<>"$ask" 8<>"$told"
+    } 7<>"$__b_ask" 8<>"$__b_told"
   fi
   trap - INT
-  if [ -n "$ready" ] && __buddy_stat "$pid"; then
-    __buddy_server="$pid ${__buddy_stat[21]}" __buddy_state=$__buddy_now
-    [ -z "$int" ] || kill -INT "$$"
+  if [ -n "$__b_ready" ] && __buddy_stat "$__b_pid"; then
+    __buddy_server="$__b_pid ${__buddy_stat[21]}" __buddy_state=$__buddy_now
+    [ -z "$__b_int" ] || kill -INT "$$"
   else
     __buddy_refused="$1 $__buddy_pid $__buddy_since"
-    [ -z "$pid" ] || kill -KILL "$pid"
+    [ -z "$__b_pid" ] || kill -KILL "$__b_pid"
     return 1
   fi
 }
 # Ends the one before: only one may read the pipe.
 __buddy_leave() {
-  local line= part= round=0
+  local __b_line= __b_part= __b_round=0
   [ -n "$__buddy_server" ] || return
   if __buddy_serves; then
     {
       builtin printf 'leave;\0' >&7
-      until [[ $line == *'leave left' ]] || ! __buddy_serves; do
-        IFS= read -r -t 0.1 part <&8 || [ "$((round += 1))" -lt 20 ] || kill -KILL "${__buddy_server% *}"
-        line=$line$part
+      until [[ $__b_line == *'leave left' ]] || ! __buddy_serves; do
+        IFS= builtin read -r -t 0.1 __b_part <&8 || [ "$((__b_round += 1))" -lt 20 ] || kill -KILL "${__buddy_server% *}"
+        __b_line=$__b_line$__b_part
       done
     } 7<>"$__buddy_run/$__buddy_pane.ask" 8<>"$__buddy_run/$__buddy_pane.told"
   fi
@@ -299,24 +302,24 @@ __buddy_inherits() {
   [ /dev/fd/0 -ef "$2" ] || [ /dev/fd/0 -ef /dev/tty ] || return
   [ /dev/fd/1 -ef "$2" ] || [ /dev/fd/1 -ef /dev/tty ] || return
   { export -p; declare -fx; umask; trap -p; } >|"$__buddy_run/$__buddy_pane.state" || return
-  local -a state=() limits=()
-  mapfile -d '' state <"$__buddy_run/$__buddy_pane.state"
-  mapfile -d '' limits <"/proc/$$/limits"
-  case ${state-} in *SIGINT*) return 1 ;; esac
-  __buddy_stat "$$" && __buddy_now=$1' '${__buddy_stat[18]}' '${limits-}${state-}
+  local -a __b_state=() __b_limits=()
+  mapfile -d '' __b_state <"$__buddy_run/$__buddy_pane.state"
+  mapfile -d '' __b_limits <"/proc/$$/limits"
+  case ${__b_state-} in *SIGINT*) return 1 ;; esac
+  __buddy_stat "$$" && __buddy_now=$1' '${__buddy_stat[18]}' '${__b_limits-}${__b_state-}
 }
 __buddy_serves() { __buddy_stat "${__buddy_server% *}" && [ "${__buddy_stat[21]}" = "${__buddy_server#* }" ]; }
 # Reads about process $1: state 2, group 4, session 5, niceness 18, start 21.
 __buddy_stat() {
   __buddy_stat=()
-  IFS=' ' read -r -a __buddy_stat <"/proc/$1/stat"
+  IFS=' ' builtin read -r -a __buddy_stat <"/proc/$1/stat"
   case ${__buddy_stat[2]-} in '' | [ZX]) return 1 ;; esac
 }
 # Signal $1 to process group $2, if that is one on this terminal.
 __buddy_signal() {
   __buddy_stat "$$" || return
-  local session=${__buddy_stat[5]}
-  if __buddy_stat "${2:-none}" && [ "${__buddy_stat[4]}.${__buddy_stat[5]}" = "$2.$session" ]; then kill "-$1" -- "-$2"; fi
+  local __b_session=${__buddy_stat[5]}
+  if __buddy_stat "${2:-none}" && [ "${__buddy_stat[4]}.${__buddy_stat[5]}" = "$2.$__b_session" ]; then kill "-$1" -- "-$2"; fi
 }
 
 # For lines that are typed, where the editor is switched off.
@@ -339,22 +342,22 @@ __buddy_hook() {
     return
   fi
   # An empty expansion runs nothing: `set -x` has nothing to show.
-  local before='{ __buddy_before; } 8>&1 9>&2 >/dev/null 2>/dev/null'
-  local after='{ __buddy_after; } 2>/dev/null; ${__buddy_repair:+"$__buddy_repair"}'
+  local __b_before='{ __buddy_before; } 8>&1 9>&2 >/dev/null 2>/dev/null'
+  local __b_after='{ __buddy_after; } 2>/dev/null; ${__buddy_repair:+"$__buddy_repair"}'
   # The first of all: what other hooks print (bash-preexec puts its own in front) is not output.
-  case ${PROMPT_COMMAND[*]-} in "$before"*__buddy_after*) return ;; esac
-  local i
-  for i in "${!PROMPT_COMMAND[@]}"; do
-    PROMPT_COMMAND[i]=${PROMPT_COMMAND[i]//"$before"/:}
-    PROMPT_COMMAND[i]=${PROMPT_COMMAND[i]//"$after"/:}
-    if [ "${PROMPT_COMMAND[i]}" = : ]; then unset "PROMPT_COMMAND[i]"; fi
+  case ${PROMPT_COMMAND[*]-} in "$__b_before"*__buddy_after*) return ;; esac
+  local __b_i
+  for __b_i in "${!PROMPT_COMMAND[@]}"; do
+    PROMPT_COMMAND[__b_i]=${PROMPT_COMMAND[__b_i]//"$__b_before"/:}
+    PROMPT_COMMAND[__b_i]=${PROMPT_COMMAND[__b_i]//"$__b_after"/:}
+    if [ "${PROMPT_COMMAND[__b_i]}" = : ]; then unset "PROMPT_COMMAND[__b_i]"; fi
   done
   if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 51 ]; then
-    PROMPT_COMMAND=("$before" "${PROMPT_COMMAND[@]}" "$after")
+    PROMPT_COMMAND=("$__b_before" "${PROMPT_COMMAND[@]}" "$__b_after")
   else
-    PROMPT_COMMAND="$before
+    PROMPT_COMMAND="$__b_before
 ${PROMPT_COMMAND-}
-$after"
+$__b_after"
   fi
 }
 

@@ -2,18 +2,18 @@
 typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside= __buddy_at= __buddy_for=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 typeset -g __buddy_plain=$BUDDY_PLAIN
-setopt noaliases
+\setopt noaliases
 unset BUDDY_DIR BUDDY_PLAIN
 if [[ -z $__buddy_plain && "${(t)precmd_functions} ${(t)preexec_functions} ${(t)zshaddhistory_functions} ${(t)IFS}" == *readonly* ]]; then
   # Nothing could report a prompt: the same shell again, with what the start-up files exported.
   export BUDDY_DIR=$__buddy_dir BUDDY_PLAIN=readonly BUDDY_ZDOTDIR=${ZDOTDIR-} ZDOTDIR=$__buddy_dir/zsh
   exec ${ZSH_ARGZERO:-zsh} -i
 fi
-IFS= read -r __buddy_key <$__buddy_dir/key
-IFS= read -r __buddy_run <$__buddy_dir/run
+IFS= builtin read -r __buddy_key <$__buddy_dir/key
+IFS= builtin read -r __buddy_run <$__buddy_dir/run
 if [[ -r $__buddy_run/$__buddy_pane.cwd ]]; then
-  IFS= read -r -d '' __buddy_shown <$__buddy_run/$__buddy_pane.cwd
-  cd -q -- $__buddy_shown 2>/dev/null
+  IFS= builtin read -r -d '' __buddy_shown <$__buddy_run/$__buddy_pane.cwd
+  builtin cd -q -- $__buddy_shown 2>/dev/null
   __buddy_shown=
 fi
 
@@ -86,14 +86,14 @@ __buddy_take() {
     zle .send-break
     return
   fi
-  { IFS= read -r tag; IFS= read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
+  { IFS= builtin read -r tag; IFS= builtin read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
   : >|$__buddy_run/$__buddy_pane.next
   __buddy_aside=$BUFFER
   builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
   __buddy_hook
   # zsh names a missing file on the screen, whatever stderr is.
-  [[ -s $__buddy_run/$__buddy_pane.shown ]] && { IFS= read -r for; IFS= read -r -d '' shown } <$__buddy_run/$__buddy_pane.shown
+  [[ -s $__buddy_run/$__buddy_pane.shown ]] && { IFS= builtin read -r for; IFS= builtin read -r -d '' shown } <$__buddy_run/$__buddy_pane.shown
   if [[ -n $tag && $for == $tag ]]; then
     # The operator sees the text that runs, not how it is started: that line is accepted without being drawn.
     : >|$__buddy_run/$__buddy_pane.shown
@@ -122,7 +122,7 @@ __buddy_nothing() { :; }
 
 __buddy_history() {
   emulate -L zsh
-  [[ $1 == " \\. $__buddy_run/"* ]] && return 1
+  [[ $1 == " \\builtin . $__buddy_run/"* ]] && return 1
   return 0
 }
 

@@ -106,7 +106,7 @@ function closing({ kind }: CleanShell): string {
 
 /** For a shell of the Bourne family: enters the directory in which the child of this text ended. */
 export function followClean(text: string, to: string, cd: string): string {
-  if (!mayMove(text)) return ":";
+  if (!mayMove(text)) return "";
   return `__buddy_to= __buddy_rest=
 { IFS= read -r __buddy_to || :; while IFS= read -r __buddy_rest; do __buddy_to=$__buddy_to'
 '$__buddy_rest; done; } <${to}

@@ -70,7 +70,7 @@ export function deliver(
   const secret = shown === undefined ? undefined : { shown, script };
   if (!place.editor) {
     const typed = hex(Buffer.from(source));
-    const once = secret === undefined ? command : `${removed(secret.script)}\n${command}`;
+    const once = secret === undefined ? command : `${removed(secret.script, place.shell)}\n${command}`;
     return {
       files: { [script]: typedScript(shown ?? command, tag, place.shell, once) },
       lines: [leaveMode, `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`],
@@ -90,9 +90,8 @@ export function deliver(
   };
 }
 
-/** Not an alias of that name; fish has none. */
 function sourceLine(shell: PaneShell["kind"], script: string): string {
-  return ` ${shell === "fish" ? "." : "\\."} ${quote(script)}`;
+  return ` ${asItself(shell)}${shell === "sh" ? "." : "builtin ."} ${quote(script)}`;
 }
 
 /** The shell reads how the child is started; the operator sees the command itself, or what may be shown of it. */
@@ -110,7 +109,7 @@ function deliverClean(
   const leaveMode = `copy-mode -q -t ${place.pane}`;
   const source = sourceLine(place.shell, file("sh"));
   const lines = clean.script(quote(to));
-  const gone = (name: string) => (isSecret ? `${removed(file(name))}\n` : "");
+  const gone = (name: string) => (isSecret ? `${removed(file(name), place.shell)}\n` : "");
   if (!place.editor) {
     const child = `${lines}\n${followClean(command, quote(to), "command cd")}`;
     const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
@@ -149,7 +148,7 @@ function cleanSource(
   asked: string,
 ): string {
   const to = file("dir");
-  const shown = remembered(tag, linesShown(seen) - 1) + `builtin printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
+  const shown = outputBegins(tag, linesShown(seen) - 1, shell);
   switch (shell) {
     case "fish":
       // fish draws every line that it runs: this one is drawn over.
@@ -160,11 +159,11 @@ ${mayMove(command) ? followInFish(to) : ""}__buddy_status $code
 `;
     case "zsh":
       // An interrupted child would end the lines that follow, and with them its exit code.
-      return `{ builtin print -sr -- ${zshQuote(seen)}; () {
+      return `{ \\builtin print -sr -- ${zshQuote(seen)}; () {
 emulate -L sh; setopt localtraps noerrexit noxtrace; trap - DEBUG ZERR; trap : INT; ${shown}
 ${lines}
 ${followClean(command, quote(to), "builtin cd -q")}
-builtin printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" ${tag}
+\\builtin printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" ${tag}
 }; } 9>&2 2>/dev/null
 { [[ -o errexit ]] || return "$__buddy_code"; } 2>/dev/null
 `;
@@ -172,9 +171,9 @@ builtin printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" ${tag}
     case "sh":
       // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
       return `if __buddy_is_fixed PROMPT_COMMAND; then __buddy_stderr; fi
-{ builtin history -s -- ${quote(seen)}
+{ \\builtin history -s -- ${quote(seen)}
 case $- in *T*) __buddy_trap=$(trap -p DEBUG) && trap - DEBUG ;; esac
-builtin printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
+\\builtin printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
 ${asked}${lines}
 ${followClean(command, quote(to), "builtin cd")}
 __buddy_over ${tag}
@@ -258,17 +257,17 @@ function fitsOneLine(command: string, shell: PaneShell["kind"]): boolean {
 
 function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], secret?: SecretScript): string {
   const seen = secret?.shown ?? command;
-  const gone = secret === undefined ? "" : `${removed(secret.script)}; `;
+  const gone = secret === undefined ? "" : `${removed(secret.script, shell)}; `;
   const shown = quote(excerpt(seen));
-  const marked = remembered(tag, linesShown(seen)) + `builtin printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
+  const marked = outputBegins(tag, linesShown(seen), shell);
   switch (shell) {
     case "fish":
       return [`${gone}builtin printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}`, command, ""].join("\n");
     case "zsh":
-      return `{ ${gone}builtin print -sr -- ${zshQuote(seen)}; builtin printf '%s\\n' ${zshQuote(excerpt(seen))}; ${marked}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}\\builtin print -sr -- ${zshQuote(seen)}; \\builtin printf '%s\\n' ${zshQuote(excerpt(seen))}; ${marked}; } 2>/dev/null\n${command}\n`;
     case "bash":
     case "sh":
-      return `{ ${gone}builtin history -s -- ${quote(seen)}; builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}\\builtin history -s -- ${quote(seen)}; \\builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
   }
 }
 
@@ -279,8 +278,8 @@ interface SecretScript {
 }
 
 /** The shell has the script open: what is left of it can still be read. */
-function removed(script: string): string {
-  return `command rm -f -- ${quote(script)}`;
+function removed(script: string, shell: PaneShell["kind"]): string {
+  return `${asItself(shell)}command rm -f -- ${quote(script)}`;
 }
 
 /**
@@ -292,7 +291,7 @@ function typedScript(command: string, tag: number, shell: PaneShell["kind"], run
   // Typed lines can arrive twice when the first was slow: the second does nothing.
   const once = `type __buddy_head >/dev/null 2>&1 || return 0\ncase \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   // Not an alias or function of that name.
-  const print = shell === "sh" ? "\\command printf" : "builtin printf";
+  const print = `${asItself(shell)}${shell === "sh" ? "command" : "builtin"} printf`;
   const head = `${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}`;
   const body = clean
     ? `{ ${head}\n${run}\n{ __buddy_check "$__buddy_code"; } 8>&1 >/dev/null; } 9>&2 2>/dev/null`
@@ -306,11 +305,16 @@ function typedScript(command: string, tag: number, shell: PaneShell["kind"], run
   return `${once}\n${body}\n${repair}\n{ ${tail}; } 2>/dev/null\n`;
 }
 
-/** For a buddy that finds the command running: so many lines below the prompt are its text. */
-function remembered(tag: number, lines: number): string {
-  return lines === 0
-    ? ""
-    : `builtin printf '\\033]7;buddy;%s;C;%s+%s;%s\\a' "$__buddy_key" ${tag} ${lines} "$__buddy_at"; `;
+/** Before that, for a buddy that finds the command running: so many lines below the prompt are its text. */
+function outputBegins(tag: number, lines: number, shell: PaneShell["kind"]): string {
+  const print = `${asItself(shell)}builtin printf`;
+  const known = `${print} '\\033]7;buddy;%s;C;%s+%s;%s\\a' "$__buddy_key" ${tag} ${lines} "$__buddy_at"; `;
+  return `${lines === 0 ? "" : known}${print} '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
+}
+
+/** Before a word that is not to be an alias. Aliases of fish are functions. */
+function asItself(shell: PaneShell["kind"]): string {
+  return shell === "fish" ? "" : "\\";
 }
 
 function linesShown(command: string): number {
