@@ -4,7 +4,7 @@
  */
 import { openTarget } from "../src/targets/open.ts";
 import type { Pane, Target } from "../src/targets/target.ts";
-import { proxyTo } from "../test/support/proxy.ts";
+import { proxyTo } from "../test/support/tcp-proxy.ts";
 import { sshd } from "../test/support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../test/support/tmux.ts";
 import { placeOf } from "../src/targets/place.ts";

@@ -6,7 +6,7 @@ import { backgroundShells } from "../src/targets/background/background.ts";
 import { fileAccess } from "../src/targets/files/files.ts";
 import type { Transport } from "../src/targets/target.ts";
 import { SshTransport } from "../src/targets/connection/ssh.ts";
-import { proxyTo } from "../test/support/proxy.ts";
+import { proxyTo } from "../test/support/tcp-proxy.ts";
 import { useSshd } from "../test/support/sshd.ts";
 import { openPlace } from "../test/support/transports.ts";
 import { figure } from "./support/figures.ts";

@@ -7,7 +7,7 @@ import net from "node:net";
 import { join } from "node:path";
 import { startModel } from "../test/support/model.ts";
 import { shell } from "../test/support/calls.ts";
-import { proxyTo } from "../test/support/proxy.ts";
+import { proxyTo } from "../test/support/tcp-proxy.ts";
 import { sshdAddresses } from "../test/support/machines.ts";
 import { until } from "../test/support/until.ts";
 import { figure } from "./support/figures.ts";

@@ -6,7 +6,7 @@ import { buddyBinary } from "../support/buddy.ts";
 import { call, execRig, shell } from "../support/exec.ts";
 import { machines, type Machines } from "../support/machines.ts";
 import { needs } from "../support/needs.ts";
-import { proxyTo } from "../support/proxy.ts";
+import { proxyTo } from "../support/tcp-proxy.ts";
 
 const { beforeAll, test } = await needs("sshd");
 setDefaultTimeout(120_000);

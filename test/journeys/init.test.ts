@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
 import { needs } from "../support/needs.ts";
 import { Pty } from "../support/pty.ts";
-import { tinyProxy } from "../support/tiny-proxy.ts";
+import { httpProxy } from "../support/http-proxy.ts";
 
 setDefaultTimeout(60_000);
 
@@ -44,7 +44,7 @@ async function provider() {
       return Response.json({ status: "completed", output: [{ type: "message", role: "assistant", content }] });
     },
   });
-  const proxy = await tinyProxy(() => server.port ?? 0);
+  const proxy = await httpProxy(() => server.port ?? 0);
   return {
     asked,
     env: { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`, NODE_EXTRA_CA_CERTS: cert },

@@ -1,6 +1,6 @@
 /** A login that needs a passphrase, and a connection that drops: nothing is tried in silence, and /reconnect asks. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { proxyTo } from "../support/proxy.ts";
+import { proxyTo } from "../support/tcp-proxy.ts";
 import { ReplBinary, shellCall } from "../support/repl-binary.ts";
 import { sshd } from "../support/sshd.ts";
 import { until } from "../support/until.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { containerTarget } from "../support/container.ts";
 import { DECLARED, call, execRig, shell } from "../support/exec.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
-import { proxyTo } from "../support/proxy.ts";
+import { proxyTo } from "../support/tcp-proxy.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 import { available, needs } from "../support/needs.ts";

@@ -8,7 +8,7 @@ import { proxyFor, proxyLabel } from "../../src/lib/network.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 import { createModelClient } from "../../src/model/client.ts";
 import { explainNetworkError } from "../../src/model/http/network-errors.ts";
-import { tinyProxy } from "../support/tiny-proxy.ts";
+import { httpProxy } from "../support/http-proxy.ts";
 
 describe("what this machine refuses", () => {
   // As Bun words whatever it has no words for.
@@ -76,7 +76,7 @@ describe("which proxy", () => {
 describe("through a proxy", () => {
   test("plain http, with credentials, streaming", async () => {
     await using model = startModel([{ text: "through", pieceChars: 2 }]);
-    const proxy = await tinyProxy(() => Number(new URL(model.url).port));
+    const proxy = await httpProxy(() => Number(new URL(model.url).port));
     const env = { HTTP_PROXY: `http://user:pw@127.0.0.1:${proxy.port}` };
     const client = createModelClient(modelOptions("http://model.invalid/v1", { env }));
     expect((await done(client)).message.content).toBe("through");
@@ -87,7 +87,7 @@ describe("through a proxy", () => {
 
   test("a proxy that was chosen is used, whatever NO_PROXY says to fetch", async () => {
     await using model = startModel([{ text: "through" }]);
-    const proxy = await tinyProxy(() => Number(new URL(model.url).port));
+    const proxy = await httpProxy(() => Number(new URL(model.url).port));
     const source = join(import.meta.dir, "../../src/model/client.ts");
     const program = `
       const { createModelClient } = await import(${JSON.stringify(source)});
@@ -217,7 +217,7 @@ describe("certificates", () => {
   });
 
   test.each([false, true])("a CA of one's own works; through a CONNECT proxy: %p", async (proxied) => {
-    const proxy = await tinyProxy(() => https.port ?? 0);
+    const proxy = await httpProxy(() => https.port ?? 0);
     const source = join(import.meta.dir, "../../src/model/client.ts");
     const program = `
       const { createModelClient } = await import(${JSON.stringify(source)});

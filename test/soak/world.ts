@@ -11,7 +11,7 @@ import { endTmuxIn } from "../support/end-tmux.ts";
 import { type Machines, machines } from "../support/machines.ts";
 import { missing, type Need } from "../support/needs.ts";
 import { SECRETS } from "../support/planted-secrets.ts";
-import { type Proxy, proxyTo } from "../support/proxy.ts";
+import { type Proxy, proxyTo } from "../support/tcp-proxy.ts";
 import { sshdProgram } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 import { SERVERS } from "./answers.ts";

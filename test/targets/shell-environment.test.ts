@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { proxyTo } from "../support/proxy.ts";
+import { proxyTo } from "../support/tcp-proxy.ts";
 import { useSshd } from "../support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmux.ts";
 import { until } from "../support/until.ts";

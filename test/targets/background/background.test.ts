@@ -18,7 +18,7 @@ import { cleanScript, cleanShell, type CleanScript } from "../../../src/targets/
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { processesWith, uniqueSeconds } from "../../support/processes.ts";
-import { proxyTo } from "../../support/proxy.ts";
+import { proxyTo } from "../../support/tcp-proxy.ts";
 import { useSshd } from "../../support/sshd.ts";
 import { eachPlace, openPlace, type Opened } from "../../support/transports.ts";
 import { until } from "../../support/until.ts";

@@ -8,7 +8,7 @@ import { ContainerTransport, findContainer } from "../../../src/targets/connecti
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { type Container, containerTarget, type Engine } from "../../support/container.ts";
-import { proxyTo } from "../../support/proxy.ts";
+import { proxyTo } from "../../support/tcp-proxy.ts";
 import { useSshd } from "../../support/sshd.ts";
 import { until } from "../../support/until.ts";
 import { needs } from "../../support/needs.ts";

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RunResult } from "../../../src/targets/target.ts";
-import { proxyTo, type Proxy } from "../../support/proxy.ts";
+import { proxyTo, type Proxy } from "../../support/tcp-proxy.ts";
 import { sshd } from "../../support/sshd.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";

@@ -11,7 +11,7 @@ import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { socketDirectory, socketName } from "../../../src/targets/connection/socket-directory.ts";
 import { processesWith, uniqueSeconds, ACCOUNT } from "../../support/processes.ts";
-import { proxyTo } from "../../support/proxy.ts";
+import { proxyTo } from "../../support/tcp-proxy.ts";
 import { sshdWith, useSshd, type SshServer } from "../../support/sshd.ts";
 import { onTerminal } from "../../support/terminal.ts";
 import { until } from "../../support/until.ts";

@@ -17,7 +17,7 @@ import { fileAccess } from "../../../src/targets/files/files.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import type { FileAccess, Transport } from "../../../src/targets/target.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
-import { proxyTo } from "../../support/proxy.ts";
+import { proxyTo } from "../../support/tcp-proxy.ts";
 import { useSshd } from "../../support/sshd.ts";
 import { eachPlace, openPlace, type Opened } from "../../support/transports.ts";
 import { until } from "../../support/until.ts";

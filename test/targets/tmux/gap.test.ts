@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
-import { proxyTo, type Proxy } from "../../support/proxy.ts";
+import { proxyTo, type Proxy } from "../../support/tcp-proxy.ts";
 import { Seeded } from "../../support/seeded.ts";
 import { sshd } from "../../support/sshd.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";

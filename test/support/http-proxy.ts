@@ -1,7 +1,7 @@
 /** An HTTP proxy on loopback that leads every request and every CONNECT to one port. */
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
 
-export function tinyProxy(to: () => number): Promise<{ server: Server; port: number; seen: string[] }> {
+export function httpProxy(to: () => number): Promise<{ server: Server; port: number; seen: string[] }> {
   const seen: string[] = [];
   const server = createServer((socket) => {
     socket.once("data", (first) => {
