@@ -54,6 +54,8 @@ export interface Form {
   readonly words: boolean;
   /** Every version of the program finds its options behind operands, too. */
   readonly reorders: boolean;
+  /** The operands are one sentence: together, with blanks between them, they must have the shape of the only one. */
+  readonly joined: boolean;
   /** A first word without a dash is a bundle of letters whose values follow in order. */
   readonly old: boolean;
   /** Reads more arguments from a file named `@file`. */
@@ -220,6 +222,8 @@ class Match {
 
   #operandsOutside(): string | undefined {
     const list = this.form.operands;
+    if (this.form.joined && list[0]?.shape !== undefined && this.#operands.length > 0)
+      return fits(list[0].shape, this.#operands.join(" ")) ? undefined : refusal(list[0].shape, "");
     let index = 0;
     let used = 0;
     for (const word of this.#operands) {

@@ -155,7 +155,7 @@ export class Rows {
     for (const word of words) {
       if (word.startsWith("-")) for (const [name, option] of this.#options(word, whole)) options.set(name, option);
       else if (/^[A-Z<]/.test(word)) operands.push(this.#operand(word));
-      else if (!/^(?:open|words|reorders|old|at|alone|first|bare|none|reader:[\w-]+)$/.test(word))
+      else if (!/^(?:open|words|reorders|joined|old|at|alone|first|bare|none|reader:[\w-]+)$/.test(word))
         throw new SyntaxError(`the table has a word that means nothing: ${word}`);
     }
     return {
@@ -165,6 +165,7 @@ export class Rows {
       open: flags.has("open"),
       words: whole,
       reorders: flags.has("reorders"),
+      joined: flags.has("joined"),
       old: flags.has("old"),
       at: flags.has("at"),
       alone: flags.has("alone"),
