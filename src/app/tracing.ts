@@ -4,6 +4,7 @@ import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import { redactor } from "../lib/secrets/redact.ts";
+import { gathered, jsonPieces } from "../lib/json-pieces.ts";
 import { log } from "../lib/log.ts";
 import { clip, printable } from "../lib/text.ts";
 import { type TraceData, type TraceKind, traceTo } from "../lib/trace.ts";
@@ -91,8 +92,10 @@ class Trace {
     if (this.#file === undefined || this.#broken) return;
     const row = { v: TRACE_VERSION, ts: new Date().toISOString(), ms, run: this.#run, kind, ...clean };
     try {
-      const bytes = Buffer.from(`${JSON.stringify(row)}\n`);
-      for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
+      for (const piece of gathered(jsonPieces(row), ["\n"])) {
+        const bytes = Buffer.from(piece);
+        for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
+      }
     } catch (error) {
       // The work is worth more than its trace.
       this.#broken = true;

@@ -210,6 +210,53 @@ describe.each(APIS)("%s", (api) => {
     await thenNormal(model);
   });
 
+  test("an answer of more tool calls than anyone wants is refused, not run", async () => {
+    const toolCalls = Array.from({ length: 4_100 }, (_, at) => ({ name: "look", args: { at }, id: `c${at}` }));
+    await using model = startModel([{ toolCalls }, { text: "fine" }], { api });
+    const error = await failure(model.client);
+    expect(error.message).toMatch(/the answer has more than 4096 (tool calls|items|blocks)/);
+    await thenNormal(model);
+  });
+
+  test("a page without end is not read to its end", async () => {
+    let sent = 0;
+    await using server = Bun.serve({
+      port: 0,
+      fetch: () =>
+        new Response(
+          new ReadableStream({
+            pull(controller) {
+              controller.enqueue(Buffer.from(sent === 0 ? "<title>Sign in</title>" : "<p>word</p>".repeat(5_000)));
+              sent++;
+            },
+          }),
+        ),
+    });
+    const client = createModelClient(modelOptions(`http://127.0.0.1:${server.port}/v1`, { api, retries: 0 }));
+    const error = await failure(client);
+    expect(error.message).toContain('the response is not from a model but a web page: "Sign in"');
+    expect(sent).toBeLessThan(1_000);
+  });
+
+  test("headers without end are named, and not asked for again", async () => {
+    let asked = 0;
+    using server: Disposable & { readonly port: number } = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open(socket) {
+          asked++;
+          socket.write(`HTTP/1.1 200 OK\r\nx-long: ${"v".repeat(1 << 20)}`);
+        },
+        data() {},
+      },
+    });
+    const client = createModelClient(modelOptions(`http://127.0.0.1:${server.port}/v1`, { api, contextLimit: 8_192 }));
+    const error = await failure(client);
+    expect(error.message).toBe(`the headers of the answer from 127.0.0.1:${server.port} are too long`);
+    expect(asked).toBe(1);
+  });
+
   test("NUL is kept, invalid UTF-8 becomes replacement characters", async () => {
     const { event, end } = NUL_EVENTS[api];
     const body = Buffer.from(`data: ${event}\n\n${end}`);

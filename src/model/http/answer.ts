@@ -21,6 +21,9 @@ export class Answer {
   #early: Uint8Array[] = [];
   #document: LongJson | undefined;
   readonly #decoder = new TextDecoder();
+  /** Its first sign. */
+  #opening: string | undefined;
+  #documentChars = 0;
   /** Long strings of the document. */
   readonly #aside: string[] = [];
   #events = 0;
@@ -83,8 +86,13 @@ export class Answer {
   #pushFormed(bytes: Uint8Array): void {
     if (this.#form === "events") return this.#parser.push(bytes);
     collectAfter(bytes.length);
+    const text = this.#decoder.decode(bytes, { stream: true });
     this.#document ??= new LongJson({ aside: this.#aside, known: this.#known });
-    this.#document.push(this.#decoder.decode(bytes, { stream: true }));
+    this.#document.push(text);
+    this.#opening ??= text.trimStart()[0];
+    this.#documentChars += text.length;
+    // The beginning of a page says enough.
+    if (this.#documentChars > LONGEST_PAGE && this.#opening !== "{" && this.#opening !== "[") this.#takeDocument();
   }
 
   takeBatch(): readonly ModelEvent[] {
@@ -171,6 +179,8 @@ export class Answer {
     else this.batch.push({ type: event.type, deltas: [event.delta] });
   };
 }
+
+const LONGEST_PAGE = 256 * 1024;
 
 /** A busy machine may give megabytes at once, of each of which five are garbage before any of it is collected. */
 const MOST_AT_ONCE = 256 * 1024;

@@ -77,6 +77,13 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
         true,
         "The server or a proxy announces a compression that it does not use, or cuts the answer off.",
       );
+    case "ResponseHeadersTooLarge":
+      return fail(
+        "headers too long",
+        `the headers of the answer from ${at.host} are too long`,
+        false,
+        `Check api_base_url (${at.baseUrl}) of profile "${at.profile}": this is not a model server, or a broken one.`,
+      );
     case "EPROTO":
       return fail(
         "no TLS",

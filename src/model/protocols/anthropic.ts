@@ -6,6 +6,7 @@ import type { AssistantMessage, ToolCall } from "../types.ts";
 import { anthropicBody } from "./anthropic-body.ts";
 import { AnswerText, toldApart } from "./answer-text.ts";
 import {
+  checkParts,
   DONE,
   finishOf,
   isWholeJson,
@@ -177,7 +178,7 @@ function newBlock(state: AnthropicState, event: Json, start: Json): Block {
     json: new GrowingText(),
     signature: string(start["signature"]),
   };
-  state.blocks.push(block);
+  checkParts(state.blocks.push(block), "blocks");
   state.places.set(event["index"], block);
   return block;
 }

@@ -5,7 +5,7 @@
 import { collectAfter } from "../../lib/garbage.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
-import { ProviderError } from "../provider-error.ts";
+import { Malformed, ProviderError } from "../provider-error.ts";
 import type { Dialect } from "../dialect.ts";
 import type { AnswerText } from "./answer-text.ts";
 import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../types.ts";
@@ -172,6 +172,13 @@ export function count(given: unknown): number | undefined {
   const value = typeof given === "string" && /^\d+$/.test(given) ? Number(given) : given;
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
+
+/** More parts than this in one answer are a broken server, which would have as many calls run. */
+export function checkParts(count: number, what: string): void {
+  if (count > MOST_PARTS) throw new Malformed(`the answer has more than ${MOST_PARTS} ${what}`);
+}
+
+export const MOST_PARTS = 4096;
 
 /** Whether a tool call's arguments are all there: a cut object never parses. */
 export function isWholeJson(text: string): boolean {

@@ -5,8 +5,10 @@ import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import { AnswerText, toldApart } from "./answer-text.ts";
 import {
+  checkParts,
   DONE,
   isWholeJson,
+  MOST_PARTS,
   textOf,
   uniqueId,
   usageIn,
@@ -180,21 +182,17 @@ interface StreamedItem {
   arguments: GrowingText;
 }
 
-/**
- * More items than this in one answer are a broken server; also keeps a wild `output_index` from making a huge array.
- */
-const MAX_ITEMS = 4096;
-
 function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
   const id = event["item_id"];
   const given = event["output_index"];
   // Some servers give every item the same index, others every event its own id.
   let at = typeof id === "string" ? state.items.findIndex((known) => known?.item["id"] === id) : -1;
-  if (at < 0 && typeof given === "number" && Number.isInteger(given) && given >= 0 && given < MAX_ITEMS) at = given;
+  if (at < 0 && typeof given === "number" && Number.isInteger(given) && given >= 0 && given < MOST_PARTS) at = given;
   if (at < 0) at = state.items.findLastIndex((known) => known?.item["type"] === type && !known.done);
   if (at < 0) at = state.items.length;
   const found = state.items[at];
   if (found) return found;
+  checkParts(at + 1, "items");
   return (state.items[at] = streamed({ type }));
 }
 
@@ -267,7 +265,7 @@ function isNew(state: ResponsesState, { output_index: index, item_id: id }: Json
 
 function opened(state: ResponsesState, item: Json): StreamedItem {
   const entry = streamed(item);
-  state.items.push(entry);
+  checkParts(state.items.push(entry), "items");
   return entry;
 }
 

@@ -5,7 +5,7 @@
 import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { ToolCall } from "../types.ts";
-import { count, isWholeJson, type Json, uniqueId } from "./protocol.ts";
+import { checkParts, count, isWholeJson, type Json, uniqueId } from "./protocol.ts";
 
 export class ToolCallSlots {
   #slots: Slot[] = [];
@@ -56,7 +56,7 @@ export class ToolCallSlots {
       (index === undefined ? this.#withoutIndex(id, name) : this.#withIndex(index, id, name, piece));
     if (found) return found;
     const slot = new Slot(this.#slots.length, index, id);
-    this.#slots.push(slot);
+    checkParts(this.#slots.push(slot), "tool calls");
     return slot;
   }
 
