@@ -1,9 +1,10 @@
 /** Numbers, times, labels and a few sentences as every screen shows them. */
 import type { MachineFinishedEvent, RetryEvent } from "../agent/events.ts";
-import { showLine, showText } from "../policy/screen/terminal-text.ts";
-import type { StatusRow } from "./repl/host.ts";
-import { collapseSpaces } from "../lib/text.ts";
 import { localTime } from "../lib/durations.ts";
+import { collapseSpaces } from "../lib/text.ts";
+import { showLine, showText } from "../policy/screen/terminal-text.ts";
+import type { Locks } from "../targets/target.ts";
+import type { StatusRow } from "./repl/host.ts";
 
 /** Made safe for the screen, on one line. */
 export function oneLine(text: string): string {
@@ -102,3 +103,16 @@ export function spinnerFrame(now: number): string {
 
 const FRAMES = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
 export const SPINNER_MS = 250;
+
+/** How a target protects what runs without a question, in words. */
+export function lockWords({ shell, namespace }: Pick<Locks, "shell" | "namespace">): string {
+  const first = shell === "bash" ? "clean child (bash -p)" : "clean child (sh, fewer commands run unasked)";
+  switch (namespace.kind) {
+    case "making":
+      return `${first}; read-only file systems: being prepared`;
+    case "none":
+      return `${first}; no read-only file systems: ${namespace.why}`;
+    case "ready":
+      return `${first}; read-only file systems${namespace.sealed ? "" : " (root could undo it: no setpriv or capsh)"}`;
+  }
+}

@@ -1,5 +1,5 @@
 /** What the REPL shows of a run: its facts for the prompt, and the rows of /status, /tools, /model and /config. */
-import { lockWords } from "../../targets/read-only/lock-words.ts";
+import { lockWords } from "../../ui/words.ts";
 import { hostname } from "node:os";
 import { usd } from "../../agent/budget.ts";
 import type { LoadedConfig } from "../../config/load.ts";

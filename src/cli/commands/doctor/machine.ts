@@ -8,7 +8,7 @@ import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import type { SecondLock, Transport } from "../../../targets/target.ts";
 import { CleanChildren } from "../../../targets/read-only/clean-children.ts";
-import { lockWords } from "../../../targets/read-only/lock-words.ts";
+import { lockWords } from "../../../ui/words.ts";
 
 export async function checkMachine(): Promise<Finding[]> {
   const [tmux, ...rest] = await Promise.all([checkTmux(), checkSsh(), checkEngine("docker"), checkEngine("podman")]);
