@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
+import { eventsOf } from "../support/event-schema.ts";
 import { execRig, shell } from "../support/exec.ts";
 import { needs } from "../support/needs.ts";
 
@@ -383,4 +384,13 @@ describe("what broke once", () => {
     expect(again.code).toBe(0);
     expect(again.stderr).toContain(join(box.home, ".local/state/buddy/sessions"));
   });
+});
+
+test("--json leaves nothing in its lines that acts on a terminal, and every text as it was", async () => {
+  const answer = "a\u009b2J\u0085\u202eb\u001b]52;c;eA==\u0007\u200f \u{1F469}\u200d\u{1F4BB}";
+  await using rig = execRig([{ text: answer }]);
+  const { stdout } = await rig.exec(["--json", "go"]);
+  expect(stdout).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u200B-\u200F\u202A-\u202E]/);
+  const texts = eventsOf(stdout).flatMap((event) => (event.type === "text" ? [event.delta] : []));
+  expect(texts.join("")).toBe(answer);
 });

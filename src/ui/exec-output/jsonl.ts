@@ -33,13 +33,22 @@ export class JsonLines {
     for (const item of this.#held.through(event)) {
       // The texts inside, not the line: a pattern that swallowed a quote would make it no JSON.
       const json = jsonPieces(mapTexts(withOutput(item), this.#redact));
-      for (const piece of gathered(json, ["\n"]))
-        await (isOfMany(item) ? this.#out.writeAmongMany(piece) : this.#out.write(piece));
+      for (const piece of gathered(json, ["\n"])) {
+        const line = piece.replace(UNSEEN, escaped);
+        await (isOfMany(item) ? this.#out.writeAmongMany(line) : this.#out.write(line));
+      }
     }
   }
 }
 
 const ASIDE_MS = 10;
+
+/**
+ * The lines may be looked at in a terminal: JSON itself leaves C1 controls, which a terminal obeys, and characters that
+ * change the direction of others as they are.
+ */
+const UNSEEN = /[\u007F-\u009F\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** Machines of one call answer at the same moment: a write for each of them would take longer than they do. */
 function isOfMany(event: AgentEvent): boolean {
