@@ -366,10 +366,10 @@ __buddy_letter=P
 # Without PS0 the start of a command cannot be reported: its lines are typed, and report it themselves.
 if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ] && ! __buddy_is_fixed PS0; then
   for __buddy_file in emacs-standard vi-insert vi-command; do
-    bind -m "$__buddy_file" -x '"\e[7774~": __buddy_take' 2>/dev/null
-    bind -m "$__buddy_file" '"\e[7775~": accept-line' 2>/dev/null
-    bind -m "$__buddy_file" '"\e[7771~": "\e[7774~\e[7775~"' 2>/dev/null
-    bind -m "$__buddy_file" -x '"\e[7773~": __buddy_give' 2>/dev/null
+    builtin bind -m "$__buddy_file" -x '"\e[7774~": __buddy_take' 2>/dev/null
+    builtin bind -m "$__buddy_file" '"\e[7775~": accept-line' 2>/dev/null
+    builtin bind -m "$__buddy_file" '"\e[7771~": "\e[7774~\e[7775~"' 2>/dev/null
+    builtin bind -m "$__buddy_file" -x '"\e[7773~": __buddy_give' 2>/dev/null
   done
 else
   __buddy_letter=Q

@@ -83,7 +83,7 @@ __buddy_take() {
   if [[ -n $PREBUFFER ]]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
     builtin printf '\033]7771;%s;T;;%s\a' $__buddy_key "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
-    zle .send-break
+    builtin zle .send-break
     return
   fi
   { IFS= builtin read -r tag; IFS= builtin read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
@@ -98,16 +98,16 @@ __buddy_take() {
     # The operator sees the text that runs, not how it is started: that line is accepted without being drawn.
     : >|$__buddy_run/$__buddy_pane.shown
     BUFFER=$shown CURSOR=$#shown
-    zle -R
-    zle -I
+    builtin zle -R
+    builtin zle -I
     # With a key waiting, zsh does not draw again.
-    zle -U $'\e[7772~'
+    builtin zle -U $'\e[7772~'
   else
     # A clean child changes nothing here.
     case $line in (*=* | *export* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   fi
   BUFFER=$line CURSOR=$#line
-  zle .accept-line
+  builtin zle .accept-line
 }
 
 # Another such key: puts back what was set aside, before whatever was typed since.
@@ -186,9 +186,9 @@ typeset -g __buddy_eol_was= __buddy_eol_now=
 typeset -ga precmd_functions preexec_functions zshaddhistory_functions
 typeset -g +x PROMPT PS1 PS2
 __buddy_hook
-zle -N __buddy_take
-zle -N __buddy_nothing
-zle -N __buddy_give
+builtin zle -N __buddy_take
+builtin zle -N __buddy_nothing
+builtin zle -N __buddy_give
 __buddy_bind
 [[ ${(t)PS2} == *readonly* ]] || PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
 { print up >|$__buddy_run/$__buddy_pane.up } 2>/dev/null || :
