@@ -36,6 +36,7 @@ interface RemoteSessionOptions {
 export const OTHER_MACHINE = "buddy: this is another machine than before";
 
 const CLOSE_MS = 2000;
+const LAST_WORDS_MS = 500;
 
 export class RemoteSession {
   readonly facts: MachineFacts;
@@ -97,7 +98,9 @@ export class RemoteSession {
       return remoteSession;
     } catch (error) {
       remoteGuard.destroy(new ScriptRunnerLost("given up"));
-      throw error;
+      if (!(error instanceof NoAnswer)) throw error;
+      const printed = (await within(remoteGuard.ended, LAST_WORDS_MS))?.split("\n").at(-1) ?? "";
+      throw printed === "" ? error : new NoAnswer("target", `${error.message}, but it printed: ${printed}`);
     }
   }
 

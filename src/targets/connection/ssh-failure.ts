@@ -26,6 +26,11 @@ const ROWS: readonly Row[] = [
     "ssh ARGS must work without buddy: check user name and key (ssh-add -l; IdentityFile in ~/.ssh/config). buddy asks for a password, passphrase or second factor when it starts on a terminal, and after a drop with /reconnect.",
   ],
   [
+    /account (?:has|is) expired|account is (?:locked|disabled)|not permitted to log in/i,
+    "NAME refused the login: SAID",
+    "Ask whoever runs that machine.",
+  ],
+  [
     /Could not resolve hostname|Name or service not known|nodename nor servname|Temporary failure in name resolution/i,
     "NAME cannot be resolved: SAID",
     "Check the spelling, the VPN, and the Host entries of ~/.ssh/config.",
@@ -66,6 +71,7 @@ const ROWS: readonly Row[] = [
 /** What ssh says of a connection that a ProxyJump or ProxyCommand should have made. */
 const PROXIED = /UNKNOWN port 65535/;
 const OWN_WORDS = /UNKNOWN port 65535|^kex_exchange_identification: Connection closed/;
+const OWN_LINE = /^(?:kex_|ssh_|debug\d|Connection |client_loop|Bad packet|banner exchange)/;
 /** Why a key was not used, said before the login is refused. */
 const UNUSED_KEY = /^(?:Permissions \d+ for .* are too open|Load key |no such identity: |sign_and_send_pubkey: )/i;
 
@@ -82,11 +88,11 @@ export function sshFailure(said: string, destination: SshDestination): BuddyErro
   for (const [pattern, message, hint, passing] of ROWS) {
     const line = lines.findLast((one) => pattern.test(one));
     if (line === undefined) continue;
-    const unused = /refused the login/.test(message) ? lines.findLast((one) => UNUSED_KEY.test(one)) : undefined;
+    const more = passing === "dropped" ? saidBefore(lines, line) : passing === undefined ? unusedKey(lines) : "";
     const changed = /host key for (\S+) has changed/i.exec(said)?.[1];
     const fill = (text: string) =>
       text
-        .replace("SAID", () => line.replace(/^ssh: /, "") + (unused === undefined ? "" : ` (${unused})`))
+        .replace("SAID", () => line.replace(/^ssh: /, "") + more)
         .replaceAll("NAME", () => destination.text)
         .replaceAll("ARGS", () => sshArguments(destination))
         .replace("HOST", () => (changed === undefined ? knownHostsName(destination) : quote(changed)));
@@ -104,6 +110,17 @@ function linesOf(said: string): string[] {
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("Warning: Permanently added"));
+}
+
+function unusedKey(lines: readonly string[]): string {
+  const unused = lines.findLast((one) => UNUSED_KEY.test(one));
+  return unused === undefined ? "" : ` (${unused})`;
+}
+
+/** A machine that lets nobody in says why as it would greet: an expired account, maintenance. */
+function saidBefore(lines: readonly string[], line: string): string {
+  const greeting = lines.slice(0, lines.lastIndexOf(line)).findLast((one) => !OWN_LINE.test(one));
+  return greeting === undefined ? "" : `; it said before: ${greeting}`;
 }
 
 /** `words` are what the jump host's ssh, or another proxy, printed. */

@@ -292,6 +292,11 @@ const CAUSES: readonly (readonly [RegExp, string, string])[] = [
     "Let it do so only in interactive shells: case $- in *i*) ;; *) return ;; esac",
   ],
   [
+    /password change required|password has expired/i,
+    "the password of the account has expired",
+    "Log in once in a terminal and change it.",
+  ],
+  [
     /not available|nologin|logins are disabled/i,
     "the account has no login shell (nologin)",
     "Use another account, or give this one a shell.",

@@ -211,7 +211,7 @@ describe("what goes wrong is reported with a remedy", () => {
       server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  ${lines}`);
     host("behind-nothing", "ProxyJump no-such-jump.invalid");
     host("behind-stranger", "ProxyJump stranger");
-    host("behind-proxy", "ProxyCommand echo the proxy is closed >&2; exit 1");
+    host("behind-proxy", "ProxyCommand sh -c 'echo the proxy is closed >&2; exit 1'");
     const nothing = await refusal("behind-nothing");
     expect(nothing.message).toContain("the jump host or proxy command on the way to behind-nothing failed: ");
     expect(nothing.message).toContain("no-such-jump.invalid");
@@ -257,6 +257,16 @@ describe("what goes wrong is reported with a remedy", () => {
     ],
     ["bind 192.0.2.1: Cannot assign requested address\nconnect to host x port 22: failure", "bind 192.0.2.1", false],
     ["Unable to negotiate with 1.2.3.4 port 22: no matching host key type found.", "no method in common", false],
+    [
+      "Welcome\nYour account has expired; please contact your system administrator.\nConnection closed by 1.2.3.4 port 22",
+      "x refused the login: Your account has expired; please contact your system administrator.",
+      false,
+    ],
+    [
+      "Welcome\ndown for maintenance\n\nConnection closed by 1.2.3.4 port 22",
+      "Connection closed by 1.2.3.4 port 22; it said before: down for maintenance",
+      true,
+    ],
     ["something new", "ssh cannot connect to x: something new", false],
     ["", "no reason", false],
   ])("%j", (said, message, passing) => {
@@ -551,6 +561,7 @@ describe("a login that does not run commands is explained", () => {
   test.each([
     ["rbash", "restricted", 'command="exec rbash -c \\"$SSH_ORIGINAL_COMMAND\\""'],
     ["reads", "standard input", 'command="read x; exec bash -c \\"$SSH_ORIGINAL_COMMAND\\""'],
+    ["expired", "password", 'command="echo Password change required but no TTY available. >&2; exit 1"'],
   ])("%s", async (name, words, accept) => {
     const key = server.key(name, { accept });
     server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
