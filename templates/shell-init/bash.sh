@@ -1,6 +1,7 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
 __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_login=$BUDDY_LOGIN __buddy_plain=$BUDDY_PLAIN
-unset BUDDY_DIR BUDDY_LOGIN BUDDY_PLAIN
+[ -z "$BUDDY_POSIX" ] || export POSIXLY_CORRECT=1
+unset BUDDY_DIR BUDDY_LOGIN BUDDY_PLAIN BUDDY_POSIX
 # Locals are called __b_…: bash makes none of a name that is read-only outside.
 # Whether the file names the other one, outside of comments: then it has read it.
 __buddy_names() {
@@ -51,6 +52,7 @@ __buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return 0 ;; esac; return 1
 IFS= builtin read -r __buddy_key <"$__buddy_dir/key"
 if [ -z "$__buddy_plain" ] && { __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fixed PS1 || [[ $__buddy_rest == *' __buddy_'* ]]; }; then
   # Nothing could report a prompt: the same shell again, with what the start-up files exported.
+  [ -z "${POSIXLY_CORRECT+x}" ] || { unset POSIXLY_CORRECT; export BUDDY_POSIX=1; }
   BUDDY_DIR=$__buddy_dir BUDDY_LOGIN= BUDDY_PLAIN=readonly exec "$BASH" --rcfile "$__buddy_dir/bash.sh" -i
 fi
 IFS= builtin read -r __buddy_run <"$__buddy_dir/run"

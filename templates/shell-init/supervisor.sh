@@ -66,7 +66,9 @@ while :; do
     export BUDDY_DIR="$__buddy_dir"
     case $__buddy_kind in
     bash)
-      export BUDDY_LOGIN="$__buddy_login" BUDDY_PLAIN="$__buddy_plain"
+      # A bash in posix mode would read no --rcfile: bash.sh sets the variable again.
+      export BUDDY_LOGIN="$__buddy_login" BUDDY_PLAIN="$__buddy_plain" BUDDY_POSIX="${POSIXLY_CORRECT+1}"
+      unset POSIXLY_CORRECT
       exec "$@" --rcfile "$__buddy_dir/bash.sh" -i
       ;;
     zsh)

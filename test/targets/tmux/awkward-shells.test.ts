@@ -290,6 +290,7 @@ const AWKWARD = (
     ["bash", "printf() { echo no; }", "had more in its output"],
     ["bash", "export LC_ALL=xx_YY.UTF-8", "complained about the locale in the output"],
     ["bash", "IFS=0123456789", "lost the exit code of what ran unasked"],
+    ["bash", "export POSIXLY_CORRECT=1", "is in posix mode"],
     ["zsh", "unsetopt zle", "accepted no command"],
     ["zsh", "typeset -r PS2", "reported no end of a command"],
     ["zsh", "emulate ksh", "added 200 spaces to every output"],
@@ -334,6 +335,20 @@ test.each(AWKWARD)("a %s with %s %s", async (shell, rc) => {
   } finally {
     rmSync(file);
     delete process.env["ENV"];
+  }
+});
+
+test("a bash that starts in posix mode reads none of its start-up files, and came to no prompt", async () => {
+  process.env["POSIXLY_CORRECT"] = "1";
+  try {
+    await using place = await openTestTarget("local", { shell: "bash" });
+    expect(text(await place.target.shell.run("echo $POSIXLY_CORRECT; set -o | grep posix"))).toMatch(
+      /^1\nposix\s+on\n$/,
+    );
+    expect((await place.target.shell.run("exit 3")).outcome).toEqual({ kind: "shell-ended", code: 3 });
+    expect(text(await place.target.shell.run("echo $POSIXLY_CORRECT"))).toBe("1\n");
+  } finally {
+    delete process.env["POSIXLY_CORRECT"];
   }
 });
 
