@@ -35,17 +35,18 @@ before_kill
 for g in $L; do if leader "$g"; then kill -KILL "-$g"; fi; done
 `;
 
+/** No process for a line: where many machines are closed at once, each counts. `undo` names a task by its number. */
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
 G= L= n=0
-without() { for g in $2; do [ "$g" = "$1" ] || printf ' %s' "$g"; done; }
+without() { out=; for g in $2; do [ "$g" = "$1" ] || out="$out $g"; done; }
 while read -r op a; do
   case $op in
   +) G="$G $a" ;;
   client) L="$L $a" ;;
-  -) G=$(without "$a" "$G") L=$(without "$a" "$L") ;;
+  -) without "$a" "$G"; G=$out; without "$a" "$L"; L=$out ;;
   do) n=$((n + 1)); eval "task$n=\\$a" ;;
-  undo) i=1; while [ $i -le $n ]; do eval "[ \\"\\$task$i\\" = \\"\\$a\\" ] && task$i=:"; i=$((i + 1)); done ;;
+  undo) eval "task$a=:" ;;
   esac
 done
 before_kill() { i=1; while [ $i -le $tasks ]; do eval "eval \\"\\$task$i\\""; i=$((i + 1)); done; }
@@ -84,6 +85,7 @@ function start(): ExitCleanup {
   child.unref();
   void child.stdin.write(loaderLine(SCRIPT));
   void child.exited.then(() => (running = undefined));
+  let tasks = 0;
   const say = (line: string) => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     void child.stdin.write(`${line}\n`);
@@ -96,8 +98,9 @@ function start(): ExitCleanup {
     },
     onDeath(command) {
       if (command.includes("\n")) throw new TypeError("one line only");
+      const task = ++tasks;
       say(`do ${command}`);
-      return () => say(`undo ${command}`);
+      return () => say(`undo ${task}`);
     },
   };
 }

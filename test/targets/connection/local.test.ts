@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
@@ -263,3 +263,28 @@ function hintOf(work: () => unknown): string | undefined {
   }
   return undefined;
 }
+
+test("of two tasks with the same text only the one that was taken back is not done when buddy dies", async () => {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-tasks-")));
+  const file = join(dir, "done");
+  const program = `
+    import { exitCleanup } from ${JSON.stringify(join(import.meta.dir, "../../../src/targets/connection/exit-cleanup.ts"))};
+    const [add, last] = ["echo more >>${file}", "echo last >>${file}"];
+    const takeBack = exitCleanup().onDeath(add);
+    const forget = exitCleanup().watch(process.ppid);
+    exitCleanup().onDeath(add);
+    exitCleanup().onDeath("exit 1")();
+    exitCleanup().onDeath(last);
+    forget();
+    takeBack();
+    await Bun.stdin.text();
+    process.kill(process.pid, "SIGKILL");
+  `;
+  const child = Bun.spawn([process.execPath, "-e", program], { stdin: "pipe", stdout: "ignore", stderr: "inherit" });
+  await child.stdin.end();
+  await child.exited;
+  expect(
+    await until(() => readFileSync(file, "utf8").includes("last") && readFileSync(file, "utf8"), "it is done"),
+  ).toBe("more\nlast\n");
+  rmSync(dir, { recursive: true });
+});
