@@ -6,14 +6,14 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";
 import {
-  HOOK_SETTINGS,
-  MACHINE_RULE_SETTINGS,
-  MCP_SETTINGS,
+  hookSettings,
+  machineRuleSettings,
+  mcpSettings,
   NAMED_SETTINGS,
   PROFILE_SETTINGS,
-  RULE_SETTINGS,
+  ruleSettings,
   SETTINGS,
-  TARGET_SETTINGS,
+  targetSettings,
 } from "../src/config/schema.ts";
 import type { Setting } from "../src/config/setting.ts";
 import { zod } from "../src/config/zod.ts";
@@ -116,14 +116,14 @@ another host: then the profile counts as one with a key and the \`completions\` 
 Machines by name, for \`--on\` ([names and places](targets.md#machines-by-name)): one table \`[targets.NAME]\` each. The
 keys lead inwards: first \`ssh\`, then \`container\` and \`via\` in the order written.
 
-${rows(TARGET_SETTINGS).join("\n")}
+${rows(targetSettings()).join("\n")}
 
 ## Rules of machines
 
 What holds on some machines only ([how rules are matched](targets.md#rules-of-a-machine)): one table \`[rules."PATTERN"]\` each.
 An unknown key is an error here.
 
-${rows(MACHINE_RULE_SETTINGS).join("\n")}
+${rows(machineRuleSettings()).join("\n")}
 
 ## Sections
 
@@ -134,20 +134,20 @@ ${sections.join("\n\n")}
 A server of tools that speaks the Model Context Protocol; either \`command\` or \`url\`. NAME is lower-case letters, digits and
 hyphens ([how it works](extending.md#mcp-servers)).
 
-${rows(MCP_SETTINGS).join("\n")}
+${rows(mcpSettings()).join("\n")}
 
 ### \`[[model_rules]]\`
 
 What buddy should know of models that its catalog does not, or knows otherwise; exactly one of \`exact\`, \`prefix\`,
 \`contains\` in each. Asked in order, before the catalog.
 
-${rows(RULE_SETTINGS).join("\n")}
+${rows(ruleSettings()).join("\n")}
 
 ### \`[[hooks]]\`
 
 Programs of yours that hear of what happens, and may object before a tool runs ([how they work](extending.md#hooks)).
 
-${rows(HOOK_SETTINGS).join("\n")}
+${rows(hookSettings()).join("\n")}
 
 ## Environment
 
@@ -195,7 +195,7 @@ export const CONFIG_SCHEMA = join(import.meta.dir, "../docs/buddy.schema.json");
 export function configurationSchema(): Record<string, unknown> {
   const named = Object.entries(NAMED_SETTINGS).map(([name, { keys, name: pattern }]) => [
     name,
-    { type: "object", propertyNames: { pattern: pattern.source }, additionalProperties: tableSchema(keys) },
+    { type: "object", propertyNames: { pattern: pattern.source }, additionalProperties: tableSchema(keys()) },
   ]);
   const profiles = { type: "object", additionalProperties: tableSchema(PROFILE_SETTINGS) };
   const properties = {
@@ -203,8 +203,8 @@ export function configurationSchema(): Record<string, unknown> {
     models: profiles,
     model: profiles,
     ...Object.fromEntries(named),
-    model_rules: { type: "array", items: tableSchema(RULE_SETTINGS) },
-    hooks: { type: "array", items: tableSchema(HOOK_SETTINGS) },
+    model_rules: { type: "array", items: tableSchema(ruleSettings()) },
+    hooks: { type: "array", items: tableSchema(hookSettings()) },
   };
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -224,10 +224,10 @@ function tableSchema(table: Table): Record<string, unknown> {
 }
 
 /** As it would be written in the file. */
-function defaultOf({ fallback, show }: Setting<unknown>): { default?: unknown } {
-  if (fallback === undefined) return {};
+function defaultOf(setting: Setting<unknown>): { default?: unknown } {
+  if (setting.fallback === undefined) return {};
   try {
-    return { default: JSON.parse(show(fallback)) };
+    return { default: JSON.parse(setting.show(setting.fallback)) };
   } catch {
     return {};
   }

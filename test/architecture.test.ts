@@ -179,6 +179,13 @@ describe("before the request of `buddy exec` leaves", () => {
     expect(modules.flatMap((file) => linked.get(file)?.join(" → ") ?? [])).toEqual([]);
   });
 
+  test("what prints the bare answer links nothing that only a terminal or a note needs", () => {
+    const printing = [...staticallyReachable("src/ui/exec-output/print.ts").keys()].filter((file) =>
+      /^src\/(ui|policy)\//.test(file),
+    );
+    expect(printing).toEqual(["src/ui/exec-output/print.ts"]);
+  });
+
   test("the code that is linked does not grow unseen", () => {
     const own = [...linked.keys()].filter((file) => file.startsWith("src/"));
     const bytes = own.reduce((sum, file) => sum + sourceText(file).length, 0);

@@ -104,11 +104,14 @@ export class Agent {
     });
     // Reported below; without this a failure while the reader is busy counts as unhandled.
     ended.catch(() => undefined);
+    let over = false;
     try {
       yield* queue;
       await ended;
+      over = true;
     } finally {
-      leave.abort();
+      // An abort that nobody listens to still makes an error with its trace.
+      if (!over) leave.abort();
       await ended.catch(() => undefined);
     }
   }

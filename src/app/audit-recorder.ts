@@ -59,7 +59,7 @@ export class RunRecorder implements Recorder {
   /** Resolves when everything is written, or was reported as missing. */
   async close(): Promise<void> {
     if (this.#log !== undefined) await (await this.#log.catch(() => undefined))?.close();
-    await within(Promise.all(this.#journals.values()), LEAVE_MS);
+    if (this.#journals.size > 0) await within(Promise.all(this.#journals.values()), LEAVE_MS);
   }
 
   #open(): Promise<AuditLog> {

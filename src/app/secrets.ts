@@ -17,7 +17,8 @@ export class Secrets {
   readonly privacy: Privacy;
   readonly #known = new Set<string>();
   readonly #options: SecretsOptions;
-  #redact = redactor([]);
+  /** Made with the first text. */
+  #redact: ((text: string) => string) | undefined;
   #kept: Promise<void> | undefined;
 
   constructor(options: SecretsOptions) {
@@ -32,11 +33,12 @@ export class Secrets {
 
   learn(secrets: readonly string[]): void {
     for (const secret of secrets) this.#known.add(secret);
-    this.#redact = redactor([...this.#known]);
+    this.#redact = undefined;
   }
 
   /** Takes keys and tokens out of what is shown or stored. */
-  readonly redact = (text: string): string => this.#redact(this.privacy.maskKnown(text));
+  readonly redact = (text: string): string =>
+    (this.#redact ??= redactor([...this.#known]))(this.privacy.maskKnown(text));
 
   /** The same for text in pieces. */
   readonly redactedStream = (): HeldText => redactedStream([...this.#known], this.redact);
@@ -50,8 +52,8 @@ export class Secrets {
   }
 
   /** Resolves when what was met so far is kept. */
-  async settled(): Promise<void> {
-    await this.#kept;
+  settled(): Promise<void> | undefined {
+    return this.#kept;
   }
 
   /** Once for all that one text brings. */

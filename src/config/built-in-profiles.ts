@@ -1,13 +1,11 @@
 /** The profiles that need no entry: an empty file is a working configuration. */
-import { PROFILE_SETTINGS, type ProfileSettings } from "./schema.ts";
+import { defaultsOf, PROFILE_SETTINGS, type ProfileSettings } from "./schema.ts";
 
 /** Run by buddy itself: no key, no network. */
 export const DEMO_PROFILE = "demo";
 
 const OPENAI_LOGIN = {
-  ...(Object.fromEntries(
-    Object.entries(PROFILE_SETTINGS).map(([key, setting]) => [key, setting.fallback]),
-  ) as unknown as ProfileSettings),
+  ...(defaultsOf(PROFILE_SETTINGS) as unknown as ProfileSettings),
   api: "responses",
   auth: "login",
 } as const;

@@ -37,16 +37,19 @@ export function findConfigFiles(flag: string | undefined, place: Place): ConfigF
   if (variable !== undefined) {
     return { own: namedFile(resolve(place.cwd, expandHome(variable.value, place.env)), variable.name, place) };
   }
-  const candidates = [buddyPaths(place.env)?.config, legacyConfig(place.env)].filter((path) => path !== undefined);
-  const own = candidates.find((path) => isThere(path, place));
-  const directory = ["buddy.toml", "agent.toml"]
-    .map((name) => join(place.cwd, name))
-    .find((path) => isThere(path, place));
-  const isOwn = directory !== undefined && candidates.some((path) => sameFile(path, directory));
+  const candidates = [buddyPaths(place.env)?.config, legacyConfig(place.env)];
+  const own = firstThere(candidates, place);
+  const directory = firstThere([join(place.cwd, "buddy.toml"), join(place.cwd, "agent.toml")], place);
+  const isOwn = directory !== undefined && candidates.some((path) => path !== undefined && sameFile(path, directory));
   return {
     ...(own === undefined ? {} : { own: foundFile(own, place) }),
     ...(directory === undefined || isOwn ? {} : { directory: foundFile(directory, place) }),
   };
+}
+
+function firstThere(paths: readonly (string | undefined)[], place: Place): string | undefined {
+  for (const path of paths) if (path !== undefined && isThere(path, place)) return path;
+  return undefined;
 }
 
 /** A link that leads nowhere is an error: its settings may be the strict ones. */

@@ -11,13 +11,14 @@ import { buddyPaths, type Env, describeOrigin, type Origin, shownPath } from "./
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
 import {
   type Config,
-  HOOK_SETTINGS,
-  MACHINE_RULE_SETTINGS,
+  defaultsOf,
+  hookSettings,
+  machineRuleSettings,
   type HookSettings,
   type ModelRule,
   NAMED_SETTINGS,
   PROFILE_SETTINGS,
-  RULE_SETTINGS,
+  ruleSettings,
   SETTINGS,
 } from "./schema.ts";
 import { judged, type Setting } from "./setting.ts";
@@ -243,16 +244,19 @@ class Layers {
   }
 
   result(): Pick<LoadedConfig, "config" | "origins" | "profileOfFile" | "keyVariables"> {
-    const sections: Record<string, unknown> = {};
-    for (const [section, table] of Object.entries(SETTINGS)) {
-      sections[section] = withDefaults(table, (key) => this.#values.get(`${section}.${key}`));
+    const sections: Record<string, Record<string, unknown>> = {};
+    for (const [section, table] of Object.entries(SETTINGS)) sections[section] = defaultsOf(table);
+    for (const [key, value] of this.#values) {
+      const dot = key.indexOf(".");
+      const section = sections[key.slice(0, dot)];
+      if (section !== undefined) section[key.slice(dot + 1)] = value;
     }
     // fromEntries makes own properties of any name, __proto__ included.
     const own = [...this.#profiles].map(([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const);
     const models = Object.fromEntries([...Object.entries(BUILT_IN_PROFILES), ...own]);
-    const rules = this.#rules.map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
+    const rules = this.#rules.map((found) => tableOf(ruleSettings(), found) as ModelRule);
     const machineRules = this.#machineRules.map(([pattern, found]) => ({
-      ...tableOf(MACHINE_RULE_SETTINGS, found),
+      ...tableOf(machineRuleSettings(), found),
       pattern,
     }));
     const config = {
@@ -307,7 +311,10 @@ class Layers {
       const start = `${section}.`;
       const own = [...this.#named].filter(([name]) => name.startsWith(start));
       tables[section] = Object.fromEntries(
-        own.map(([name, found]) => [name.slice(start.length), { ...tableOf(keys, found), written: [...found.keys()] }]),
+        own.map(([name, found]) => [
+          name.slice(start.length),
+          { ...tableOf(keys(), found), written: [...found.keys()] },
+        ]),
       );
     }
     return tables;
@@ -321,7 +328,7 @@ class Layers {
 
 /** A program with a relative path is looked up from the file that names it, wherever buddy is started. */
 function hookOf(file: string, found: ReadonlyMap<string, FoundValue>): HookSettings {
-  const hook = tableOf(HOOK_SETTINGS, found) as HookSettings;
+  const hook = tableOf(hookSettings(), found) as HookSettings;
   const [program = "", ...args] = hook.command;
   const relative = program.includes("/") && !/^[/~]/.test(program);
   return relative ? { ...hook, command: [join(dirname(file), program), ...args] } : hook;
@@ -350,11 +357,7 @@ function originIn(file: string, found: FoundValue): Origin {
 }
 
 function tableOf(table: Readonly<Record<string, Setting<unknown>>>, found: ReadonlyMap<string, FoundValue>) {
-  return withDefaults(table, (key) => found.get(key)?.value);
-}
-
-function withDefaults(table: Readonly<Record<string, Setting<unknown>>>, valueOf: (key: string) => unknown) {
-  const values: Record<string, unknown> = {};
-  for (const [key, { fallback }] of Object.entries(table)) values[key] = valueOf(key) ?? fallback;
+  const values = defaultsOf(table);
+  for (const [key, { value }] of found) values[key] = value;
   return values;
 }

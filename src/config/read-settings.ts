@@ -1,14 +1,7 @@
 /** What a configuration file says: values checked against the table of settings, each with its line. */
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import {
-  HOOK_SETTINGS,
-  NAMED_SETTINGS,
-  type NamedSection,
-  PROFILE_SETTINGS,
-  RULE_SETTINGS,
-  SETTINGS,
-} from "./schema.ts";
+import { hookSettings, NAMED_SETTINGS, type NamedSection, PROFILE_SETTINGS, ruleSettings, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import type { TomlFile } from "./toml.ts";
 
@@ -134,7 +127,7 @@ class SettingsReader implements FileSettings {
   }
 
   readRules(rules: unknown): void {
-    for (const [i, found] of this.#readTables("model_rules", rules, RULE_SETTINGS).entries()) {
+    for (const [i, found] of this.#readTables("model_rules", rules, ruleSettings()).entries()) {
       const matches = ["exact", "prefix", "contains"].filter((key) => found.has(key));
       if (matches.length !== 1) {
         this.#problem(["model_rules", i], "a [[model_rules]] table needs exactly one of exact, prefix, contains");
@@ -145,7 +138,8 @@ class SettingsReader implements FileSettings {
 
   readNamed(section: keyof typeof NAMED_SETTINGS, tables: unknown): void {
     const named: NamedSection = NAMED_SETTINGS[section];
-    const { keys, name: pattern, expects, most, strict = false } = named;
+    const { name: pattern, expects, most, strict = false } = named;
+    const keys = named.keys();
     if (!isTable(tables)) {
       this.#problem([section], `${section} must be written as [${section}.NAME] tables, ${foundText(tables)}`);
       return;
@@ -205,7 +199,7 @@ class SettingsReader implements FileSettings {
   }
 
   readHooks(hooks: unknown): void {
-    for (const [i, found] of this.#readTables("hooks", hooks, HOOK_SETTINGS).entries()) {
+    for (const [i, found] of this.#readTables("hooks", hooks, hookSettings()).entries()) {
       for (const key of ["on", "command"])
         if (!found.has(key)) this.#problem(["hooks", i], `a [[hooks]] table needs ${key}`);
       this.hooks.push(found);

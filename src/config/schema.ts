@@ -25,6 +25,7 @@ import {
   yesNoOr,
   yesNoOrText,
 } from "./setting.ts";
+import { once } from "../lib/values.ts";
 
 /** No tool puts more than this many characters into the conversation, whatever [limits] says. */
 const MOST_CHARACTERS = 128 * 1024;
@@ -226,100 +227,113 @@ export const PROFILE_SETTINGS = {
   stream: yesNo(true, "stream answers"),
 } as const satisfies Record<string, Setting<unknown>>;
 
+// What follows is made for a file that has such tables: most have none.
+
 /** Keys of [mcp.<name>]: a server of tools, started as a program or reached at an address. */
-export const MCP_SETTINGS = {
-  command: commandLine("program of a server that speaks over stdin and stdout, and its arguments"),
-  url: optional(
-    textLike(
-      /^https?:\/\/[^\s@]+$/,
-      "",
-      'an http or https address without user or password, such as "https://mcp.example.com/mcp"',
-      "address of a server that speaks over HTTP (streamable)",
-    ),
-  ),
-  env: textTable("variables to add to the program's environment; ${NAME} is replaced by that environment variable"),
-  headers: textTable("HTTP headers to send to the address; ${NAME} is replaced by that environment variable"),
-  oauth_client_id: optional(anyText("", "client id for the sign-in, where the server does not register clients")),
-  enabled: yesNo(true, "false keeps the server out of every session"),
-  tools: allowDeny(
-    "which of its tools are offered, by patterns such as get_*: a list, or { allow = […], deny = […] }; deny wins",
-  ),
-  timeout: duration(60 * SECOND, "how long one call may take; a progress report restarts the clock"),
-  start_timeout: duration(10 * SECOND, "how long the first request waits for a server that was never seen before"),
-  trust_read_only: yesNo(false, "tools that the server calls read-only run without a question"),
-} as const satisfies Record<string, Setting<unknown>>;
+export const mcpSettings = once(
+  () =>
+    ({
+      command: commandLine("program of a server that speaks over stdin and stdout, and its arguments"),
+      url: optional(
+        textLike(
+          /^https?:\/\/[^\s@]+$/,
+          "",
+          'an http or https address without user or password, such as "https://mcp.example.com/mcp"',
+          "address of a server that speaks over HTTP (streamable)",
+        ),
+      ),
+      env: textTable("variables to add to the program's environment; ${NAME} is replaced by that environment variable"),
+      headers: textTable("HTTP headers to send to the address; ${NAME} is replaced by that environment variable"),
+      oauth_client_id: optional(anyText("", "client id for the sign-in, where the server does not register clients")),
+      enabled: yesNo(true, "false keeps the server out of every session"),
+      tools: allowDeny(
+        "which of its tools are offered, by patterns such as get_*: a list, or { allow = […], deny = […] }; deny wins",
+      ),
+      timeout: duration(60 * SECOND, "how long one call may take; a progress report restarts the clock"),
+      start_timeout: duration(10 * SECOND, "how long the first request waits for a server that was never seen before"),
+      trust_read_only: yesNo(false, "tools that the server calls read-only run without a question"),
+    }) as const satisfies Record<string, Setting<unknown>>,
+);
 
 /** Keys of [targets.<name>]: a machine, several, or a group of names. */
-export const TARGET_SETTINGS = {
-  ssh: textOrTexts('hosts as --ssh takes them, one or a list; ranges: "deploy@web[01-12]"'),
-  container: optional(
-    textLike(
-      /^[A-Za-z0-9][A-Za-z0-9_.-]*$/,
-      "",
-      "the name or id of a container",
-      "container, on the ssh host if there is one",
-    ),
-  ),
-  via: commandLines(
-    "command that starts a program there with piped stdio; a list of commands goes further in, one step each",
-  ),
-  attach_via: commandLines("the same command for a terminal, to attach: kubectl exec -it …; one for each of via"),
-  cd: optional(anyText("", "directory to work in")),
-  tmux: yesNoOrText(
-    /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/,
-    "true, false or the name of a tmux session",
-    "true: require tmux; false: do not use it; a name: use that session",
-  ),
-  include: optional(texts([], "other names, hosts of ~/.ssh/config, globs and ranges; makes it a group of them")),
-} as const satisfies Record<string, Setting<unknown>>;
+export const targetSettings = once(
+  () =>
+    ({
+      ssh: textOrTexts('hosts as --ssh takes them, one or a list; ranges: "deploy@web[01-12]"'),
+      container: optional(
+        textLike(
+          /^[A-Za-z0-9][A-Za-z0-9_.-]*$/,
+          "",
+          "the name or id of a container",
+          "container, on the ssh host if there is one",
+        ),
+      ),
+      via: commandLines(
+        "command that starts a program there with piped stdio; a list of commands goes further in, one step each",
+      ),
+      attach_via: commandLines("the same command for a terminal, to attach: kubectl exec -it …; one for each of via"),
+      cd: optional(anyText("", "directory to work in")),
+      tmux: yesNoOrText(
+        /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/,
+        "true, false or the name of a tmux session",
+        "true: require tmux; false: do not use it; a name: use that session",
+      ),
+      include: optional(texts([], "other names, hosts of ~/.ssh/config, globs and ranges; makes it a group of them")),
+    }) as const satisfies Record<string, Setting<unknown>>,
+);
 
 /** Keys of [rules."PATTERN"]: what holds on the machines whose names match. */
-export const MACHINE_RULE_SETTINGS = {
-  mode: optional(
-    oneOf(
-      ["normal", "guarded", "read-only"],
-      "normal",
-      "guarded: high risk needs the machine's name typed; read-only: nothing can approve a change there",
-    ),
-  ),
-  label: optional(
-    textLike(
-      /^[^\p{C}\s](?:[^\p{C}]{0,22}[^\p{C}\s])?$/u,
-      "",
-      "1 to 24 visible characters",
-      "what the machine is called in prompts, questions and events, such as PROD",
-    ),
-  ),
-  shell_auto_approve: optional(
-    oneOf(["none", "read-only", "operator", "developer"], "read-only", "as in [tools], on these machines"),
-  ),
-  deny: optional(patterns([], "more commands that never run there, written as in shell_denylist")),
-  allow: optional(texts([], "commands that run there without a question, in place of shell_allow")),
-  approve_max: alsoReads(
-    optional(duration(10 * MINUTE, "the longest time for which /approve and --approve hold there; 0: not at all")),
-    (raw) => (raw === 0 || raw === "0" || raw === "0s" ? 0 : undefined),
-  ),
-  notes: optional(anyText("", "what you and the model should know about it: shown at the start, sent to the model")),
-} as const satisfies Record<string, Setting<unknown>>;
+export const machineRuleSettings = once(
+  () =>
+    ({
+      mode: optional(
+        oneOf(
+          ["normal", "guarded", "read-only"],
+          "normal",
+          "guarded: high risk needs the machine's name typed; read-only: nothing can approve a change there",
+        ),
+      ),
+      label: optional(
+        textLike(
+          /^[^\p{C}\s](?:[^\p{C}]{0,22}[^\p{C}\s])?$/u,
+          "",
+          "1 to 24 visible characters",
+          "what the machine is called in prompts, questions and events, such as PROD",
+        ),
+      ),
+      shell_auto_approve: optional(
+        oneOf(["none", "read-only", "operator", "developer"], "read-only", "as in [tools], on these machines"),
+      ),
+      deny: optional(patterns([], "more commands that never run there, written as in shell_denylist")),
+      allow: optional(texts([], "commands that run there without a question, in place of shell_allow")),
+      approve_max: alsoReads(
+        optional(duration(10 * MINUTE, "the longest time for which /approve and --approve hold there; 0: not at all")),
+        (raw) => (raw === 0 || raw === "0" || raw === "0s" ? 0 : undefined),
+      ),
+      notes: optional(
+        anyText("", "what you and the model should know about it: shown at the start, sent to the model"),
+      ),
+    }) as const satisfies Record<string, Setting<unknown>>,
+);
 
 /** Sections of tables with names of the user's own: [mcp.grafana]. The name must fit the pattern. */
 export const NAMED_SETTINGS = {
   mcp: {
-    keys: MCP_SETTINGS,
+    keys: mcpSettings,
     name: /^[a-z0-9](?:-?[a-z0-9])*$/,
     expects: "lower-case letters, digits and single hyphens",
     most: 32,
     why: "a program would be started, or your conversation sent to its address",
   },
   targets: {
-    keys: TARGET_SETTINGS,
+    keys: targetSettings,
     name: /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
     expects: "letters, digits, ., - and _, beginning with a letter or a digit",
     most: 64,
     why: "commands could run on a different machine than the name says, or through a program the file chooses",
   },
   rules: {
-    keys: MACHINE_RULE_SETTINGS,
+    keys: machineRuleSettings,
     // A pattern that cannot match any name must not be a missing rule: lists of files, negations, half a range.
     name: /^(?![@!,])(?:[^\p{C}[\]!]|\[[\da-z]+(?:-[\da-z]+)?(?:, ?[\da-z]+(?:-[\da-z]+)?)*\]|\[[^[\]\p{C}]*:[^[\]\p{C}]*\])+$/iu,
     expects: "names, hosts, machine-ids or containers, with *, ?, ranges and commas",
@@ -330,7 +344,7 @@ export const NAMED_SETTINGS = {
 } as const satisfies Record<string, NamedSection>;
 
 export interface NamedSection {
-  readonly keys: Readonly<Record<string, Setting<unknown>>>;
+  readonly keys: () => Readonly<Record<string, Setting<unknown>>>;
   readonly name: RegExp;
   /** Ends "the name must be". */
   readonly expects: string;
@@ -343,48 +357,61 @@ export interface NamedSection {
 }
 
 /** Keys of [[model_rules]], asked before the built-in catalog; exactly one of exact, prefix, contains. */
-export const RULE_SETTINGS = {
-  exact: optional(anyText("", "the model's id")),
-  prefix: optional(anyText("", "what the id begins with")),
-  contains: optional(anyText("", "what the id contains")),
-  context_limit: optional(wholeNumber(1024, 100_000_000, 0, "tokens the model can hold")),
-  max_output: optional(wholeNumber(1, 100_000_000, 0, "tokens of one answer")),
-  price_in: decimal(0, 1_000_000, "USD per million tokens sent"),
-  price_out: decimal(0, 1_000_000, "USD per million tokens received"),
-  price_cached: decimal(0, 1_000_000, "USD per million tokens sent that the provider had cached"),
-  images: optional(yesNo(false, "whether it reads images")),
-} as const satisfies Record<string, Setting<unknown>>;
+export const ruleSettings = once(
+  () =>
+    ({
+      exact: optional(anyText("", "the model's id")),
+      prefix: optional(anyText("", "what the id begins with")),
+      contains: optional(anyText("", "what the id contains")),
+      context_limit: optional(wholeNumber(1024, 100_000_000, 0, "tokens the model can hold")),
+      max_output: optional(wholeNumber(1, 100_000_000, 0, "tokens of one answer")),
+      price_in: decimal(0, 1_000_000, "USD per million tokens sent"),
+      price_out: decimal(0, 1_000_000, "USD per million tokens received"),
+      price_cached: decimal(0, 1_000_000, "USD per million tokens sent that the provider had cached"),
+      images: optional(yesNo(false, "whether it reads images")),
+    }) as const satisfies Record<string, Setting<unknown>>,
+);
 
 /** Keys of [[hooks]]: the operator's programs, started when something happens; some may object before it does. */
-export const HOOK_SETTINGS = {
-  on: optional(
-    oneOf(
-      ["before-tool", "after-tool", "approval", "session-start", "session-end"],
-      "after-tool",
-      "the event that starts it",
-    ),
-  ),
-  command: commandLine("the program and its arguments, run without a shell; it gets the event as JSON on stdin"),
-  match: textOrTexts("names of tools it is for, with * and ?; all without it"),
-  machine: textOrTexts("names, hosts or labels of machines it is for, with * and ?; all without it"),
-  timeout: duration(10 * SECOND, "how long it may run; a before-tool hook that takes longer denies the call"),
-} as const satisfies Record<string, Setting<unknown>>;
+export const hookSettings = once(
+  () =>
+    ({
+      on: optional(
+        oneOf(
+          ["before-tool", "after-tool", "approval", "session-start", "session-end"],
+          "after-tool",
+          "the event that starts it",
+        ),
+      ),
+      command: commandLine("the program and its arguments, run without a shell; it gets the event as JSON on stdin"),
+      match: textOrTexts("names of tools it is for, with * and ?; all without it"),
+      machine: textOrTexts("names, hosts or labels of machines it is for, with * and ?; all without it"),
+      timeout: duration(10 * SECOND, "how long it may run; a before-tool hook that takes longer denies the call"),
+    }) as const satisfies Record<string, Setting<unknown>>,
+);
+
+/** What holds for the keys that a file does not have. */
+export function defaultsOf(table: Readonly<Record<string, Setting<unknown>>>): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const key of Object.keys(table)) values[key] = table[key]?.fallback;
+  return values;
+}
 
 type Values<T> = { readonly [K in keyof T]: ValueOf<T[K]> };
 
 export type Settings = { readonly [S in keyof typeof SETTINGS]: Values<(typeof SETTINGS)[S]> };
 export type ProfileSettings = Values<typeof PROFILE_SETTINGS>;
-export type ModelRule = Values<typeof RULE_SETTINGS>;
-export type MachineRuleSettings = Values<typeof MACHINE_RULE_SETTINGS> & { readonly pattern: string };
-export type McpSettings = Values<typeof MCP_SETTINGS>;
+export type ModelRule = Values<ReturnType<typeof ruleSettings>>;
+export type MachineRuleSettings = Values<ReturnType<typeof machineRuleSettings>> & { readonly pattern: string };
+export type McpSettings = Values<ReturnType<typeof mcpSettings>>;
 /** One [[hooks]] table; `on` and `command` are always set. */
-export type HookSettings = Omit<Values<typeof HOOK_SETTINGS>, "on" | "command"> & {
-  readonly on: NonNullable<ValueOf<(typeof HOOK_SETTINGS)["on"]>>;
+export type HookSettings = Omit<Values<ReturnType<typeof hookSettings>>, "on" | "command"> & {
+  readonly on: NonNullable<ValueOf<ReturnType<typeof hookSettings>["on"]>>;
   readonly command: readonly string[];
 };
 
 /** `written`: its keys in the order of the file, which is the order in which places nest. */
-export type TargetSettings = Values<typeof TARGET_SETTINGS> & { readonly written: readonly string[] };
+export type TargetSettings = Values<ReturnType<typeof targetSettings>> & { readonly written: readonly string[] };
 
 /** Durations are milliseconds. */
 export interface Config extends Settings {

@@ -3,19 +3,13 @@ import { DURATION_FORMAT, formatDuration, LONGEST_DURATION_MS, parseDuration } f
 import { BuddyError } from "../lib/errors.ts";
 import type { Schema, Zod } from "./zod.ts";
 
-export interface Setting<T> {
-  /** What may be in the file. Made when it is first needed: most settings of a file are not written in it. */
-  schema(zod: Zod): Schema;
-  /** True for what the schema takes for certain, without asking it. */
-  plain(raw: unknown): boolean;
-  /** From the value of the TOML file to the value the program uses; undefined when it is not what is expected. */
-  read(raw: unknown): T | undefined;
-  readonly fallback: T;
-  /** Ends the sentence "… must be". */
-  readonly expects: string;
-  /** What it is for, in a line. */
-  readonly text: string;
-  /** As it would be written in the file. */
+/** What settings of one kind have in common; `of` is what one was made with: its pattern, its words, its range. */
+interface Kind<T, Of> {
+  schema(zod: Zod, of: Of): Schema;
+  plain(raw: unknown, of: Of): boolean;
+  /** From what was written to what the program uses; the same without it. */
+  convert?(raw: never): T | undefined;
+  expects(of: Of): string;
   show(value: T): string;
 }
 
@@ -37,35 +31,94 @@ export async function judged<T>(read: () => T): Promise<T> {
   }
 }
 
-/** Checks what was written, then turns it into what the program uses. */
-function reading<T>(
-  schema: (zod: Zod) => Schema,
-  plain: (raw: unknown) => boolean,
-  convert: (raw: never) => T | undefined,
-): Pick<Setting<T>, "schema" | "plain" | "read"> {
-  let made: Schema | undefined;
-  return {
-    schema,
-    plain,
-    read(raw) {
-      if (plain(raw)) return convert(raw as never);
-      if (zod === undefined) return undefined;
-      made ??= schema(zod);
-      return made.safeParse(raw).success ? convert(raw as never) : undefined;
-    },
-  };
-}
+/** Every start makes all of them: they are small, and have one form. */
+// oxlint-disable-next-line typescript/no-explicit-any -- what it was made with is between it and its kind
+export class Setting<T, Of = any> {
+  readonly kind: Kind<T & {}, Of>;
+  readonly of: Of;
+  readonly fallback: T;
+  /** What it is for, in a line. */
+  readonly text: string;
+  /** Reads another form than the documented one. */
+  readonly other: ((raw: unknown) => T | undefined) | undefined;
+  made: Schema | undefined = undefined;
 
-function asWritten<T>(raw: T): T {
-  return raw;
+  constructor(
+    kind: Kind<T & {}, Of>,
+    of: Of,
+    fallback: T,
+    text: string,
+    other: ((raw: unknown) => T | undefined) | undefined = undefined,
+  ) {
+    this.kind = kind;
+    this.of = of;
+    this.fallback = fallback;
+    this.text = text;
+    this.other = other;
+  }
+
+  /** What may be in the file. Made when it is first needed: most settings of a file are not written in it. */
+  schema(zod: Zod): Schema {
+    return (this.made ??= this.kind.schema(zod, this.of));
+  }
+
+  /** True for what the schema takes for certain, without asking it. */
+  plain(raw: unknown): boolean {
+    return this.kind.plain(raw, this.of);
+  }
+
+  /** From the value of the TOML file to the value the program uses; undefined when it is not what is expected. */
+  read(raw: unknown): T | undefined {
+    const other = this.other?.(raw);
+    if (other !== undefined) return other;
+    const right = this.plain(raw) || (zod !== undefined && this.schema(zod).safeParse(raw).success);
+    if (!right) return undefined;
+    return this.kind.convert === undefined ? (raw as T) : this.kind.convert(raw as never);
+  }
+
+  /** Ends the sentence "… must be". */
+  get expects(): string {
+    return this.kind.expects(this.of);
+  }
+
+  /** As it would be written in the file. */
+  show(value: T): string {
+    return value === undefined || value === null ? "(not set)" : this.kind.show(value);
+  }
 }
 
 export type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-export function yesNo(fallback: boolean, text: string): Setting<boolean> {
-  const checked = reading<boolean>((z) => z.boolean(), isYesNo, asWritten);
-  return { ...checked, fallback, expects: "true or false", text, show: String };
+/** A setting that may be left out; then it is undefined. */
+export function optional<T>({ kind, of, text, other }: Setting<T>): Setting<T | undefined> {
+  return new Setting<T | undefined>(kind, of, undefined, text, other);
 }
+
+/** Reads another form than the documented one, too: older files stay valid. */
+export function alsoReads<T>(
+  { kind, of, fallback, text }: Setting<T>,
+  other: (raw: unknown) => T | undefined,
+): Setting<T> {
+  return new Setting(kind, of, fallback, text, other);
+}
+
+const YES_NO: Kind<boolean, undefined> = {
+  schema: (z) => z.boolean(),
+  plain: isYesNo,
+  expects: () => "true or false",
+  show: String,
+};
+
+export function yesNo(fallback: boolean, text: string): Setting<boolean> {
+  return new Setting(YES_NO, undefined, fallback, text);
+}
+
+const YES_NO_OR: Kind<boolean | string, string> = {
+  schema: (z, word) => z.union([z.boolean(), z.literal(word)]),
+  plain: (raw, word) => isYesNo(raw) || raw === word,
+  expects: (word) => `${quoted(word)}, true or false`,
+  show: JSON.stringify,
+};
 
 /** true, false, or a word for something between. */
 export function yesNoOr<const T extends string>(
@@ -73,130 +126,161 @@ export function yesNoOr<const T extends string>(
   fallback: boolean | NoInfer<T>,
   text: string,
 ): Setting<boolean | T> {
-  const plain = (raw: unknown) => isYesNo(raw) || raw === word;
-  const checked = reading<boolean | T>((z) => z.union([z.boolean(), z.literal(word)]), plain, asWritten);
-  const show = (value: boolean | T) => JSON.stringify(value);
-  return { ...checked, fallback, expects: `${quoted(word)}, true or false`, text, show };
+  return new Setting(YES_NO_OR as Kind<boolean | T, string>, word, fallback, text);
 }
+
+interface Form {
+  readonly pattern: RegExp;
+  readonly expects: string;
+}
+
+const YES_NO_OR_TEXT: Kind<boolean | string, Form> = {
+  schema: (z, { pattern }) => z.union([z.boolean(), z.string().check(z.regex(pattern))]),
+  plain: (raw, { pattern }) => isYesNo(raw) || (isText(raw) && pattern.test(raw)),
+  expects: ({ expects }) => expects,
+  show: JSON.stringify,
+};
 
 /** true, false, or a text of a certain form. */
 export function yesNoOrText(pattern: RegExp, expects: string, text: string): Setting<boolean | string | undefined> {
-  const checked = reading<boolean | string>(
-    (z) => z.union([z.boolean(), z.string().check(z.regex(pattern))]),
-    (raw) => isYesNo(raw) || (isText(raw) && pattern.test(raw)),
-    asWritten,
-  );
-  return optional<boolean | string>({ ...checked, fallback: false, expects, text, show: JSON.stringify });
+  return new Setting<boolean | string | undefined>(YES_NO_OR_TEXT, { pattern, expects }, undefined, text);
 }
+
+const ANY_TEXT: Kind<string, undefined> = {
+  schema: (z) => z.string(),
+  plain: isText,
+  expects: () => "a quoted string",
+  show: quoted,
+};
 
 export function anyText(fallback: string, text: string): Setting<string> {
-  const checked = reading<string>((z) => z.string(), isText, asWritten);
-  return { ...checked, fallback, expects: "a quoted string", text, show: quoted };
+  return new Setting(ANY_TEXT, undefined, fallback, text);
 }
+
+const TEXT_LIKE: Kind<string, Form> = {
+  schema: (z, { pattern }) => z.string().check(z.regex(pattern)),
+  plain: (raw, { pattern }) => isText(raw) && pattern.test(raw),
+  expects: ({ expects }) => expects,
+  show: quoted,
+};
 
 export function textLike(pattern: RegExp, fallback: string, expects: string, text: string): Setting<string> {
-  const plain = (raw: unknown) => isText(raw) && pattern.test(raw);
-  const checked = reading<string>((z) => z.string().check(z.regex(pattern)), plain, asWritten);
-  return { ...checked, fallback, expects, text, show: quoted };
+  return new Setting(TEXT_LIKE, { pattern, expects }, fallback, text);
 }
+
+const ONE_OF: Kind<string, readonly string[]> = {
+  schema: (z, words) => z.enum(words as [string, ...string[]]),
+  plain: (raw, words) => words.includes(raw as string),
+  expects: (words) => `one of ${words.map(quoted).join(", ")}`,
+  show: quoted,
+};
 
 export function oneOf<const T extends string>(words: readonly T[], fallback: NoInfer<T>, text: string): Setting<T> {
-  const plain = (raw: unknown) => words.includes(raw as T);
-  return {
-    ...reading<T>((z) => z.enum(words as unknown as [T, ...T[]]), plain, asWritten),
-    fallback,
-    get expects() {
-      return `one of ${words.map(quoted).join(", ")}`;
-    },
-    text,
-    show: quoted,
-  };
+  return new Setting(ONE_OF as unknown as Kind<T, readonly string[]>, words, fallback, text);
 }
 
-export function wholeNumber(min: number, max: number, fallback: number, text: string): Setting<number> {
-  const plain = (raw: unknown) => Number.isSafeInteger(raw) && isWithin(raw, min, max);
-  const checked = reading<number>((z) => z.int().check(z.gte(min), z.lte(max)), plain, asWritten);
-  return { ...checked, fallback, expects: `a whole number from ${min} to ${max}`, text, show: String };
+interface Range {
+  readonly min: number;
+  readonly max: number;
 }
+
+const WHOLE_NUMBER: Kind<number, Range> = {
+  schema: (z, { min, max }) => z.int().check(z.gte(min), z.lte(max)),
+  plain: (raw, range) => Number.isSafeInteger(raw) && isWithin(raw, range),
+  expects: ({ min, max }) => `a whole number from ${min} to ${max}`,
+  show: String,
+};
+
+export function wholeNumber(min: number, max: number, fallback: number, text: string): Setting<number> {
+  return new Setting(WHOLE_NUMBER, { min, max }, fallback, text);
+}
+
+const AMOUNT: Kind<number, Range> = {
+  schema: (z, { min, max }) => z.number().check(z.gte(min), z.lte(max)),
+  plain: isWithin,
+  expects: ({ max }) => `an amount in USD from 0 to ${max}`,
+  show: String,
+};
 
 /** An amount of money in USD; 0 means without a limit. */
 export function amount(max: number, text: string): Setting<number> {
-  const plain = (raw: unknown) => isWithin(raw, 0, max);
-  const checked = reading<number>((z) => z.number().check(z.gte(0), z.lte(max)), plain, asWritten);
-  return { ...checked, fallback: 0, expects: `an amount in USD from 0 to ${max}`, text, show: String };
+  return new Setting(AMOUNT, { min: 0, max }, 0, text);
 }
 
+const DECIMAL: Kind<number, Range> = { ...AMOUNT, expects: ({ min, max }) => `a number from ${min} to ${max}` };
+
 export function decimal(min: number, max: number, text: string): Setting<number | undefined> {
-  const plain = (raw: unknown) => isWithin(raw, min, max);
-  const checked = reading<number>((z) => z.number().check(z.gte(min), z.lte(max)), plain, asWritten);
-  return optional({ ...checked, fallback: 0, expects: `a number from ${min} to ${max}`, text, show: String });
+  return new Setting<number | undefined>(DECIMAL, { min, max }, undefined, text);
 }
+
+const DURATION: Kind<number, undefined> = {
+  schema: (z) => z.union([z.string(), z.number()]),
+  plain: (raw) => isText(raw) || Number.isFinite(raw),
+  convert(raw: string | number) {
+    const ms = parseDuration(String(raw)) ?? 0;
+    return ms >= 1 && ms <= LONGEST_DURATION_MS ? ms : undefined;
+  },
+  expects: () => `${DURATION_FORMAT} (a bare number is seconds; at most 24d)`,
+  show: (ms) => quoted(formatDuration(ms)),
+};
 
 /** Milliseconds to the program; `500ms 10s 5m 2h 1d` or a number of seconds in the file. */
 export function duration(fallback: number, text: string): Setting<number> {
-  const convert = (raw: string | number) => {
-    const ms = parseDuration(String(raw)) ?? 0;
-    return ms >= 1 && ms <= LONGEST_DURATION_MS ? ms : undefined;
-  };
-  return {
-    ...reading(
-      (z) => z.union([z.string(), z.number()]),
-      (raw) => isText(raw) || Number.isFinite(raw),
-      convert,
-    ),
-    fallback,
-    expects: `${DURATION_FORMAT} (a bare number is seconds; at most 24d)`,
-    text,
-    show: (ms) => quoted(formatDuration(ms)),
-  };
+  return new Setting(DURATION, undefined, fallback, text);
 }
 
+const TEXTS: Kind<readonly string[], undefined> = {
+  schema: listOfTexts,
+  plain: isList,
+  expects: () => "a list of strings",
+  show: (list) => `[${list.map(quoted).join(", ")}]`,
+};
+
 export function texts(fallback: readonly string[], text: string): Setting<readonly string[]> {
-  const checked = reading<readonly string[]>(listOfTexts, isList, asWritten);
-  return {
-    ...checked,
-    fallback,
-    expects: "a list of strings",
-    text,
-    show: (list) => `[${list.map(quoted).join(", ")}]`,
-  };
+  return new Setting(TEXTS, undefined, fallback, text);
 }
+
+const TEXT_OR_TEXTS: Kind<readonly string[], undefined> = {
+  schema: (z) => z.union([fullText(z), listOfTexts(z)]),
+  plain: (raw) => isFullText(raw) || isList(raw),
+  convert: (raw: string | readonly string[]) => (typeof raw === "string" ? [raw] : raw),
+  expects: () => "a string or a list of strings",
+  show: TEXTS.show,
+};
 
 /** One text or a list of them. */
 export function textOrTexts(text: string): Setting<readonly string[] | undefined> {
-  const list = texts([], text);
-  const convert = (raw: string | readonly string[]) => (typeof raw === "string" ? [raw] : raw);
-  const plain = (raw: unknown) => isFullText(raw) || isList(raw);
-  const checked = reading<readonly string[]>((z) => z.union([fullText(z), listOfTexts(z)]), plain, convert);
-  return optional({ ...list, ...checked, expects: "a string or a list of strings" });
+  return new Setting<readonly string[] | undefined>(TEXT_OR_TEXTS, undefined, undefined, text);
 }
+
+const COMMAND_LINES: Kind<readonly (readonly string[])[], undefined> = {
+  schema(z) {
+    const command = z.array(fullText(z)).check(z.minLength(1));
+    return z.union([command, z.array(command).check(z.minLength(1))]);
+  },
+  plain: (raw) => isCommand(raw) || isListOf(raw, isCommand),
+  convert: (raw: readonly string[] | readonly (readonly string[])[]) =>
+    (Array.isArray(raw[0]) ? raw : [raw]) as readonly (readonly string[])[],
+  expects: () => 'a program and its arguments, such as ["kubectl", "exec", "-i", "api", "--"]',
+  show: (lists) => lists.map(TEXTS.show).join(", "),
+};
 
 /** A program and its arguments, or a list of these, one for each step. */
 export function commandLines(text: string): Setting<readonly (readonly string[])[] | undefined> {
-  const { show } = texts([], text);
-  const schema = (z: Zod) => {
-    const command = z.array(fullText(z)).check(z.minLength(1));
-    return z.union([command, z.array(command).check(z.minLength(1))]);
-  };
-  const convert = (raw: readonly string[] | readonly (readonly string[])[]) =>
-    (Array.isArray(raw[0]) ? raw : [raw]) as readonly (readonly string[])[];
-  return optional({
-    ...reading<readonly (readonly string[])[]>(schema, (raw) => isCommand(raw) || isListOf(raw, isCommand), convert),
-    fallback: [],
-    expects: 'a program and its arguments, such as ["kubectl", "exec", "-i", "api", "--"]',
-    text,
-    show: (lists) => lists.map(show).join(", "),
-  });
+  return new Setting<readonly (readonly string[])[] | undefined>(COMMAND_LINES, undefined, undefined, text);
 }
+
+const TEXT_TABLE: Kind<Readonly<Record<string, string>>, undefined> = {
+  schema: (z) => z.record(z.string(), z.string()),
+  plain: isTextTable,
+  convert: table,
+  expects: () => "a table of strings",
+  show: JSON.stringify,
+};
 
 /** A table of texts, such as HTTP headers. */
 export function textTable(text: string): Setting<Readonly<Record<string, string>> | undefined> {
-  const checked = reading<Readonly<Record<string, string>>>(
-    (z) => z.record(z.string(), z.string()),
-    isTextTable,
-    table,
-  );
-  return optional({ ...checked, fallback: {}, expects: "a table of strings", text, show: JSON.stringify });
+  return new Setting<Readonly<Record<string, string>> | undefined>(TEXT_TABLE, undefined, undefined, text);
 }
 
 /** What is let through and what is kept out, by patterns; a plain list is what is let through. */
@@ -206,54 +290,60 @@ export interface AllowDeny {
   readonly deny: readonly string[];
 }
 
-export function allowDeny(text: string): Setting<AllowDeny> {
-  const list = texts([], text);
-  const schema = (z: Zod) => {
+const ALLOW_DENY: Kind<AllowDeny, undefined> = {
+  schema(z) {
     const named = { allow: z.optional(listOfTexts(z)), deny: z.optional(listOfTexts(z)) };
     return z.union([listOfTexts(z), z.strictObject(named)]);
-  };
-  const convert = (raw: readonly string[] | Partial<AllowDeny>): AllowDeny =>
-    "length" in raw ? { allow: raw, deny: [] } : { allow: raw.allow ?? [], deny: raw.deny ?? [] };
-  return {
-    ...reading(schema, isList, convert),
-    fallback: { allow: [], deny: [] },
-    expects: 'a list of patterns, or { allow = ["get_*"], deny = ["get_secret"] }',
-    text,
-    show: ({ allow, deny }) => (deny.length === 0 ? list.show(allow) : JSON.stringify({ allow, deny })),
-  };
+  },
+  plain: isList,
+  convert: (raw: readonly string[] | Partial<AllowDeny>) =>
+    "length" in raw ? { allow: raw, deny: [] } : { allow: raw.allow ?? [], deny: raw.deny ?? [] },
+  expects: () => 'a list of patterns, or { allow = ["get_*"], deny = ["get_secret"] }',
+  show: ({ allow, deny }) => (deny.length === 0 ? TEXTS.show(allow) : JSON.stringify({ allow, deny })),
+};
+
+export function allowDeny(text: string): Setting<AllowDeny> {
+  return new Setting<AllowDeny>(ALLOW_DENY, undefined, { allow: [], deny: [] }, text);
 }
+
+const JSON_TABLE: Kind<Readonly<Record<string, unknown>>, undefined> = {
+  schema: (z) => z.record(z.string(), z.unknown()),
+  plain: isPlainTable,
+  convert: table,
+  expects: () => "a table",
+  show: JSON.stringify,
+};
 
 /** A table of anything that JSON can say. */
 export function jsonTable(text: string): Setting<Readonly<Record<string, unknown>> | undefined> {
-  const checked = reading<Readonly<Record<string, unknown>>>(
-    (z) => z.record(z.string(), z.unknown()),
-    isPlainTable,
-    table,
-  );
-  return optional({ ...checked, fallback: {}, expects: "a table", text, show: JSON.stringify });
+  return new Setting<Readonly<Record<string, unknown>> | undefined>(JSON_TABLE, undefined, undefined, text);
 }
+
+const COMMAND_LINE: Kind<readonly string[], undefined> = {
+  schema: (z) => z.union([z.string(), listOfTexts(z)]),
+  plain: (raw) => isText(raw) || isList(raw),
+  convert(raw: string | readonly string[]) {
+    const words = typeof raw === "string" ? raw.split(/\s+/).filter((word) => word !== "") : raw;
+    return words.length === 0 ? undefined : words;
+  },
+  expects: () => 'a program and its arguments, such as ["pass", "show", "openai"]',
+  show: TEXTS.show,
+};
 
 /** A program and its arguments: a list, or one text that is split at spaces. */
 export function commandLine(text: string): Setting<readonly string[] | undefined> {
-  const list = texts([], text);
-  const convert = (raw: string | readonly string[]) => {
-    const words = typeof raw === "string" ? raw.split(/\s+/).filter((word) => word !== "") : raw;
-    return words.length === 0 ? undefined : words;
-  };
-  const plain = (raw: unknown) => isText(raw) || isList(raw);
-  const checked = reading<readonly string[]>((z) => z.union([z.string(), listOfTexts(z)]), plain, convert);
-  return optional({ ...list, ...checked, expects: 'a program and its arguments, such as ["pass", "show", "openai"]' });
+  return new Setting<readonly string[] | undefined>(COMMAND_LINE, undefined, undefined, text);
 }
+
+const PATTERNS: Kind<readonly string[], undefined> = {
+  ...TEXTS,
+  convert: (raw: readonly string[]) => (raw.every(isPattern) ? raw : undefined),
+  expects: () => "a list of strings; those in /slashes/ are regular expressions",
+};
 
 /** Texts; those in slashes are regular expressions. */
 export function patterns(fallback: readonly string[], text: string): Setting<readonly string[]> {
-  const list = texts(fallback, text);
-  const convert = (raw: readonly string[]) => (raw.every(isPattern) ? raw : undefined);
-  return {
-    ...list,
-    ...reading(listOfTexts, isList, convert),
-    expects: "a list of strings; those in /slashes/ are regular expressions",
-  };
+  return new Setting(PATTERNS, undefined, fallback, text);
 }
 
 function isPattern(entry: string): boolean {
@@ -263,17 +353,6 @@ function isPattern(entry: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** A setting that may be left out; then it is undefined. */
-export function optional<T>(setting: Setting<T>): Setting<T | undefined> {
-  const show = (value: T | undefined) => (value === undefined ? "(not set)" : setting.show(value));
-  return { ...setting, fallback: undefined, show };
-}
-
-/** Reads another form than the documented one, too: older files stay valid. */
-export function alsoReads<T>(setting: Setting<T>, other: (raw: unknown) => T | undefined): Setting<T> {
-  return { ...setting, read: (raw) => other(raw) ?? setting.read(raw) };
 }
 
 function fullText(z: Zod): Schema {
@@ -306,7 +385,7 @@ function isFullText(raw: unknown): boolean {
   return isText(raw) && raw !== "";
 }
 
-function isWithin(raw: unknown, min: number, max: number): boolean {
+function isWithin(raw: unknown, { min, max }: Range): boolean {
   return typeof raw === "number" && raw >= min && raw <= max;
 }
 

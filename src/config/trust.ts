@@ -2,7 +2,7 @@
  * A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted.
  */
 import type { FileSettings, FoundValue } from "./read-settings.ts";
-import { HOOK_SETTINGS, NAMED_SETTINGS, PROFILE_SETTINGS, SETTINGS } from "./schema.ts";
+import { hookSettings, NAMED_SETTINGS, PROFILE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 
 /** Shown to the user, who answers for this content of this file. */
@@ -54,7 +54,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
       continue;
     }
     const section = name.slice(0, name.indexOf(".")) as keyof typeof NAMED_SETTINGS;
-    const shown = [...table].map(entryOf(NAMED_SETTINGS[section].keys));
+    const shown = [...table].map(entryOf(NAMED_SETTINGS[section].keys()));
     const line = [...table.values()][0]?.line;
     weak.push({
       key: name,
@@ -71,7 +71,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
   for (const [number, hook] of directory.hooks.entries())
     weak.push({
       key: "hooks",
-      shown: `hooks.${number}: ${[...hook].map(entryOf(HOOK_SETTINGS)).join(", ")}`,
+      shown: `hooks.${number}: ${[...hook].map(entryOf(hookSettings())).join(", ")}`,
       line: hook.get("command")?.line,
       why: "a program named by the file would run on this machine and see what you do",
     });
@@ -91,7 +91,7 @@ function weakRuleKeys(
       setting === undefined ? undefined : (own?.values.get(setting)?.value ?? settingOf(setting)?.fallback);
     const why = RULE_TEXTS[key] ?? like?.why;
     if (why === undefined || like?.allows(found.value, ownValue) === true) return [];
-    const shown = `${name}.${entryOf(NAMED_SETTINGS.rules.keys)([key, found])}`;
+    const shown = `${name}.${entryOf(NAMED_SETTINGS.rules.keys())([key, found])}`;
     return [{ key: `${name}${IN_TABLE}${key}`, shown, line: found.line, why }];
   });
 }

@@ -151,8 +151,9 @@ export function openForLines(path: string): number {
 /** A crash may have torn the last line: the next one must not be glued to it. */
 export function endsInsideLine(file: number): boolean {
   const { size } = fstatSync(file);
+  if (size === 0) return false;
   const last = new Uint8Array(1);
-  return size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
+  return readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
 }
 
 /** All or nothing: what a full disk left is removed. One write for each piece. */

@@ -6,21 +6,24 @@ const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGTER
 /** Whoever started this process made it ignore the signal (`nohup`, `trap '' INT`). */
 function isIgnored(signal: string): boolean {
   const number = NUMBERS[signal];
-  return number !== undefined && ((mask() >> BigInt(number - 1)) & 1n) === 1n;
+  return number !== undefined && ((mask() >> (number - 1)) & 1) === 1;
 }
 
 const FIELD = "\nSigIgn:";
-let known: bigint | undefined;
+let known: number | undefined;
 
-/** Read once, before a listener of ours could have changed it; where there is no /proc, none is known to be ignored. */
-function mask(): bigint {
+/**
+ * Of the first 32 signals. Read once, before a listener of ours could have changed it; where there is no /proc, none is
+ * known to be ignored.
+ */
+function mask(): number {
   if (known !== undefined) return known;
   try {
     const status = readFileSync("/proc/self/status", "latin1");
     const at = status.indexOf(FIELD);
-    known = at < 0 ? 0n : BigInt(`0x${status.slice(at + FIELD.length, status.indexOf("\n", at + 1)).trim()}`);
+    known = at < 0 ? 0 : Number.parseInt(status.slice(at + FIELD.length, status.indexOf("\n", at + 1)).slice(-8), 16);
   } catch {
-    known = 0n;
+    known = 0;
   }
   return known;
 }

@@ -32,8 +32,9 @@ export function textIn(value: unknown, most = Infinity): number {
   if (typeof value === "string") return Math.min(value.length, most);
   if (typeof value !== "object" || value === null) return LITERAL;
   let chars = 0;
-  for (const key in value) {
-    chars += LITERAL + textIn((value as Record<string, unknown>)[key], most - chars);
+  // Not `for in`: the runtime makes a list of names for each form of object that it meets.
+  for (const item of Array.isArray(value) ? value : Object.values(value)) {
+    chars += LITERAL + textIn(item, most - chars);
     if (chars >= most) return most;
   }
   return chars;

@@ -42,7 +42,8 @@ export class RequestText {
     const settled = known === before ? same : 0;
     const text = listed(known.text, known.rest.slice(0, settled - known.settled));
     const added = elements.slice(settled);
-    if (text.length + textIn(added, LARGE) >= LARGE) {
+    // Descriptions of tools are bounded; a message may hold megabytes.
+    if (name !== "tools" && text.length + textIn(added, LARGE) >= LARGE) {
       this.#lists.delete(name);
       return undefined;
     }

@@ -30,7 +30,7 @@ export class HistoryShaper {
     const known = !joins && key === this.#options && startsWith(messages, this.#right) ? this.#right.length : 0;
     const rest = messages.slice(known);
     const shaped = shapeHistory(rest, options);
-    if (!joins && shaped.length === rest.length && shaped.every((message, at) => message === rest[at])) {
+    if (!joins && shaped.length === rest.length && startsWith(shaped, rest)) {
       this.#right = messages;
       this.#options = key;
       return messages;

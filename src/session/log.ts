@@ -125,6 +125,10 @@ export class SessionLog {
     const there = statSync(this.path, { throwIfNoEntry: false });
     if (there?.ino === fstatSync(old).ino) return;
     if (there !== undefined) throw new Error("another file is in its place");
+    this.#writeAgain(old);
+  }
+
+  #writeAgain(old: number): void {
     const fresh = this.#open();
     try {
       const chunk = Buffer.alloc(1 << 20);

@@ -2,13 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { CONFIG_TEMPLATE } from "../../src/config/create.ts";
 import {
-  HOOK_SETTINGS,
-  MACHINE_RULE_SETTINGS,
-  MCP_SETTINGS,
+  hookSettings,
+  machineRuleSettings,
+  mcpSettings,
   PROFILE_SETTINGS,
-  RULE_SETTINGS,
+  ruleSettings,
   SETTINGS,
-  TARGET_SETTINGS,
+  targetSettings,
 } from "../../src/config/schema.ts";
 import { prepareSettings, type Setting } from "../../src/config/setting.ts";
 import { parseToml } from "../../src/config/toml.ts";
@@ -19,11 +19,11 @@ await prepareSettings();
 const TABLES: Record<string, Readonly<Record<string, Setting<unknown>>>> = {
   ...SETTINGS,
   models: PROFILE_SETTINGS,
-  mcp: MCP_SETTINGS,
-  targets: TARGET_SETTINGS,
-  rules: MACHINE_RULE_SETTINGS,
-  model_rules: RULE_SETTINGS,
-  hooks: HOOK_SETTINGS,
+  mcp: mcpSettings(),
+  targets: targetSettings(),
+  rules: machineRuleSettings(),
+  model_rules: ruleSettings(),
+  hooks: hookSettings(),
 };
 const settings = Object.entries(TABLES).flatMap(([section, table]) =>
   Object.entries(table).map(([key, setting]) => ({ name: `${section}.${key}`, setting })),

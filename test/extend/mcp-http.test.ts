@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { MCP_SETTINGS, type McpSettings } from "../../src/config/schema.ts";
+import { mcpSettings, type McpSettings } from "../../src/config/schema.ts";
 import { connectServer, WaitingForBrowser } from "../../src/extend/mcp/connection.ts";
 import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
@@ -14,7 +14,7 @@ setDefaultTimeout(30_000);
 const root = temporaryDirectory();
 let count = 0;
 
-const DEFAULTS = Object.fromEntries(Object.entries(MCP_SETTINGS).map(([key, { fallback }]) => [key, fallback]));
+const DEFAULTS = Object.fromEntries(Object.entries(mcpSettings()).map(([key, { fallback }]) => [key, fallback]));
 const file = () => join(root, `auth-${count++}.json`);
 const callOptions = { signal: new AbortController().signal, timeoutMs: 5000 };
 

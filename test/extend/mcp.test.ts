@@ -5,7 +5,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { MCP_SETTINGS, type McpSettings } from "../../src/config/schema.ts";
+import { mcpSettings, type McpSettings } from "../../src/config/schema.ts";
 import { connectServer, type ServerConnection } from "../../src/extend/mcp/connection.ts";
 import { inputSchema } from "../../src/extend/mcp/input-schema.ts";
 import { offeredTools, rememberedLists } from "../../src/extend/mcp/tool-lists.ts";
@@ -23,7 +23,7 @@ const root = temporaryDirectory();
 let count = 0;
 
 const never = new AbortController().signal;
-const DEFAULTS = Object.fromEntries(Object.entries(MCP_SETTINGS).map(([key, { fallback }]) => [key, fallback]));
+const DEFAULTS = Object.fromEntries(Object.entries(mcpSettings()).map(([key, { fallback }]) => [key, fallback]));
 
 function settings(part: Partial<McpSettings>): McpSettings {
   return { ...DEFAULTS, ...part } as McpSettings;

@@ -1,12 +1,12 @@
 /** Configuration files: settings, or an error that names file and line; never a crash, never a key in a message. */
 import { readSettings } from "../../src/config/read-settings.ts";
 import {
-  HOOK_SETTINGS,
-  MACHINE_RULE_SETTINGS,
-  MCP_SETTINGS,
+  hookSettings,
+  machineRuleSettings,
+  mcpSettings,
   PROFILE_SETTINGS,
   SETTINGS,
-  TARGET_SETTINGS,
+  targetSettings,
 } from "../../src/config/schema.ts";
 import { prepareSettings } from "../../src/config/setting.ts";
 import { parseToml } from "../../src/config/toml.ts";
@@ -19,7 +19,7 @@ const FILE = "~/.config/buddy/buddy.toml";
 const KEY = SECRETS.plain;
 const KEYS = [
   ...Object.values(SETTINGS).flatMap((section) => Object.keys(section)),
-  ...[PROFILE_SETTINGS, MCP_SETTINGS, TARGET_SETTINGS, MACHINE_RULE_SETTINGS, HOOK_SETTINGS].flatMap((table) =>
+  ...[PROFILE_SETTINGS, mcpSettings(), targetSettings(), machineRuleSettings(), hookSettings()].flatMap((table) =>
     Object.keys(table),
   ),
   "unknown",

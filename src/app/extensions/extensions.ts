@@ -33,14 +33,17 @@ export interface ExtensionParts {
 export async function loadExtensions(loaded: LoadedConfig, parts: ExtensionParts): Promise<Extensions> {
   const enabled = Object.values(loaded.config.mcp).some((server) => server.enabled);
   const mcp = enabled ? (await import("./mcp-servers.ts")).runServers(loaded, parts.notice) : undefined;
-  return { ...(await loadSkills(loaded, parts)), ...(mcp === undefined ? {} : { mcp }) };
+  const skills = mayHaveSkills(loaded) ? await loadSkills(loaded, parts) : NO_EXTENSIONS;
+  return mcp === undefined ? skills : { ...skills, mcp };
+}
+
+function mayHaveSkills({ config: { tools }, env, cwd }: LoadedConfig): boolean {
+  // Instructions are useless without a tool that can follow them.
+  if (!tools.shell_enabled && !tools.files_enabled) return false;
+  return skillPlaces(buddyPaths(env)?.dir, env.HOME, cwd).length > 0;
 }
 
 async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Promise<Extensions> {
-  const { tools } = loaded.config;
-  // Instructions are useless without a tool that can follow them.
-  if (!tools.shell_enabled && !tools.files_enabled) return NO_EXTENSIONS;
-  if (skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd).length === 0) return NO_EXTENSIONS;
   const { skills, notices } = await knownSkills(loaded, { builtIn: false });
   if (skills.length === 0) return { ...NO_EXTENSIONS, notices };
   const { skillInstructions, skillSource } = await import("../../extend/skills/skill-source.ts");

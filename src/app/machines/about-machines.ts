@@ -51,6 +51,7 @@ export class RunMachines {
   }
 
   about(): string | undefined {
+    if (this.rules.none && this.#hostFiles.none) return undefined;
     const privacy = this.#privacy;
     const text = aboutMachines(
       this.#at.places.map((place) => ({
@@ -163,6 +164,11 @@ export class HostFiles {
     const directory = configDirectory === undefined ? undefined : join(configDirectory, "hosts");
     this.#directory = directory !== undefined && existsSync(directory) ? directory : undefined;
     this.#problem = problem;
+  }
+
+  /** There is no directory of them. */
+  get none(): boolean {
+    return this.#directory === undefined;
   }
 
   of(place: Place, opened: Target | undefined): readonly HostFile[] {

@@ -109,8 +109,8 @@ export class LazyTarget implements RunTarget {
    * Stops opening, or closes the target; waits only a moment for a machine that does not answer, or that was not used.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.leaveIfSilent().catch(() => undefined);
     if (this.#opening === undefined) return;
+    this.leaveIfSilent().catch(() => undefined);
     const closing = this.#opening.then((target) => target[Symbol.asyncDispose]()).catch(() => undefined);
     await within(closing, this.#asked ? LONGEST_GOODBYE_MS : SHORT_GOODBYE_MS);
   }

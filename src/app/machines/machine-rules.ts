@@ -26,6 +26,11 @@ export class MachineRules {
     this.#sources = sources;
   }
 
+  /** None are configured. */
+  get none(): boolean {
+    return this.#rules.length === 0;
+  }
+
   /** What is known now: until the machine is open, what its written names say. Decisions wait for `of`. */
   at(place: Place): EffectiveRules {
     if (this.#rules.length === 0) return NO_RULES;

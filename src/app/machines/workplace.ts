@@ -83,11 +83,12 @@ export function keptOutputs(run: Run, { loaded, record }: RunOptions): Pick<Targ
 }
 
 /** Loaded only where there are several machines. */
-export async function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet | undefined> {
+export function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet> | undefined {
   const several = places.length > 1 || options.fleet?.always === true;
-  if (several && options.globals.pane !== undefined)
+  if (!several) return undefined;
+  if (options.globals.pane !== undefined)
     throw new BuddyError("usage", "--pane is for the REPL and buddy exec, which work on one machine");
-  return several ? (await import("./lazy-fleet.ts")).runFleet : undefined;
+  return import("./lazy-fleet.ts").then(({ runFleet }) => runFleet);
 }
 
 /** Makes the target of a run that has several machines. */

@@ -30,6 +30,7 @@ export async function modelOptions(loaded: LoadedConfig, profile: ResolvedProfil
   const { agent, network, model_rules: rules } = loaded.config;
   const { settings } = profile;
   const login = profile.auth === "login" && profile.key === undefined ? await signIn() : undefined;
+  const command = profile.key === undefined ? settings?.api_key_command : undefined;
   return {
     name: profile.name,
     baseUrl: login === undefined ? profile.baseUrl : login.baseUrl(profile.baseUrl),
@@ -47,7 +48,7 @@ export async function modelOptions(loaded: LoadedConfig, profile: ResolvedProfil
     stream: profile.stream,
     key: profile.key?.value,
     keySource: profile.key?.source,
-    login: login?.tokens ?? (await keyCommand(loaded, profile)),
+    login: login?.tokens ?? (command === undefined ? undefined : await keyCommand(loaded, profile.name, command)),
     headerTimeoutMs: network.api_timeout,
     idleTimeoutMs: network.api_timeout,
     totalTimeoutMs: network.answer_timeout,
@@ -74,10 +75,9 @@ async function signIn() {
 }
 
 /** The profile's api_key_command, run with the first request. */
-async function keyCommand(loaded: LoadedConfig, { name, key, settings }: ResolvedProfile) {
-  if (settings?.api_key_command === undefined || key !== undefined) return undefined;
+async function keyCommand(loaded: LoadedConfig, profile: string, command: readonly string[]) {
   const { keyFromCommand } = await import("../../auth/key-command.ts");
-  return keyFromCommand(settings.api_key_command, { profile: name, cwd: loaded.cwd, env: loaded.env });
+  return keyFromCommand(command, { profile, cwd: loaded.cwd, env: loaded.env });
 }
 
 async function caFile(loaded: LoadedConfig, profile: string, file: string): Promise<string> {

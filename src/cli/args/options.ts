@@ -105,18 +105,26 @@ export interface GlobalOptions {
   readonly trace?: string;
 }
 
+/** Flags that exclude each other. */
+const EITHER = [
+  ["tmux", "no-tmux"],
+  ["quiet", "verbose"],
+  ["quiet", "debug"],
+  ["on", "ssh"],
+  ["on", "container"],
+  ["pane", "on"],
+  ["pane", "ssh"],
+  ["pane", "container"],
+  ["pane", "tmux"],
+  ["pane", "no-tmux"],
+  ["pane", "cd"],
+] as const;
+
 /** Flag name → its text, or true for a flag without a value. */
 export type FlagValues = ReadonlyMap<string, string | true>;
 
 export function readGlobalOptions(values: FlagValues, env: Environment = process.env): GlobalOptions {
-  for (const [one, other] of [
-    ["tmux", "no-tmux"],
-    ["quiet", "verbose"],
-    ["quiet", "debug"],
-    ["on", "ssh"],
-    ["on", "container"],
-    ...(["on", "ssh", "container", "tmux", "no-tmux", "cd"] as const).map((other) => ["pane", other] as const),
-  ] as const) {
+  for (const [one, other] of EITHER) {
     if (values.has(one) && values.has(other)) {
       throw new BuddyError("usage", `--${one} and --${other} cannot be combined`, { hint: "Give one of them" });
     }

@@ -123,6 +123,8 @@ export async function* exchange(
   }
 }
 
+const RELEASED = "the exchange is over";
+
 /** Under which the provider finds this request in its own logs. */
 function requestId(headers: Headers): string | undefined {
   return headers.get("x-request-id") ?? headers.get("request-id") ?? undefined;
@@ -253,7 +255,8 @@ export class Watchdog {
     clearTimeout(this.#idleTimer);
     clearTimeout(this.#endTimer);
     this.#caller.removeEventListener("abort", this.#onCaller);
-    this.#controller.abort();
+    // With a reason of our own: without one, an error and its trace are made.
+    this.#controller.abort(RELEASED);
   }
 
   #check = (): void => {

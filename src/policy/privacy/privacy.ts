@@ -118,7 +118,7 @@ export class Privacy {
     // Most prompts are a sentence: they need none of what follows.
     const whole =
       text.length < LONG_TEXT && context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
-    if (whole && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text) && this.dumpsSecret?.(text) !== true)
+    if (whole && this.#secrets.size === 0 && !mayHoldSecrets(text) && this.dumpsSecret?.(text) !== true)
       return this.hideOwn(text);
     const clean = this.hideOwn(text);
     const spans = this.#spans(clean, context);
@@ -312,9 +312,33 @@ const LONG_TEXT = 4096;
 /** Garbage of one secret, about. */
 const SPAN = 1024;
 
-/** Every text with a secret in it has one of these; ordinary sentences have none. */
-const MAY_HOLD_SECRETS =
-  /[A-Za-z0-9_+/=.-]{14,}|[=@]|:\S|pass|secret|token|key|login|cookie|bearer|auth|curl|sshpass|mysql|psk|credential|-----BEGIN/i;
+/**
+ * Every text with a secret in it has one of these words or signs, or a long token; ordinary sentences have none. Not a
+ * regular expression: compiling it took longer than a whole prompt takes here.
+ */
+function mayHoldSecrets(text: string): boolean {
+  let token = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === EQUALS || code === AT || (code === COLON && text.charCodeAt(at + 1) > SPACE)) return true;
+    token = isTokenSign(code) ? token + 1 : 0;
+    if (token === LONG_TOKEN) return true;
+  }
+  const small = text.toLowerCase();
+  for (const word of TELLING_WORDS) if (small.includes(word)) return true;
+  return false;
+}
+
+function isTokenSign(code: number): boolean {
+  // Digits, letters, and _ + / . - of base64 and of names.
+  if (code >= 97) return code <= 122;
+  if (code >= 65) return code <= 90 || code === 95;
+  return code >= 45 ? code <= 57 : code === 43;
+}
+
+const [EQUALS, AT, COLON, SPACE] = [61, 64, 58, 32];
+const LONG_TOKEN = 14;
+const TELLING_WORDS = "pass secret token key login cookie bearer auth curl mysql psk credential -----begin".split(" ");
 
 /** The beginning of a well-known key. */
 const BEGUN =

@@ -2,12 +2,10 @@
 import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
 import type { Output } from "../../lib/output.ts";
-import { showText, TerminalText } from "../../policy/screen/terminal-text.ts";
-import { terminalEncoder } from "../terminal/ascii.ts";
-import { theme, type Theme, type ThemeName } from "../theme.ts";
+import type { TerminalText } from "../../policy/screen/terminal-text.ts";
+import type { Theme, ThemeName } from "../theme.ts";
 import type { ToolView, ToolViewOptions } from "../transcript/tool-view.ts";
-import { oneLine, progressWords, retryWords, withMachine } from "../words.ts";
-import { LiveLine } from "./live-line.ts";
+import type { LiveLine } from "./live-line.ts";
 
 export interface PrintOptions {
   readonly out: Output;
@@ -45,7 +43,7 @@ export interface RowStream {
 
 export class Printer {
   readonly #options: PrintOptions;
-  readonly #live: LiveLine | undefined;
+  #live: LiveLine | undefined;
   #rows: RowStream | undefined;
   #text: TerminalText | undefined;
   #reasoning: TerminalText | undefined;
@@ -57,23 +55,30 @@ export class Printer {
   readonly #unfinished = new Map<string, string>();
   readonly #tools = new Map<string, ToolView>();
   readonly #announcements = new Map<string, ReturnType<typeof setTimeout>>();
-  /** What is not a terminal gets every byte as it is. */
-  readonly #encode = terminalEncoder(process.env);
   /** What the rules call the machine, shown before what buddy is waiting for. */
   #label = "";
-  readonly #style: Theme;
-  readonly #view: ToolViewOptions;
+  #look: Look | undefined;
 
   constructor(options: PrintOptions) {
     this.#options = options;
-    this.#style = theme(options.color, options.theme);
-    this.#view = {
-      style: this.#style,
-      lines: true,
-      width: () => options.columns?.() ?? PIPE_COLUMNS,
-      redact: options.redact,
-    };
-    if (options.live && !options.quiet) this.#live = new LiveLine((text) => void options.err.write(this.#encode(text)));
+  }
+
+  /** With the first that is not the bare answer, and before anything else on a terminal: a pipe may never need it. */
+  async #looks(): Promise<Look> {
+    if (this.#look !== undefined) return this.#look;
+    const [text, { terminalEncoder }, { theme }, words, { LiveLine }] = await Promise.all([
+      import("../../policy/screen/terminal-text.ts"),
+      import("../terminal/ascii.ts"),
+      import("../theme.ts"),
+      import("../words.ts"),
+      import("./live-line.ts"),
+    ]);
+    const { color, theme: name, columns, redact, live, quiet, err } = this.#options;
+    const style = theme(color, name);
+    const width = () => columns?.() ?? PIPE_COLUMNS;
+    const encode = terminalEncoder(process.env);
+    if (live && !quiet) this.#live ??= new LiveLine((line) => void err.write(encode(line)));
+    return (this.#look ??= { ...text, ...words, encode, style, view: { style, lines: true, width, redact } });
   }
 
   /** How many machines a name leads to, before anything runs there. */
@@ -86,7 +91,7 @@ export class Printer {
   }
 
   async show(event: AgentEvent): Promise<void> {
-    this.#follow(event);
+    if (this.#options.live && !this.#options.quiet) this.#follow(event, this.#look ?? (await this.#looks()));
     if (event.type !== "reasoning") this.#endReasoning();
     switch (event.type) {
       case "text":
@@ -98,7 +103,7 @@ export class Printer {
       case "message":
         return this.#message(event);
       case "session":
-        this.#label = event.label === undefined ? "" : `${oneLine(event.label)} · `;
+        this.#label = event.label === undefined ? "" : `${(await this.#looks()).oneLine(event.label)} · `;
         if (!this.#options.quiet) await this.#announce(event.places?.map(({ name }) => name) ?? []);
         if (event.attach !== undefined && event.attach !== this.#attach) {
           this.#attach = event.attach;
@@ -108,7 +113,7 @@ export class Printer {
       case "tool_started":
         return this.#toolStarted(event);
       case "tool_output":
-        if (event.stream === "info") await this.note(withMachine(event).trimEnd(), "warning");
+        if (event.stream === "info") await this.note((await this.#looks()).withMachine(event).trimEnd(), "warning");
         else if (event.machine !== undefined) {
           if (this.#options.verbose) await this.#toolOutput(event, event.machine);
         } else {
@@ -132,26 +137,31 @@ export class Printer {
       case "usage":
         this.#usage = event;
         return;
-      case "retry":
+      case "retry": {
         if (this.#options.quiet) return;
+        const words = (await this.#looks()).retryWords(event);
         // On a terminal one line that changes; a log keeps each.
-        if (this.#live !== undefined) return this.#live.show(retryWords(event));
-        return this.note(retryWords(event), "warning");
+        return this.#live === undefined ? this.note(words, "warning") : this.#live.show(words);
+      }
       case "warning":
         return this.note(event.hint === undefined ? event.message : `${event.message}. ${event.hint}`, "warning");
-      case "notice":
-        return this.note(withMachine({ ...event, text: event.message }), event.kind === "info" ? undefined : "warning");
+      case "notice": {
+        const words = (await this.#looks()).withMachine({ ...event, text: event.message });
+        return this.note(words, event.kind === "info" ? undefined : "warning");
+      }
       case "compacted":
         return this.note(
           `compacted ${event.before_tokens} → ${event.after_tokens} tokens; the summary:\n${event.summary}`,
         );
-      case "proposed":
+      case "proposed": {
         await this.#closeStream();
         await this.note(PROPOSED_HEADING, "warning");
+        const { showText } = await this.#looks();
         // To be copied as it is: only what a terminal must not get is written out.
         return this.#err(
           `${showText(this.#options.redact(proposedLines(event.changes).join("\n")), { mode: "command" })}\n`,
         );
+      }
       case "done":
         return this.#done();
       case "turn":
@@ -163,7 +173,7 @@ export class Printer {
   }
 
   /** What buddy waits for after this event. */
-  #follow(event: AgentEvent): void {
+  #follow(event: AgentEvent, { oneLine, progressWords }: Look): void {
     switch (event.type) {
       case "turn":
       case "tool_finished":
@@ -193,8 +203,9 @@ export class Printer {
   /** A line of chrome; `-q` keeps warnings only. */
   async note(text: string, level?: "warning"): Promise<void> {
     if (this.#options.quiet && level === undefined) return;
+    const { showText, style } = await this.#looks();
     const safe = showText(this.#options.redact(text)).trimEnd();
-    await this.#err(`${level === undefined ? this.#style.grey(safe) : this.#style.warning(safe)}\n`);
+    await this.#err(`${level === undefined ? style.grey(safe) : style.warning(safe)}\n`);
   }
 
   async answer(text: string): Promise<void> {
@@ -205,6 +216,7 @@ export class Printer {
 
   async #delta(delta: string): Promise<void> {
     if (!this.#options.stream || this.#options.holdAnswer) return;
+    const { TerminalText, encode } = this.#look ?? (await this.#looks());
     if (this.#text === undefined) {
       this.#rows = this.#options.rows?.();
       // What is rendered gets its colours from the renderer.
@@ -212,13 +224,13 @@ export class Printer {
     }
     this.#answerOpen = true;
     const safe = this.#text.push(delta);
-    if (this.#rows === undefined) return this.#options.out.write(this.#encode(safe));
+    if (this.#rows === undefined) return this.#options.out.write(encode(safe));
     this.#rows.push(safe);
     await this.#give(this.#rows.take());
   }
 
   async #give(rows: readonly string[]): Promise<void> {
-    if (rows.length > 0) await this.#options.out.write(this.#encode(`${rows.join("\n")}\n`));
+    if (rows.length > 0) await this.#options.out.write((await this.#looks()).encode(`${rows.join("\n")}\n`));
   }
 
   async #discard(): Promise<void> {
@@ -252,15 +264,16 @@ export class Printer {
   async #reason(delta: string): Promise<void> {
     const { showReasoning, quiet, live, verbose } = this.#options;
     if (!showReasoning || quiet || !(live || verbose)) return;
+    const { TerminalText, style } = this.#look ?? (await this.#looks());
     this.#reasoning ??= new TerminalText();
-    await this.#err(this.#style.reasoning(this.#reasoning.push(delta)));
+    await this.#err(style.reasoning(this.#reasoning.push(delta)));
   }
 
   #endReasoning(): void {
-    if (this.#reasoning === undefined) return;
+    if (this.#reasoning === undefined || this.#look === undefined) return;
     const rest = this.#reasoning.end();
     this.#reasoning = undefined;
-    void this.#err(`${this.#style.reasoning(rest)}\n`);
+    void this.#err(`${this.#look.style.reasoning(rest)}\n`);
   }
 
   /** On a terminal the live line names it; a log is not left without a word while it runs. */
@@ -268,8 +281,9 @@ export class Printer {
     if (this.#options.quiet || !this.#options.showToolCalls) return;
     this.#tools.set(event.call, await this.#toolView(event.tool, event.title));
     if (this.#live !== undefined) return;
+    const { oneLine, style, view } = await this.#looks();
     const what = oneLine(this.#options.redact(event.title)) || oneLine(event.tool);
-    const line = `${clip(`${this.#style.grey("›")} ${this.#style.bold(what)}`, this.#view.width())}\n`;
+    const line = `${clip(`${style.grey("›")} ${style.bold(what)}`, view.width())}\n`;
     // With -v its output follows at once; otherwise what is over soon is named once, when it is over.
     if (this.#options.verbose) return this.#err(line);
     const timer = setTimeout(() => void this.#err(line), SOON_MS);
@@ -279,8 +293,8 @@ export class Printer {
 
   /** Loaded with the first call: an answer without one does not need it. */
   async #toolView(tool: string, title: string): Promise<ToolView> {
-    const { ToolView } = await import("../transcript/tool-view.ts");
-    return new ToolView(tool, title, this.#view);
+    const [{ ToolView }, { view }] = await Promise.all([import("../transcript/tool-view.ts"), this.#looks()]);
+    return new ToolView(tool, title, view);
   }
 
   /** By whole lines: a secret may arrive in two pieces, and calls that run in parallel must not mix. */
@@ -300,9 +314,10 @@ export class Printer {
   }
 
   /** Of several machines each line says whose it is. */
-  #liveLines(text: string, machine: string): Promise<void> {
+  async #liveLines(text: string, machine: string): Promise<void> {
+    const { showText, oneLine } = await this.#looks();
     const shown = showText(this.#options.redact(text), { color: this.#options.color });
-    return this.#err(machine === "" ? shown : shown.replaceAll(/^(?=.)/gm, `${oneLine(machine)}: `));
+    await this.#err(machine === "" ? shown : shown.replaceAll(/^(?=.)/gm, `${oneLine(machine)}: `));
   }
 
   async #toolFinished(event: AgentEvent & { type: "tool_finished" }): Promise<void> {
@@ -330,9 +345,18 @@ export class Printer {
   }
 
   #err(text: string): Promise<void> {
-    return this.#options.err.write(this.#options.live ? this.#encode(text) : text);
+    // What is not a terminal gets every byte as it is.
+    return this.#options.err.write(this.#options.live ? (this.#look?.encode(text) ?? text) : text);
   }
 }
+
+/** What makes text fit for a terminal or a log: its words, its colours, and nothing that a terminal obeys. */
+type Look = Pick<typeof import("../../policy/screen/terminal-text.ts"), "showText" | "TerminalText"> &
+  Pick<typeof import("../words.ts"), "oneLine" | "progressWords" | "retryWords" | "withMachine"> & {
+    readonly encode: (text: string) => string;
+    readonly style: Theme;
+    readonly view: ToolViewOptions;
+  };
 
 const LONGEST_LINE = 65_536;
 

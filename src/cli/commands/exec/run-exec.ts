@@ -85,7 +85,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     questions.set(approval, known);
     return known;
   };
-  await using run = await composeRun({
+  const run = await composeRun({
     globals,
     loaded,
     asker: {
@@ -110,82 +110,87 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     stdin: async () => new TextDecoder().decode(await around.stdin.read({ signal })),
     problem: (message) => problem(message),
   });
-  run.passwords.setAsker({
-    password: async (question, until) => {
-      const [{ passwordOnTerminal }, { lendTerminal }] = await Promise.all([
-        import("../../../ui/approval/tty-question.ts"),
-        import("../../../lib/terminal.ts"),
-      ]);
-      const given = AbortSignal.any([until, signal]);
-      return lendTerminal(() => passwordOnTerminal(question, given, look));
-    },
-  });
-  signal.addEventListener("abort", () => void run.target.leaveIfSilent());
-  // Made for the first event: by then the request has left, and this fills the time until its answer.
-  const printer = once(async () => {
-    const { Printer } = await import("../../../ui/exec-output/print.ts");
-    return new Printer({
-      out,
-      err,
-      stream: isTerminal(out.fd) && !options.json,
-      live: isTerminal(err.fd),
-      columns: isTerminal(err.fd) ? () => Math.max(20, (process.stdout.columns || 80) - 1) : undefined,
-      ...look,
-      quiet: globals.quiet,
-      verbose: globals.verbose,
-      showToolCalls: display.show_tool_calls,
-      showReasoning: display.show_reasoning,
-      showTokens: display.show_tokens,
-      rows:
-        isTerminal(out.fd) && display.markdown
-          ? await markdownRows(colorOf(globals, out, display.color), display.theme)
-          : undefined,
-      holdAnswer: schema !== undefined || options.json,
-      redact: run.secrets.redact,
-      hideSecrets: run.secrets.hide,
+  // Not `await using`: the runtime compiles what that takes when it first meets one.
+  try {
+    run.passwords.setAsker({
+      password: async (question, until) => {
+        const [{ passwordOnTerminal }, { lendTerminal }] = await Promise.all([
+          import("../../../ui/approval/tty-question.ts"),
+          import("../../../lib/terminal.ts"),
+        ]);
+        const given = AbortSignal.any([until, signal]);
+        return lendTerminal(() => passwordOnTerminal(question, given, look));
+      },
     });
-  });
-  problem = (message) => void printer().then((to) => to.note(message, "warning"));
-  for (const message of problems) problem(message);
-  if (globals.debug === true)
-    (await import("../../../app/tracing.ts")).showTraceBy((line) => void printer().then((to) => to.note(line)));
-  const { redact, redactedStream } = run.secrets;
-  const lines = options.json
-    ? new (await import("../../../ui/exec-output/jsonl.ts")).JsonLines(out, redact, redactedStream)
-    : undefined;
-  for (const note of run.notes) await (await printer()).note(note);
-  const limit = run.agent.contextLimit;
-  const attached =
-    input.attached === undefined
-      ? undefined
-      : boundText(input.attached, attachmentRoom(limit), () => "left out of the attached text");
-  const words = runbook?.prompt ?? input.prompt;
-  const prompt = attached === undefined ? words : withAttachment(words, attached);
-  const show = async (event: AgentEvent) => {
-    await lines?.aside(event);
-    // A reader may end us with the first line it gets: the log must have that event by then.
-    if (lines !== undefined) await run.stored();
-    await lines?.show(event);
-    await (await printer()).show(event);
-    if (event.type === "approval_asked") reached(event.approval).resolve();
-  };
-  const { info, profile } = run.agent.client;
-  const attach = { ...runbook?.turn };
-  if (images.length > 0 || words.includes("@")) {
-    const { attaching, noImages } = await import("../../../app/attachments.ts");
-    if (images.length > 0 && info.images !== true)
-      throw new BuddyError("usage", `the image cannot be sent: ${noImages(profile.model, profile.name)}`);
-    Object.assign(attach, attaching(run, words, images));
+    signal.addEventListener("abort", () => void run.target.leaveIfSilent());
+    // Made for the first event: by then the request has left, and this fills the time until its answer.
+    const printer = once(async () => {
+      const { Printer } = await import("../../../ui/exec-output/print.ts");
+      return new Printer({
+        out,
+        err,
+        stream: isTerminal(out.fd) && !options.json,
+        live: isTerminal(err.fd),
+        columns: isTerminal(err.fd) ? () => Math.max(20, (process.stdout.columns || 80) - 1) : undefined,
+        ...look,
+        quiet: globals.quiet,
+        verbose: globals.verbose,
+        showToolCalls: display.show_tool_calls,
+        showReasoning: display.show_reasoning,
+        showTokens: display.show_tokens,
+        rows:
+          isTerminal(out.fd) && display.markdown
+            ? await markdownRows(colorOf(globals, out, display.color), display.theme)
+            : undefined,
+        holdAnswer: schema !== undefined || options.json,
+        redact: run.secrets.redact,
+        hideSecrets: run.secrets.hide,
+      });
+    });
+    problem = (message) => void printer().then((to) => to.note(message, "warning"));
+    for (const message of problems) problem(message);
+    if (globals.debug === true)
+      (await import("../../../app/tracing.ts")).showTraceBy((line) => void printer().then((to) => to.note(line)));
+    const { redact, redactedStream } = run.secrets;
+    const lines = options.json
+      ? new (await import("../../../ui/exec-output/jsonl.ts")).JsonLines(out, redact, redactedStream)
+      : undefined;
+    for (const note of run.notes) await (await printer()).note(note);
+    const limit = run.agent.contextLimit;
+    const attached =
+      input.attached === undefined
+        ? undefined
+        : boundText(input.attached, attachmentRoom(limit), () => "left out of the attached text");
+    const words = runbook?.prompt ?? input.prompt;
+    const prompt = attached === undefined ? words : withAttachment(words, attached);
+    const show = async (event: AgentEvent) => {
+      await lines?.aside(event);
+      // A reader may end us with the first line it gets: the log must have that event by then.
+      if (lines !== undefined) await run.stored();
+      await lines?.show(event);
+      await (await printer()).show(event);
+      if (event.type === "approval_asked") reached(event.approval).resolve();
+    };
+    const { info, profile } = run.agent.client;
+    const attach = { ...runbook?.turn };
+    if (images.length > 0 || words.includes("@")) {
+      const { attaching, noImages } = await import("../../../app/attachments.ts");
+      if (images.length > 0 && info.images !== true)
+        throw new BuddyError("usage", `the image cannot be sent: ${noImages(profile.model, profile.name)}`);
+      Object.assign(attach, attaching(run, words, images));
+    }
+    const outcome =
+      schema === undefined
+        ? await oneTurn(run, prompt, signal, show, {
+            ...attach,
+            ownWords: words,
+            ...(prompt === input.prompt ? {} : { shown: input.prompt }),
+          })
+        : await validTurn(run, prompt, signal, show, schema, { ...attach, ownWords: words, shown: input.prompt });
+    return await conclude(outcome, options, run, await printer(), around, lastMessage);
+  } finally {
+    await run[Symbol.asyncDispose]();
   }
-  const outcome =
-    schema === undefined
-      ? await oneTurn(run, prompt, signal, show, {
-          ...attach,
-          ownWords: words,
-          ...(prompt === input.prompt ? {} : { shown: input.prompt }),
-        })
-      : await validTurn(run, prompt, signal, show, schema, { ...attach, ownWords: words, shown: input.prompt });
-  return await conclude(outcome, options, run, await printer(), around, lastMessage);
 }
 
 /** The runbook as a prompt, on the machine that its parameters name. */
