@@ -167,7 +167,8 @@ async function checkTrust(
 
 /** A key in a file that others can read is a key they have. */
 function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string, warnings: string[]): void {
-  const profile = [...settings.profiles].find(([, keys]) => keys.has("api_key"))?.[0];
+  let profile: string | undefined;
+  for (const [name, keys] of settings.profiles) if (keys.has("api_key")) profile ??= name;
   if (profile === undefined) return;
   const mode = statSync(file.path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) !== 0) {

@@ -7,6 +7,7 @@ import {
   accessSync,
   chmodSync,
   constants,
+  existsSync,
   lstatSync,
   mkdirSync,
   statSync,
@@ -53,8 +54,11 @@ export function sessionDirectory(cwd: string, stateDirectory: string | undefined
 export function prepare(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   if ((statSync(directory).mode & 0o077) !== 0) chmodSync(directory, 0o700);
+  const ignore = join(directory, "..", ".gitignore");
+  // Nearly always there, and an error that is thrown and caught takes longer than the look.
+  if (existsSync(ignore)) return;
   try {
-    writeFileSync(join(directory, "..", ".gitignore"), "*\n", { flag: "wx", mode: 0o600 });
+    writeFileSync(ignore, "*\n", { flag: "wx", mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }

@@ -36,7 +36,8 @@ export class RunMachines {
   constructor(at: Machines, loaded: LoadedConfig, privacy: Privacy, problem: (message: string) => void) {
     this.#at = at;
     this.#privacy = privacy;
-    this.rules = new MachineRules(loaded.config, () => at.places, placeSources(loaded));
+    const sources = loaded.config.rules.length === 0 ? undefined : placeSources(loaded);
+    this.rules = new MachineRules(loaded.config, () => at.places, sources);
     this.#hostFiles = new HostFiles(buddyPaths(loaded.env)?.dir, problem);
   }
 

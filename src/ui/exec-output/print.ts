@@ -334,7 +334,7 @@ export class Printer {
   }
 
   async #done(): Promise<void> {
-    await this.#closeStream();
+    if (this.#answerOpen) await this.#closeStream();
     const usage = this.#usage;
     if (usage === undefined || this.#options.quiet || !(this.#options.showTokens || this.#options.verbose)) return;
     const cost = usage.total_cost_usd === undefined ? "" : `, $${usage.total_cost_usd.toFixed(4)}`;
