@@ -25,6 +25,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "./processes.ts";
 import { messageOf } from "./errors.ts";
+import { collectAfter } from "./garbage.ts";
 import { wholeCharacters } from "./text.ts";
 
 // Why a file operation failed, in words that end a sentence.
@@ -126,6 +127,7 @@ export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { rea
         const end = chunk.subarray(from, at);
         const line = rest.length === 0 ? end : Buffer.concat([...rest, end]);
         rest = [];
+        collectAfter(length);
         length = 0;
         yield { bytes: line, number: ++number, whole: true };
       }
