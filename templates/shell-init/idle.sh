@@ -10,9 +10,10 @@ now=$(date +%s) since=$(option @buddy_unused) used=
 for p in $(tmux list-panes -s -t "$id:" -F '#{pane_current_command}|#{pane_pid}|#{pane_tty}' | tr ' ' _); do
   case ${p%%|*} in sh | bash | zsh | fish | dash | ash | ksh | mksh | busybox) ;; *) used=1 ;; esac
   # The supervisor and its shell; a third process is work in the background. A container has terminals of the same names:
-  # where ps knows sessions, only the pane's own counts, and not the clean bash that stays there for what runs unasked.
+  # where ps knows sessions, only the pane's own counts, and neither the clean bash that stays there for what runs unasked
+  # nor what has ended and was never reaped.
   pid=${p#*|} pid=${pid%%|*} tty=${p##*|/dev/}
-  if n=$(ps -t "$tty" -o sid= -o args= 2>/dev/null); then n=$(echo "$n" | grep "^ *$pid " | grep -vc __buddy_line)
+  if n=$(ps -t "$tty" -o sid= -o stat= -o args= 2>/dev/null); then n=$(echo "$n" | grep "^ *$pid  *[^ Z]" | grep -vc __buddy_line)
   else n=$(ps -t "$tty" -o pid= 2>/dev/null | wc -l); fi
   [ "$n" -le 2 ] || used=1
 done

@@ -37,7 +37,7 @@ const FORMATS = {
 /**
  * $1 tmux, $2 socket name. One line of each kind for each thing; processes on the terminals of panes are counted. A
  * container has terminals of the same names: where ps knows sessions, only the pane's own counts, and the clean bash
- * that stays there for what runs unasked does not.
+ * that stays there for what runs unasked does not, nor what has ended and was never reaped.
  */
 const LIST = `
 tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@"; else "$t" -u "$@"; fi; }
@@ -46,7 +46,7 @@ tmux list-sessions -f '#{@buddy_managed}' -F 'session|${FORMATS.session}' 2>/dev
 tmux list-clients -F 'client|${FORMATS.client}' 2>/dev/null
 tmux list-panes -a -f '#{@buddy_managed}' -F '${FORMATS.pane}' 2>/dev/null | while IFS= read -r l; do
   pid=\${l%%|*} l=\${l#*|}; p=\${l#*|}; p=\${p%%|*}; p=\${p#/dev/}
-  if n=$(ps -t "$p" -o sid= -o args= 2>/dev/null); then n=$(echo "$n" | grep "^ *$pid " | grep -vc __buddy_line)
+  if n=$(ps -t "$p" -o sid= -o stat= -o args= 2>/dev/null); then n=$(echo "$n" | grep "^ *$pid  *[^ Z]" | grep -vc __buddy_line)
   else n=$(ps -t "$p" -o pid= 2>/dev/null | wc -l | tr -d ' '); fi
   echo "pane|$n|$l"
 done

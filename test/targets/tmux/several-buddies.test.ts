@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { RunResult } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
+import { processesWith, uniqueSeconds } from "../../support/processes.ts";
 import { until } from "../../support/until.ts";
 import { needs } from "../../support/needs.ts";
 
@@ -147,9 +148,13 @@ test("a session that is not in use ends on its own, one with work in the backgro
   await using idle = await openTarget({ ...place.options, agentName: "idle", tmuxIdleMs: 1000 });
   await using busy = await openTarget({ ...place.options, agentName: "busy", tmuxIdleMs: 1000 });
   await busy.shell.run("sleep 100 &");
+  // Ended, and reaped by no one: its parent has left the terminal.
+  const seconds = uniqueSeconds();
+  await idle.shell.run(`( sh -c '(exit) & exec setsid sleep ${seconds}' & )`);
   const sessions = async () => (await place.tmux("list-sessions", "-F", "#{session_name}")).trim().split("\n");
   await busy[Symbol.asyncDispose]();
   await idle[Symbol.asyncDispose]();
   await until(async () => !(await sessions()).includes("buddy-idle"), "it ended", { timeoutMs: 30_000 });
   expect(await sessions()).toEqual(["buddy-busy", "buddy-watcher"]);
+  for (const pid of processesWith(`sleep ${seconds}`)) process.kill(pid);
 });
