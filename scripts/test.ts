@@ -17,12 +17,13 @@ const WHY_LINES = 15;
 
 function run(title: string, command: string[]): boolean {
   console.log(`\n── ${title} ──`);
-  // BUN_OPTIONS would change what the tests' children do; NO_COLOR and FORCE_COLOR are for tests to set.
-  const { BUN_OPTIONS: _options, NO_COLOR: _no, FORCE_COLOR: _force, ...env } = process.env;
+  // BUN_OPTIONS would change what the tests' children do; NO_COLOR and FORCE_COLOR are for tests to set. Without LANG, as
+  // in a container, zsh shows each byte of a letter by its number.
+  const { BUN_OPTIONS: _options, NO_COLOR: _no, FORCE_COLOR: _force, LANG = "C.UTF-8", ...env } = process.env;
   return (
     Bun.spawnSync(command, {
       cwd: ROOT,
-      env: { ...env, BUDDY_TEST_NEEDS: NEEDS },
+      env: { ...env, LANG, BUDDY_TEST_NEEDS: NEEDS },
       stdio: ["ignore", "inherit", "inherit"],
     }).exitCode === 0
   );

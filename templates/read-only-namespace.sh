@@ -31,10 +31,15 @@ if [ -n "$own" ]; then dir=$own; else
   done
   [ -n "$dir" ] || none "no private directory for it"
   set -- "$dir"
-  for old in "$1"/namespace.*; do
+  # A number of another container that shares the directory means nothing here: the first process tells them apart.
+  first=
+  { read -r first </proc/1/stat; } 2>/dev/null
+  set -- "$1/namespace" ${first##*) }
+  set -- "$1.${21-}"
+  for old in "$1".*; do
     if [ -d "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then rm -rf "$old"; fi
   done
-  dir=$1/namespace.$$
+  dir=$1.$$
   mkdir "$dir" 2>/dev/null || none "no private directory for it"
   trap 'rm -rf "$dir"' EXIT
 fi

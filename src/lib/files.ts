@@ -23,7 +23,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { isAlive } from "./processes.ts";
+import { hasEnded, processMark } from "./processes.ts";
 import { messageOf } from "./errors.ts";
 import { collectAfter } from "./garbage.ts";
 import { wholeCharacters } from "./text.ts";
@@ -189,7 +189,7 @@ export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 
   if (there !== undefined && !there.isFile() && !there.isDirectory()) return writeFileSync(path, data);
   const target = there === undefined ? path : realpathSync(path);
   const random = Math.random().toString(36).slice(2, 10);
-  const temporary = join(dirname(target), `.${basename(target)}.${process.pid}.${random}`);
+  const temporary = join(dirname(target), `.${basename(target)}.${processMark()}.${random}`);
   const bytes = typeof data === "string" ? Buffer.from(data) : data;
   const file = openSync(temporary, "wx", mode);
   try {
@@ -220,8 +220,10 @@ function removeLeftovers(target: string): void {
     // A directory that can be written but not listed.
   }
   for (const name of names) {
-    const pid = name.startsWith(start) ? /^(\d+)\.[a-z0-9]+$/.exec(name.slice(start.length))?.[1] : undefined;
-    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(dirname(target), name), { force: true });
+    const mark = name.startsWith(start)
+      ? /^(\d+-[0-9a-z]+)\.[a-z0-9]+$/.exec(name.slice(start.length))?.[1]
+      : undefined;
+    if (mark !== undefined && hasEnded(mark)) rmSync(join(dirname(target), name), { force: true });
   }
 }
 

@@ -1,7 +1,7 @@
 /** A lock between processes that the kernel releases when its holder dies, however it dies. */
 import { chmodSync, closeSync, lstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import type { Database } from "bun:sqlite";
-import { isAlive } from "./processes.ts";
+import { hasEnded, processMark } from "./processes.ts";
 import { requirePlainFiles } from "./files.ts";
 
 export interface KernelLock {
@@ -135,15 +135,15 @@ function tryLockFile(path: string): KernelLock | undefined {
   for (let attempt = 0; attempt < 2; attempt++) {
     try {
       const fd = openSync(file, "wx", 0o600);
-      writeSync(fd, `${process.pid} ${hostName()}\n`);
+      writeSync(fd, `${processMark()} ${hostName()}\n`);
       closeSync(fd);
       return { release };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    const [pid = "", host] = readHolder(file);
+    const [mark = "", host] = readHolder(file);
     // Of another machine nothing is known: its buddy may well be at work.
-    if (host !== hostName() || isAlive(Number(pid))) return undefined;
+    if (host !== hostName() || !hasEnded(mark)) return undefined;
     release();
   }
   return undefined;

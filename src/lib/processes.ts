@@ -1,5 +1,5 @@
 /** Processes of this machine: which are alive, signals, and the variables that no child gets. */
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 
 const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 
@@ -53,6 +53,26 @@ export function isAlive(pid: number): boolean {
   } catch {
     // There is no /proc, or it hides the processes of other users.
     return true;
+  }
+}
+
+/** This process in the name of a file: `hasEnded` reads it. */
+export function processMark(): string {
+  return `${process.pid}-${numbering()}`;
+}
+
+/** Whether the process of this mark is known to be gone. One of another container that shares the file may run. */
+export function hasEnded(mark: string): boolean {
+  const [pid, where] = mark.split("-");
+  return where === numbering() && !isAlive(Number(pid));
+}
+
+/** Process numbers mean something only within one container. "0" where there is no /proc. */
+function numbering(): string {
+  try {
+    return Number(readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")).toString(36);
+  } catch {
+    return "0";
   }
 }
 

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../src/lib/files.ts";
+import { processMark } from "../../src/lib/processes.ts";
 
 test("directories are made private, the mode is exact, a failure leaves no temporary file", () => {
   const dir = mkdtempSync(join(tmpdir(), "buddy-atomic-"));
@@ -68,16 +69,15 @@ test("a special file is written into, never replaced", async () => {
   }
 });
 
-test("the temporary file of a write that was killed is removed by the next one, that of a live process is not", () => {
+test("the temporary file of a write that was killed is removed by the next one, that of a live process or of another container is not", () => {
   const dir = mkdtempSync(join(tmpdir(), "buddy-atomic-"));
-  const gone = Bun.spawnSync(["sh", "-c", "echo $$"]).stdout.toString().trim();
+  const gone = processMark().replace(String(process.pid), String(Bun.spawnSync(["true"]).pid));
+  const elsewhere = `${gone.split("-")[0]}-1`;
   try {
-    for (const name of [`.file.${gone}.abc123`, `.file.${process.pid}.abc123`, `.other.${gone}.abc123`, ".file.notes"])
-      writeFileSync(join(dir, name), "half");
+    const kept = [`.file.${processMark()}.abc123`, `.file.${elsewhere}.abc123`, `.other.${gone}.abc123`, ".file.notes"];
+    for (const name of [...kept, `.file.${gone}.abc123`]) writeFileSync(join(dir, name), "half");
     writeFileAtomic(join(dir, "file"), "whole");
-    expect(readdirSync(dir).sort()).toEqual(
-      [".file.notes", `.file.${process.pid}.abc123`, `.other.${gone}.abc123`, "file"].sort(),
-    );
+    expect(readdirSync(dir).sort()).toEqual([...kept, "file"].sort());
   } finally {
     rmSync(dir, { recursive: true });
   }

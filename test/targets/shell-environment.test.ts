@@ -1,11 +1,12 @@
 /** What one shell hands to the next: exported variables and the umask for background shells and after a drop. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { proxyTo } from "../support/tcp-proxy.ts";
 import { useSshd } from "../support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
+import { DIRECT_LOOP } from "../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
@@ -30,6 +31,7 @@ for (const name of ["direct", "bash", "zsh", "fish", "dash", "busybox ash", "mks
   inShell.describe(name, () => sameEnvironment(name));
 }
 const ssh = await needs("sshd");
+const namespaces = await needs("root", "namespaces");
 
 function sameEnvironment(name: string): void {
   let place: OpenedTarget;
@@ -70,6 +72,38 @@ test("a direct shell keeps its variables as long as it lives", async () => {
   expect(readFileSync(file, "utf8")).toContain("WORD=");
   await place[Symbol.asyncDispose]();
   await until(() => !existsSync(dirname(file)), "its directory is gone");
+});
+
+test("a direct shell goes on where its directory was removed", async () => {
+  await using place = await openTestTarget("local", { tmux: "never" });
+  const { shell } = place.target;
+  const unasked = { inNamespace: false };
+  await shell.run("export WORD=kept");
+  const directory = dirname(shell.environmentFile!);
+  rmSync(directory, { recursive: true });
+  expect(await shell.run("cd /usr", { unasked })).toMatchObject({ outcome: { kind: "exited", code: 0 }, cwd: "/usr" });
+  rmSync(directory, { recursive: true });
+  expect((await shell.run("export MORE=1; pwd")).output.head).toBe("/usr\n");
+  expect(await shell.run("cd /", { unasked })).toMatchObject({ outcome: { kind: "exited", code: 0 }, cwd: "/" });
+});
+
+namespaces.test("a direct shell of another container that shares /tmp removes nothing of this one", async () => {
+  await using place = await openTestTarget("local", { tmux: "never" });
+  await place.target.shell.run("export WORD=kept");
+  await place.target.transport.run("true");
+  const directory = dirname(place.target.shell.environmentFile!);
+  const loop = 'echo key | sh -c "$1" sh "$2" "" / job ""';
+  const other = join(dirname(directory), "direct-other");
+  const inner = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", loop, "sh", DIRECT_LOOP, other];
+  expect(Bun.spawnSync(inner).exitCode).toBe(0);
+  expect(readFileSync(join(directory, "env"), "utf8")).toContain("WORD=");
+  // The same without a container of its own: what a shell left that was killed is removed, and only that.
+  const gone = join(dirname(directory), "direct-gone");
+  mkdirSync(gone, { mode: 0o700 });
+  const [, numbering] = readFileSync(join(directory, "pid"), "utf8").trim().split(" ");
+  writeFileSync(join(gone, "pid"), `${Bun.spawnSync(["true"]).pid} ${numbering}\n`);
+  expect(Bun.spawnSync(inner.slice(4)).exitCode).toBe(0);
+  expect([existsSync(gone), existsSync(directory), existsSync(other)]).toEqual([false, true, false]);
 });
 
 ssh.test("exported variables of a direct shell survive a drop, and the rest is reported as lost", async () => {

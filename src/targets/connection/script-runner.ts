@@ -4,6 +4,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
 import { quote } from "../../lib/quote.ts";
 import { lean, quoteOnOneLine } from "../script-line.ts";
+import { NUMBERING } from "../numbering.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**
@@ -49,14 +50,17 @@ found() {
   IFS=$o
 }
 systems() { found "$1"; [ "$r" = "/usr/bin/$1" ] || [ "$r" = "/bin/$1" ]; }
+${NUMBERING}
 makedirectory() {
   if systems id; then while read -r g n I r; do [ "$g" != Uid: ] || break; done 2>/dev/null </proc/self/status; fi
   [ -n "$I" ] || I=$(id -u)
   D=\${TMPDIR:-/tmp}/buddy-$I
   [ -d "$D" ] || (umask 077; mkdir "$D") 2>/dev/null
   if [ -L "$D" ] || [ ! -d "$D" ] || [ ! -O "$D" ] || [ ! -w "$D" ]; then D=; return; fi
-  for g in "$D"/run.*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done
-  D=$D/run.$$
+  __buddy_numbering
+  D=$D/run.$__buddy_numbering
+  for g in "$D".*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done
+  D=$D.$$
   (umask 077; mkdir "$D") 2>/dev/null || D=
 }
 before_kill() { :; }`;

@@ -2,16 +2,16 @@
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
-import { isAlive } from "../../lib/processes.ts";
+import { hasEnded, processMark } from "../../lib/processes.ts";
 import { temporaryDirectory } from "../../lib/local-directories.ts";
 import { sha256 } from "../../lib/values.ts";
 
 /**
- * A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to
- * 34.
+ * A socket path has 104 bytes on macOS, 108 on Linux; ssh adds a dot and 16 characters while it makes one, and our
+ * names take up to 29 on macOS, 35 on Linux.
  */
 const LONGEST = 104 - 18 - 35;
-const NAME = /^[0-9a-f]{8}-(\d+)-[0-9a-z]+$/;
+const NAME = /^[0-9a-f]{8}-(\d+-[0-9a-z]+)-[0-9a-z]+$/;
 
 export function socketDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const standing = privateDirectory(env);
@@ -41,7 +41,7 @@ function places(env: Readonly<Record<string, string | undefined>>): string[] {
 /** From target, process and time: two buddies, or two connections of one, never share a socket. */
 export function socketName(target: string, now = Date.now()): string {
   const hash = sha256(target).slice(0, 8);
-  return `${hash}-${process.pid}-${now.toString(36)}${(counter++ % 1296).toString(36)}`;
+  return `${hash}-${processMark()}-${now.toString(36)}${(counter++ % 1296).toString(36)}`;
 }
 
 let counter = 0;
@@ -49,8 +49,8 @@ let counter = 0;
 /** Sockets whose buddy is dead; `end` asks a master that may still listen there to go. */
 export async function sweepSockets(directory: string, end: (socket: string) => Promise<void>): Promise<void> {
   for (const name of readdirSync(directory)) {
-    const pid = Number(NAME.exec(name)?.[1] ?? "0");
-    if (pid === 0 || isAlive(pid)) continue;
+    const mark = NAME.exec(name)?.[1];
+    if (mark === undefined || !hasEnded(mark)) continue;
     const socket = join(directory, name);
     await end(socket);
     rmSync(socket, { force: true });

@@ -1,6 +1,7 @@
 /** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
 import { quoteOnOneLine } from "../script-line.ts";
-import { followClean } from "../read-only/clean-script.ts";
+import { NUMBERING } from "../numbering.ts";
+import { followClean, mayMove } from "../read-only/clean-script.ts";
 
 /**
  * $1 directory for the exported variables (in ~/.cache/buddy where another user has taken its place), $2 whether to
@@ -27,12 +28,20 @@ for __buddy_for in "\${1%/*}" "\${HOME:-/tmp}/.cache/buddy"; do
     break
   fi
 done
+# Whoever cleans up /tmp may remove the directory later.
+__buddy_make() {
+  ( trap '' 25; umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$1" >>"$d/env"; } && echo $$ $__buddy_numbering >"$d/pid" ) 2>/dev/null
+}
+${NUMBERING}
+__buddy_numbering
 if [ -n "$__buddy_file" ]; then
-  for d in "$__buddy_for"/direct-*; do
+  for __buddy_at in "$__buddy_for"/direct-*; do
     # What a shell left behind that was killed.
-    if [ "$d" != "\${__buddy_file%/env}" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
+    if [ "$__buddy_at" != "\${__buddy_file%/env}" ] && read -r __buddy_tag __buddy_save <"$__buddy_at/pid" &&
+      [ "$__buddy_save" = "$__buddy_numbering" ] && ! kill -0 "$__buddy_tag"; then rm -rf "$__buddy_at"; fi
   done 2>/dev/null
-  ( trap '' 25; umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$5" >>"$d/env"; } && echo $$ >"$d/pid" ) 2>/dev/null
+  __buddy_make "$5"
+  __buddy_at= __buddy_tag= __buddy_save=
 fi
 if [ "$2" = 1 ]; then
   if [ -s "$__buddy_file" ] && [ -O "$__buddy_file" ]; then . "$__buddy_file"; else eval "$5"; fi 2>/dev/null
@@ -127,7 +136,8 @@ __buddy_ask() {
 /** A command that runs as a clean child; `clean` gives its lines of sh. */
 export function cleanRequest(command: string, clean: (to: string) => string): string {
   const to = '"${__buddy_last:-/dev/null}"';
-  return `{ ${clean(to)}\n${followClean(command, to, "command cd")}\n[ "$__buddy_code" = 0 ] || (exit "$__buddy_code"); } 9>&2 2>/dev/null`;
+  const there = '[ -d "${__buddy_last%/*}" ] || [ -z "${__buddy_last-}" ] || __buddy_make || __buddy_last=\n';
+  return `{ ${mayMove(command) ? there : ""}${clean(to)}\n${followClean(command, to, "command cd")}\n[ "$__buddy_code" = 0 ] || (exit "$__buddy_code"); } 9>&2 2>/dev/null`;
 }
 
 /**

@@ -7,7 +7,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";
-import { isAlive } from "../../lib/processes.ts";
+import { hasEnded, processMark } from "../../lib/processes.ts";
 import { temporaryDirectory } from "../../lib/local-directories.ts";
 import type { OutputDirectory, OutputPage, ReadOutputOptions } from "../target.ts";
 import { numberOf } from "./output-piece.ts";
@@ -118,15 +118,15 @@ export class OutputStore implements Disposable {
     if (this.#temporary !== undefined && fs.existsSync(this.#temporary)) return this.#temporary;
     const place = temporaryDirectory();
     removeLeftovers(place);
-    return (this.#temporary = fs.mkdtempSync(path.join(place, `${PREFIX}${process.pid}-`)));
+    return (this.#temporary = fs.mkdtempSync(path.join(place, `${PREFIX}${processMark()}-`)));
   }
 }
 
 /** What a crashed buddy left: its process id is in the name. */
 function removeLeftovers(place: string): void {
   for (const name of fs.readdirSync(place)) {
-    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
-    if (pid === undefined || Number(pid) === process.pid || isAlive(Number(pid))) continue;
+    const mark = new RegExp(`^${PREFIX}(\\d+-[0-9a-z]+)-`).exec(name)?.[1];
+    if (mark === undefined || !hasEnded(mark)) continue;
     try {
       fs.rmSync(path.join(place, name), { recursive: true, force: true });
     } catch {

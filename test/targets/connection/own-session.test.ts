@@ -107,8 +107,9 @@ test("one clean shell takes all texts, another one after it was killed, and noth
   let left: string[];
   {
     await using target = await open();
-    const { stdout } = await target.transport.run("echo $$");
-    left = [`/tmp/buddy-${target.transport.facts.uid}/run.${stdout.toString().trim()}`, target.shell.environmentFile!];
+    const { stdout } = await target.transport.run('printf %s "$D"');
+    left = [stdout.toString(), target.shell.environmentFile!];
+    expect(existsSync(left[0]!)).toBe(true);
     const first = await said(target, "echo $$");
     expect(await said(target, "x=1; f() { :; }; echo $$")).toBe(first);
     const clean =

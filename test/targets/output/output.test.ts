@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { processMark } from "../../../src/lib/processes.ts";
 import { HeadTail, Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore } from "../../../src/targets/output/output-store.ts";
 import { until } from "../../support/until.ts";
@@ -130,7 +131,7 @@ describe("the output store", () => {
   });
 
   test("is private, and removed at the end; what a dead buddy left goes too", () => {
-    const left = join(tmpdir(), "buddy-output-999999-left");
+    const left = join(tmpdir(), `buddy-output-${processMark().replace(/^\d+/, "999999")}-left`);
     mkdirSync(left, { recursive: true });
     const text = outputStore.open();
     text.add("x".repeat(100_000));
