@@ -5,6 +5,9 @@ import { RULES, verdictOf } from "./rules.ts";
 
 const MENTIONS = [
   "echo rm -rf /",
+  "(echo rm -rf /)",
+  "true; (echo rm -rf / && ls) | cat",
+  "if true; then (echo rm -rf /); fi",
   "echo 'rm -rf /'",
   'echo "rm -rf /"',
   "printf '%s\\n' 'rm -rf /'",

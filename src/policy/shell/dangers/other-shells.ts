@@ -126,14 +126,18 @@ function unescaped(escape: string): string {
 
 const quoted = (text: string) => (/^[\w./:=@%+-]+$/.test(text) ? text : inQuotes(text));
 
-/** fish: `(…)` is what `$(…)` is elsewhere. */
+/** fish: `(…)` is what `$(…)` is elsewhere, but for the place of a command, where it is an error. */
 function asSubstitutions(tokens: readonly Token[]): string {
+  let piece = "";
   return tokens
-    .map((token, index) => {
-      if (token.kind === "quoted") return quoted(token.text);
-      if (token.kind !== "open") return token.text;
-      const before = tokens[index - 1];
-      return before?.kind === "text" && /[$<>]$/.test(before.text) ? token.text : token.text.replaceAll("(", "$(");
+    .map(({ kind, text }) => {
+      const before = piece;
+      // What follows a substitution is not the place of a command.
+      if (kind === "open" || kind === "end") piece = "";
+      else piece += text;
+      if (kind === "quoted") return quoted(text);
+      if (kind !== "open" || /[$<>]$/.test(before) || withoutKeywords(before.trim()) === "") return text;
+      return text.replaceAll("(", "$(");
     })
     .join("");
 }
