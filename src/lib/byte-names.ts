@@ -1,6 +1,6 @@
 /**
- * Names of files and directories are bytes. In a string each byte that belongs to no character of UTF-8 is a lone
- * surrogate, U+DC80 to U+DCFF: the way back gives the same bytes.
+ * File names are bytes. In our strings, each byte that is not valid UTF-8 is a lone surrogate, U+DC80 to U+DCFF, so
+ * that the same bytes can be restored.
  */
 
 export function nameFrom(bytes: Buffer): string {
@@ -20,7 +20,7 @@ export function nameFrom(bytes: Buffer): string {
 const LENGTHS = [1, 2, 3, 4];
 const ESCAPES = 0xdc00;
 
-/** As bytes where the text holds such a name. */
+/** As bytes if the text holds such a name. */
 export function withBytes(text: string): string | Buffer {
   if (text.isWellFormed()) return text;
   const pieces: Buffer[] = [];
@@ -32,10 +32,10 @@ export function withBytes(text: string): string | Buffer {
   return Buffer.concat([...pieces, Buffer.from(text.slice(from))]);
 }
 
-/** On one line, and nothing in it that a terminal obeys or a server refuses: for people and for the model. */
+/** For people and the model: on one line, without characters that a terminal obeys or a server rejects. */
 export function shownName(name: string): string {
   if (isAscii(name)) return name;
-  // Control characters, lone surrogates, and what cannot be seen or turns the direction of the text.
+  // Control characters, lone surrogates, invisible characters and bidi controls.
   const hidden = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
   return name.replace(hidden, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -44,7 +44,7 @@ export function shownName(name: string): string {
   });
 }
 
-/** Printable characters of ASCII alone, as most names are: the look at all others takes 0.04 ms for its first time. */
+/** Printable ASCII only, like most names: the regular expression for the others takes 0.04 ms the first time. */
 function isAscii(name: string): boolean {
   for (let at = 0; at < name.length; at++) {
     const code = name.charCodeAt(at);
@@ -53,12 +53,12 @@ function isAscii(name: string): boolean {
   return true;
 }
 
-/** A text with such names in it, as any server can read it. */
+/** A text with such names in it, in a form that any server accepts. */
 export function withoutBytes(text: string): string {
   return text.isWellFormed() ? text : text.replace(/\p{Cs}/gu, shownName);
 }
 
-/** From the form that marks carry: each byte may be `%` and two digits. */
+/** Decodes a name in a marker of a shell: each byte may be `%` and two hex digits. */
 export function nameFromMark(text: string): string {
   if (!text.includes("%")) return text;
   const bytes = Buffer.from(withBytes(text));
@@ -76,20 +76,20 @@ export function nameFromMark(text: string): string {
 const PERCENT = 0x25;
 
 /**
- * The directory that buddy was started in, by a path that the runtime can use: it reads names as UTF-8, and what cannot
- * be read so would be another directory.
+ * The directory that buddy was started in, as a path that the runtime can use: it decodes names as UTF-8, so a name
+ * that is not UTF-8 would lead to another directory.
  */
 export function currentDirectory(): string {
   const name = process.cwd();
   return name.includes("\ufffd") && process.platform === "linux" ? BY_PROCESS : name;
 }
 
-/** Whether the path means another file in another process. */
+/** Whether the path leads to a different file in another process. */
 export function isByProcess(path: string): boolean {
   return path.startsWith(BY_PROCESS);
 }
 
-/** The name of the directory that such a path leads to. */
+/** The real name of such a path. */
 export function exactName(path: string): string {
   if (!isByProcess(path)) return path;
   return nameFrom(process.getBuiltinModule("node:fs").realpathSync(path, { encoding: "buffer" }));

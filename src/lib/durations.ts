@@ -1,4 +1,4 @@
-/** Times and durations as people write them, and --approve, which takes one. */
+/** Times and durations as people write them, and the value of --approve, which may be one. */
 
 /** "90s", "10m", "1h30m", "500ms"; a bare number is seconds. */
 export function parseDuration(text: string): number | undefined {
@@ -38,7 +38,7 @@ export function localTime(time: Date): string {
 /** What a duration looks like, for messages. */
 export const DURATION_FORMAT = "a duration such as 500ms, 10s, 5m, 2h or 1d";
 
-/** Timers of the runtime hold 31 bits of milliseconds, about 24.8 days; a longer one would fire at once. */
+/** The runtime's timers hold 31 bits of milliseconds, about 24.8 days; a longer one would fire at once. */
 export const LONGEST_DURATION_MS = 2_147_483_647;
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -47,9 +47,7 @@ function finite(ms: number): number | undefined {
   return Number.isSafeInteger(Math.round(ms)) ? Math.round(ms) : undefined;
 }
 
-// What --approve and /approve take: ask, all, none, or a duration that approves everything and then asks again.
-
-/** Undefined when the text is none of them. */
+/** The value of --approve and /approve: ask, all, none, or how long to approve everything; undefined if invalid. */
 export function parseApproveMode(text: string): ApproveMode | undefined {
   if (text === "ask" || text === "all" || text === "none") return { kind: text };
   const ms = parseDuration(text);

@@ -1,7 +1,7 @@
-/** The one error type a user may see, and the one table of exit codes. */
+/** The only error type a user sees, and the only table of exit codes. */
 export class BuddyError extends Error {
   readonly code: ErrorCode;
-  /** What the user can do about it: one sentence or a few short lines. */
+  /** What the user can do: one sentence or a few short lines. */
   readonly hint: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
@@ -18,7 +18,7 @@ export type ErrorCode =
   | "auth" // no key, or not signed in
   | "model" // the model endpoint failed
   | "target" // the machine to work on cannot be opened or was lost
-  | "tool" // the agent loop failed
+  | "tool" // a tool, an MCP server or the loop failed
   | "budget" // what the session may cost, or a turn may take, is used up
   | "approval" // an approval was needed, but there is no terminal to ask on
   | "session" // a stored session cannot be read, written or locked
@@ -63,7 +63,7 @@ export function exitCodeOf(error: unknown): ExitCode {
   return error instanceof BuddyError ? EXIT_OF[error.code] : EXIT.failure;
 }
 
-/** What a caught value says. */
+/** The message of a caught value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

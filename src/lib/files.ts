@@ -1,4 +1,4 @@
-/** Files: replaced whole, refused where there is a link, and why an operation failed. */
+/** Local files: replaced atomically, links refused, lines read and appended, failures in words. */
 import {
   lstatSync,
   chmodSync,
@@ -28,8 +28,7 @@ import { messageOf } from "./errors.ts";
 import { collectAfter } from "./garbage.ts";
 import { wholeCharacters } from "./text.ts";
 
-// Why a file operation failed, in words that end a sentence.
-
+/** Why a file operation failed, in words that end a sentence. */
 export function fileError(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? "";
   return WORDS[code] ?? messageOf(error);
@@ -55,9 +54,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SQLITE_FULL: "the disk is full",
 };
 
-// Refuses a path at which something else than a regular file stands: a link would lead elsewhere, a pipe never ends.
-
-/** Throws unless each path is a regular file or nothing. */
+/** Throws unless each path is a regular file or does not exist: a link could lead anywhere, a pipe never ends. */
 export function requirePlainFiles(...paths: readonly string[]): void {
   for (const path of paths) {
     const what = otherThanFile(path);
@@ -71,18 +68,18 @@ function otherThanFile(path: string): string | undefined {
   return stat.isSymbolicLink() ? "a link" : "not a regular file";
 }
 
-/** The text of a regular file of at most so many bytes; otherwise throws why not, in words that end a sentence. */
+/** The text of a regular file of at most `mostBytes`; throws the reason in words that end a sentence. */
 export function readTextFile(path: string, mostBytes: number): string {
   const { text, bytes } = readTextStart(path, mostBytes);
   if (bytes > mostBytes) throw new Error(`it has more than ${mostBytes} bytes`);
   return text;
 }
 
-/** The same for a file that may be longer: its beginning, and how many bytes it has. */
+/** The same for a file that may be longer: its beginning and its size. */
 export function readTextStart(path: string, mostBytes: number): { readonly text: string; readonly bytes: number } {
   let file: number | undefined;
   try {
-    // A pipe of that name must not make the caller wait for a writer.
+    // Opening a pipe must not wait for a writer.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file);
     if (!stat.isFile()) throw new Error(stat.isDirectory() ? WORDS["EISDIR"] : "it is not a regular file");
@@ -102,7 +99,7 @@ export interface Line {
   readonly text: string;
   /** From 1. */
   readonly number: number;
-  /** False for a last one without its newline. */
+  /** False for a last line without a newline. */
   readonly whole: boolean;
 }
 
@@ -111,8 +108,8 @@ export function* linesIn(path: string): Generator<Line> {
 }
 
 /**
- * Line by line: a file of any size takes the memory of its longest line. A link is refused, and so is a line longer
- * than any that buddy writes: it would never end. Bytes are valid until the next line is asked for.
+ * Needs only the memory of the longest line. Refuses links, and lines longer than any that buddy writes. The bytes are
+ * valid until the next line is read.
  */
 export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { readonly bytes: Buffer }> {
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -141,7 +138,7 @@ export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { rea
   }
 }
 
-/** A file of lines to append to, for its owner alone. A link could lead the lines anywhere, a pipe swallows them. */
+/** Opens a file to append lines to, readable by its owner only. Refuses links and pipes. */
 export function openForLines(path: string): number {
   const what = otherThanFile(path);
   if (what !== undefined) throw new Error(`it is ${what}`);
@@ -150,7 +147,7 @@ export function openForLines(path: string): number {
   return file;
 }
 
-/** A crash may have torn the last line: the next one must not be glued to it. */
+/** Whether a crash cut the last line: the next one must not continue it. */
 export function endsInsideLine(file: number): boolean {
   const { size } = fstatSync(file);
   if (size === 0) return false;
@@ -158,9 +155,9 @@ export function endsInsideLine(file: number): boolean {
   return readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
 }
 
-/** All or nothing: what a full disk left is removed. One write for each piece. */
+/** All or nothing: a part that a full disk left is removed. One write for each piece. */
 export function appendWhole(file: number, pieces: Iterable<string>): void {
-  // Not Buffer: the runtime makes that one, in a millisecond, when it is first named.
+  // Not Buffer: its first use costs a millisecond.
   const encoder = new TextEncoder();
   let written = 0;
   try {
@@ -179,21 +176,22 @@ export function appendWhole(file: number, pieces: Iterable<string>): void {
 const NEWLINE = 10;
 const LONGEST_LINE = 128 << 20;
 
-// Replaces a file as a whole: a reader sees the old text or the new one, and a failure leaves nothing behind.
-
-/** Directories that are missing are made for the owner alone; a link is followed; a device or pipe is written to. */
+/**
+ * Replaces a file: a reader sees the old content or the new one, and a failure leaves nothing behind. Creates missing
+ * directories for the owner only; follows a link; writes into a device or pipe.
+ */
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 0o600): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const there = statSync(path, { throwIfNoEntry: false });
-  // A rename would replace /dev/null with a plain file.
-  if (there !== undefined && !there.isFile() && !there.isDirectory()) return writeFileSync(path, data);
-  const target = there === undefined ? path : realpathSync(path);
+  const existing = statSync(path, { throwIfNoEntry: false });
+  // A rename would replace /dev/null with a regular file.
+  if (existing !== undefined && !existing.isFile() && !existing.isDirectory()) return writeFileSync(path, data);
+  const target = existing === undefined ? path : realpathSync(path);
   const random = Math.random().toString(36).slice(2, 10);
   const temporary = join(dirname(target), `.${basename(target)}.${processMark()}.${random}`);
   const bytes = typeof data === "string" ? Buffer.from(data) : data;
   const file = openSync(temporary, "wx", mode);
   try {
-    chmodSync(temporary, mode); // the umask may have taken bits away
+    chmodSync(temporary, mode); // the umask may have cleared bits
     for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
     fsyncSync(file);
     closeSync(file);
@@ -210,14 +208,14 @@ export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 
   removeLeftovers(target);
 }
 
-/** Temporary files of writes that were killed. */
+/** Removes temporary files of processes that were killed while writing. */
 function removeLeftovers(target: string): void {
   const start = `.${basename(target)}.`;
   let names: string[] = [];
   try {
     names = readdirSync(dirname(target));
   } catch {
-    // A directory that can be written but not listed.
+    // The directory may be writable but not readable.
   }
   for (const name of names) {
     const mark = name.startsWith(start)
@@ -227,7 +225,7 @@ function removeLeftovers(target: string): void {
   }
 }
 
-/** Their names; a directory that does not exist has none. */
+/** Names in a directory; none if it does not exist. */
 export function filesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
@@ -237,7 +235,7 @@ export function filesIn(directory: string): string[] {
   }
 }
 
-/** For files that are never changed, only added and removed: the copy may share them. */
+/** For files that are never changed, only added and removed, so that two directories can share them. */
 export function linkOrCopy(from: string, to: string): void {
   try {
     linkSync(from, to);
@@ -247,12 +245,10 @@ export function linkOrCopy(from: string, to: string): void {
   }
 }
 
-// Keys of this user: random bytes in a file of their own, for their owner alone.
-
-/** Undefined where there is none, or something else. */
+/** A key is random bytes in a file that only its owner can read. Undefined if there is none, or it is not a key. */
 export function readKey(path: string): Uint8Array | undefined {
   try {
-    // Not a Buffer: the first one of a process takes 0.15 ms.
+    // Not a Buffer: the first one in a process takes 0.15 ms.
     const text = readFileSync(path, "latin1");
     if (text.length !== KEY_BYTES) return undefined;
     const key = new Uint8Array(KEY_BYTES);
@@ -264,7 +260,7 @@ export function readKey(path: string): Uint8Array | undefined {
   }
 }
 
-/** Appears whole or not at all; of two processes that make one at the same time, both use the first. */
+/** Created atomically; of two processes that create it at the same time, both use the first. */
 export function createKey(path: string): Uint8Array | undefined {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${process.pid}.${Math.random().toString(36).slice(2, 10)}`;

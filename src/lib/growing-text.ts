@@ -1,7 +1,6 @@
 /**
- * A text that arrives in pieces, kept in blocks until it is asked for: glued to one string token by token, it would
- * take twenty times its size, and every piece would keep the bytes it was cut from. The blocks of a long one wait on
- * the disk.
+ * A text that arrives in pieces, kept in blocks until it is needed: concatenated token by token, it would take twenty
+ * times its size, and every piece would keep the buffer it was cut from. The blocks of a long text are kept on disk.
  */
 import { collectAfter } from "./garbage.ts";
 import type { SpooledText } from "./spooled-text.ts";
@@ -26,10 +25,10 @@ export class GrowingText {
   add(piece: string): void {
     if (piece === "") return;
     collectAfter(piece.length);
-    // Not copied: a piece of this size may be in another text as well.
+    // Not joined with others: a piece of this size may be shared with another text.
     if (piece.length >= LARGE_PIECE) {
       this.#settle();
-      // Somebody's whole text: from the disk it would be another one.
+      // The caller keeps this string: read back from disk, it would be in memory twice.
       if (piece.length >= SPOOLED) this.#mayBeSpooled = false;
       return this.#keep(piece);
     }
@@ -38,11 +37,11 @@ export class GrowingText {
     if (this.#recentChars >= BLOCK || this.#recent.length >= MOST_PIECES) this.#settle();
   }
 
-  /** Keeps this string instead of its own pieces if it is the same text: whoever has it keeps it anyway. */
+  /** Uses this string instead of its own pieces if the text is the same: the caller keeps it in memory anyway. */
   share(text: string): void {
     if (text.length !== this.length) return;
     this.#settle();
-    if (this.#spooled?.begins(text) === false) return;
+    if (this.#spooled?.isStartOf(text) === false) return;
     let at = this.#spooled?.length ?? 0;
     for (const block of this.#blocks) {
       if (!text.startsWith(block, at)) return;
@@ -57,11 +56,11 @@ export class GrowingText {
   toString(): string {
     this.#settle();
     if (this.#spooled !== undefined) {
-      // All of it: what is read back as a whole need not be joined.
+      // Also the blocks in memory: a text that is read back as a whole need not be joined.
       this.#spool(this.#spooled);
       const text = this.#spooled.take();
       this.#spooled = undefined;
-      // Asked for once, it may be asked for again.
+      // It may be needed again.
       this.#mayBeSpooled = false;
       this.#set([text, ...this.#blocks]);
     }
@@ -76,7 +75,7 @@ export class GrowingText {
   #settle(): void {
     if (this.#recent.length === 0) return;
     const block = this.#recent.join("");
-    // Two texts that grow alike keep one string.
+    // Two texts that grow in the same way share one string.
     if (block !== newest) newest = block;
     this.#recent = [];
     this.#recentChars = 0;
@@ -91,7 +90,7 @@ export class GrowingText {
     try {
       this.#spool((this.#spooled ??= new Spooled()));
     } catch {
-      // There is no place for files.
+      // No file can be created.
       this.#mayBeSpooled = false;
     }
   }
@@ -115,7 +114,7 @@ function loadSpooled(): void {
   loading ??= import("./spooled-text.ts").then((module) => void (Spooled = module.SpooledText));
 }
 
-/** Of any text. */
+/** The latest block of any text. */
 let newest = "";
 const BLOCK = 64 * 1024;
 const MOST_PIECES = 1024;

@@ -1,4 +1,4 @@
-/** Pictures that models read: which kind they are by their first bytes, and how large they may be. */
+/** Images for models: their type by their first bytes, and how large they may be. */
 export interface Image {
   /** "image/png", "image/jpeg", "image/gif" or "image/webp". */
   readonly type: string;
@@ -6,10 +6,10 @@ export interface Image {
   readonly data: string;
 }
 
-/** What every provider takes in one request; base64 makes a third more of it. */
+/** Every provider accepts this much in one request; base64 adds a third. */
 export const MOST_IMAGE_BYTES = 3_750_000;
 
-/** The picture, or why it cannot be sent; undefined when it is not a picture. */
+/** The image, or why it cannot be sent; undefined if the bytes are not an image. */
 export function imageOf(bytes: Uint8Array): Image | { readonly problem: string } | undefined {
   const type = imageType(bytes);
   if (type === undefined) return undefined;

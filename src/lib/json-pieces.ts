@@ -1,6 +1,6 @@
 /**
- * JSON in pieces, so that a text of megabytes is not in memory a second time. `clean` gets every piece; a long text as
- * it is, the others as JSON, with their names.
+ * JSON in pieces, so that a long text is not in memory twice. `clean` gets every piece: a long text unescaped, the
+ * others as JSON with their keys.
  */
 import { collectAfter } from "./garbage.ts";
 import { pieces } from "./text.ts";
@@ -30,7 +30,7 @@ export function* jsonPieces(value: unknown, clean = (text: string) => text): Gen
   yield isList ? "]" : "}";
 }
 
-/** Small pieces joined: each is one write. */
+/** Joins small pieces, so that each result is one write. */
 export function* gathered(...parts: readonly Iterable<string>[]): Generator<string> {
   let held = "";
   for (const part of parts)

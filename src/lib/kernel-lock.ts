@@ -9,10 +9,9 @@ export interface KernelLock {
 }
 
 /**
- * Tries once; undefined when another process holds it. SQLite's exclusive transaction is an fcntl lock on every
- * platform buddy runs on; a lock file with a pid in it would have to guess whether its writer still lives. The file
- * stays empty, and stays: removing a lock file that another process may just have opened would give two processes the
- * lock.
+ * Tries once; undefined when another process holds the lock. SQLite's exclusive transaction is an fcntl lock on every
+ * platform buddy runs on; with a pid in a lock file we would have to guess whether its writer still runs. The file
+ * stays empty and is never removed: another process may just have opened it, and then two would hold the lock.
  */
 export async function tryLock(path: string): Promise<KernelLock | undefined> {
   requireOwnFiles(path);
@@ -21,7 +20,7 @@ export async function tryLock(path: string): Promise<KernelLock | undefined> {
   return tryLockFile(path);
 }
 
-/** A lock that is taken again and again: its file stays open, which is most of the work. */
+/** A lock that is taken many times: its file stays open, because opening it is most of the work. */
 export class StandingLock {
   readonly #path: string;
   #open: { readonly database: Database; readonly inode: number | undefined } | undefined;
@@ -45,7 +44,7 @@ export class StandingLock {
     const { database, inode } = (this.#open ??= await openStanding(this.#path));
     if (!begin(database)) return (await locksWork(this.#path)) ? undefined : tryLockFile(this.#path);
     if (inode === inodeOf(this.#path)) return { release: () => database.run("ROLLBACK") };
-    // The file was removed: a lock on the removed file keeps no one out.
+    // A lock on a removed file excludes no other process.
     this.close();
     return undefined;
   }
@@ -93,7 +92,7 @@ async function openDatabase(path: string): Promise<Database> {
 /** False: another process has the lock. */
 function begin(database: Database): boolean {
   try {
-    // Nothing is written: a journal would be a file made and removed each time.
+    // Nothing is written, so a journal file would only be created and removed each time.
     database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return true;
@@ -106,8 +105,8 @@ function begin(database: Database): boolean {
 const working = new Map<string, boolean>();
 
 /**
- * SQLite calls a file system without locks (NFS without lockd: ENOLCK) busy, too. A file that only we know shows which
- * it is.
+ * SQLite also reports "busy" on a file system without locks (NFS without lockd: ENOLCK). Locking a file that no other
+ * process uses shows which it is.
  */
 async function locksWork(path: string): Promise<boolean> {
   const directory = path.slice(0, path.lastIndexOf("/"));
@@ -128,7 +127,7 @@ async function locksWork(path: string): Promise<boolean> {
   }
 }
 
-/** Second best: a file that only one can create. It stays when its process is killed, so that has to be found out. */
+/** The fallback: a file that only one process can create. A killed process leaves it, so its owner is checked. */
 function tryLockFile(path: string): KernelLock | undefined {
   const file = `${path}.pid`;
   const release = () => rmSync(file, { force: true });
@@ -142,7 +141,7 @@ function tryLockFile(path: string): KernelLock | undefined {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
     const [mark = "", host] = readHolder(file);
-    // Of another machine nothing is known: its buddy may well be at work.
+    // The process may run on another machine, where we cannot check it.
     if (host !== hostName() || !hasEnded(mark)) return undefined;
     release();
   }

@@ -1,12 +1,12 @@
-/** Which lines match a regular expression, in bounded time: one that could take long is tried on its own thread. */
+/** Which lines match a regular expression, in bounded time: one that could take long runs in a worker. */
 import { BuddyError, messageOf } from "./errors.ts";
 
-/** Longer lines are searched up to here: a pattern with one star takes time with the square of the length. */
+/** Only this much of a line is searched: the time of a pattern with one star grows with the square of the length. */
 export const LONGEST_SEARCHED = 64 * 1024;
 const MOST_MS = 2000;
 
 export interface TestedLines {
-  /** One for each line that was tested: fewer than were given where the time ran out. */
+  /** One for each tested line; fewer than the given lines when time ran out. */
   readonly matches: readonly boolean[];
   readonly gaveUp: boolean;
 }
@@ -19,7 +19,7 @@ export class LineFilter implements Disposable {
 
   constructor(pattern: string) {
     this.#pattern = regularExpression(pattern);
-    // Without repetition, groups and references the time grows with the length alone.
+    // Without repetition, groups and references the time is linear in the length.
     this.#isSimple = !/[*+?{(]|\\[1-9k]/.test(pattern);
   }
 
@@ -35,7 +35,7 @@ export class LineFilter implements Disposable {
     worker.addEventListener("error", fail);
     const started = performance.now();
     const timer = setTimeout(resolve, this.#leftMs);
-    // Shared: results from before a line that takes forever count.
+    // Shared memory: the results before a line that takes forever are kept.
     const results = new Uint8Array(new SharedArrayBuffer(lines.length));
     worker.postMessage({ pattern: this.#pattern.source, lines, results });
     try {
@@ -56,7 +56,7 @@ export class LineFilter implements Disposable {
     return { matches, gaveUp };
   }
 
-  /** A line that is being tested is tested to its end, in the background. */
+  /** The line under test is still tested to its end, in the background. */
   [Symbol.dispose](): void {
     this.#worker?.terminate();
     this.#worker = undefined;
@@ -66,7 +66,7 @@ export class LineFilter implements Disposable {
 const UNTESTED = 0;
 const MATCHES = 2;
 
-/** From text: a separate file would have to be found inside the binary. */
+/** As a string: a separate file would have to be located inside the binary. */
 const THREAD = `
 self.onmessage = ({ data: { pattern, lines, results } }) => {
   const expression = new RegExp(pattern);
@@ -88,7 +88,7 @@ function regularExpression(pattern: string): RegExp {
     return new RegExp(pattern);
   } catch (cause) {
     throw new BuddyError("tool", `filter is not a regular expression: ${messageOf(cause)}`, {
-      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
+      hint: "Escape special characters with a backslash, e.g. \\( for a parenthesis.",
       cause,
     });
   }

@@ -1,7 +1,6 @@
 /**
- * Signs lines of logs with a key in the user's state directory. A session log that came with a repository is known to
- * be foreign by it, and a changed line of the record is found. A MAC is bound to its line alone: a session log may be
- * moved, copied and continued.
+ * Signs lines of logs with a key in the user's state directory, to recognise a session log that came with a repository
+ * and a changed line of the audit record. A MAC covers its line only: a session log may be moved, copied and continued.
  */
 import { join } from "node:path";
 import { createKey, readKey } from "./files.ts";
@@ -18,7 +17,7 @@ export class LineSigner {
     return `${json.slice(0, -1)}${this.#end(this.#hasher().update(json))}`;
   }
 
-  /** The same for an object in pieces. */
+  /** The same for an object that comes in pieces. */
   *signed(json: Iterable<string>): Generator<string> {
     const hasher = this.#hasher();
     let last = "";
@@ -34,12 +33,12 @@ export class LineSigner {
     return mac !== undefined && mac === macOf(this.#hasher().update(json));
   }
 
-  /** With its own key for another kind of log: a line of one is not valid in the other. */
+  /** A signer with another key, for another kind of log: a line of one is not valid in the other. */
   derived(purpose: string): LineSigner {
     return new LineSigner(new Bun.CryptoHasher("sha256", this.#key).update(purpose).digest());
   }
 
-  /** Of a line as it is stored, which may be one of megabytes. */
+  /** For the stored bytes of a line, which may be very long. */
   isSigned(line: Uint8Array): boolean {
     const at = line.length - FIELD.length - MAC_LENGTH - 2;
     if (at < 1) return false;
@@ -60,7 +59,7 @@ function macOf(hasher: Bun.CryptoHasher): string {
   return hasher.digest("hex").slice(0, MAC_LENGTH);
 }
 
-/** The signer of this user; undefined where no key can be kept, and then nothing is signed and every log is foreign. */
+/** The signer of this user; undefined if no key can be stored: then nothing is signed and every log is foreign. */
 export function lineSigner(
   stateDirectory: string | undefined,
   { create = true }: { readonly create?: boolean } = {},

@@ -1,9 +1,9 @@
-/** Directories of this machine that need node:os: the user's home and a place for temporary files. */
+/** Local directories that need node:os: the user's home and the one for temporary files. */
 import os from "node:os";
 import { accessSync, constants, statSync } from "node:fs";
 import { BuddyError } from "./errors.ts";
 
-/** The user's home; "/" where neither HOME nor the password file names one (a bare chroot, a busybox). */
+/** The user's home; "/" if neither HOME nor the password file has one (a bare chroot, a busybox). */
 export function homeDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
   if (env["HOME"]) return env["HOME"];
   try {
@@ -14,12 +14,7 @@ export function homeDirectory(env: Readonly<Record<string, string | undefined>> 
   }
 }
 
-// Where temporary files go: $TMPDIR where it can be used, otherwise the usual places.
-
-/**
- * A TMPDIR that a login on another machine, sudo or a package shell left behind often names a directory that is not
- * there.
- */
+/** TMPDIR if it is usable: after ssh, sudo or in a package shell it often names a directory that does not exist. */
 export function temporaryDirectory(places: readonly string[] = [os.tmpdir(), "/tmp", "/var/tmp", "/dev/shm"]): string {
   const found = places.find(isWritable);
   if (found !== undefined) return found;

@@ -1,6 +1,6 @@
-/** Many names in few words, and names by pattern. */
+/** Lists of names: folded into ranges, and matched by pattern. */
 
-/** web01, web02, web03 → web[01-03], which --on reads, too. */
+/** web01, web02, web03 → web[01-03], which --on accepts. */
 export function foldNames(names: readonly string[]): string {
   const left = new Set(names);
   const folded = new Map<string, string>();
@@ -32,7 +32,7 @@ function largestFamily(names: readonly string[]): Family | undefined {
       const before = name.slice(0, match.index);
       const after = name.slice(match.index + digits.length);
       if (/[[\]]/.test(before + after)) continue;
-      // 1 and 01 are two names: only one width can be written in a range, or none with a zero in front.
+      // web1 and web01 are different names: a range has one fixed width, or no leading zeros.
       const width = digits.startsWith("0") && digits.length > 1 ? digits.length : 0;
       const key = JSON.stringify([before, after, width]);
       const family = families.get(key) ?? { before, after, members: [] };
@@ -50,7 +50,7 @@ function largestFamily(names: readonly string[]): Family | undefined {
   );
 }
 
-/** web08, web09 and web10 are one family: ten has the same width without a zero in front. */
+/** web08, web09 and web10 are one family: 10 has the same width without a leading zero. */
 function withSameWidth(family: Family, all: ReadonlyMap<string, Family>): Family {
   const width = family.members[0]?.digits.length ?? 0;
   if (!family.members.every(({ digits }) => digits.startsWith("0") && digits.length > 1)) return family;
@@ -71,7 +71,7 @@ function ranges(digits: readonly string[]): string {
   return parts.join(",");
 }
 
-/** The names a list of patterns means: names, globs (`web*`), ranges (`web[01-03,07]`), several parted by commas. */
+/** The names that patterns match: names, globs (`web*`), ranges (`web[01-03,07]`), comma-separated lists of them. */
 export function matchNames(patterns: readonly string[], names: readonly string[]): string[] {
   const tests = patterns
     .slice(0, MOST_PATTERNS)
@@ -90,7 +90,7 @@ export function splitList(text: string): string[] {
 }
 
 function patternTest(pattern: string): (name: string) => boolean {
-  // A model writes these, too: more would only keep the machine busy.
+  // Models write these patterns, too: a larger one would only waste time.
   if (pattern.length > MOST_CHARACTERS || pattern.split("*").length > MOST_STARS + 1) return () => false;
   const parts = pattern.split(/(\*|\?|\[[\da-z, -]+\])/i);
   if (parts.length === 1) return (name) => name === pattern;
@@ -109,7 +109,7 @@ function patternTest(pattern: string): (name: string) => boolean {
   };
 }
 
-/** `digits`, or letters: rack[a-d], db[one,two]. */
+/** Digits or letters: rack[a-d], db[one,two]. */
 function inRanges(digits: string, list: string): boolean {
   return list.split(",").some((range) => {
     const [from = "", to = from] = range.split("-").map((end) => end.trim());
@@ -134,9 +134,9 @@ const MOST_LIST = 20_000;
 const MOST_CHARACTERS = 300;
 const MOST_STARS = 4;
 
-/** Patterns of names: `*` stands for any characters, `?` for one. */
+/** `*` stands for any characters, `?` for one. */
 export function matchesGlob(pattern: string, name: string): boolean {
-  // By hand: a regular expression made of many stars can take exponential time.
+  // Not a regular expression: one with many stars can take exponential time.
   let [at, from, star, mark] = [0, 0, -1, 0];
   while (from < name.length) {
     if (pattern[at] === "*") [star, mark] = [at++, from];

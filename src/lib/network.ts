@@ -3,7 +3,7 @@ import { BuddyError } from "./errors.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A base URL, to which a path is added. */
+/** A base URL to append a path to. */
 export function trimSlash(url: string): string {
   return url.endsWith("/") ? trimSlash(url.slice(0, -1)) : url;
 }
@@ -11,10 +11,10 @@ export function trimSlash(url: string): string {
 type ProxyChoice =
   | { readonly kind: "none" }
   | { readonly kind: "proxy"; readonly proxy: URL }
-  /** socks and the like: fetch cannot use them, and the connection would silently be direct. */
+  /** SOCKS, for example: fetch cannot use it and would silently connect directly. */
   | { readonly kind: "unusable"; readonly variable: string; readonly proxy: URL | null };
 
-/** From the usual environment variables; fetch's own reading of them is switched off. */
+/** From the usual environment variables; callers switch off fetch's own reading of them. */
 export function chooseProxy(target: URL, env: Environment): ProxyChoice {
   const own = target.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
   const variable = [...own, "all_proxy", "ALL_PROXY"].find((name) => env[name]?.trim());
@@ -26,9 +26,7 @@ export function chooseProxy(target: URL, env: Environment): ProxyChoice {
     : { kind: "proxy", proxy };
 }
 
-/**
- * The proxy's URL, or undefined for a direct connection; throws where a credential would go past a proxy that was set.
- */
+/** The proxy's URL, or undefined for a direct connection; throws if a proxy is set that cannot be used. */
 export function proxyFor(target: URL, env: Environment): string | undefined {
   const choice = chooseProxy(target, env);
   switch (choice.kind) {
@@ -41,10 +39,7 @@ export function proxyFor(target: URL, env: Environment): string | undefined {
   }
 }
 
-/**
- * fetch looks into NO_PROXY itself, by rules of its own, also where a proxy was chosen: it would go past that without a
- * word.
- */
+/** fetch applies NO_PROXY by its own rules even to a given proxy, and would silently bypass it. */
 export function fetchVia(url: string | URL, init: BunFetchRequestInit): Promise<Response> {
   const kept = init.proxy
     ? NO_PROXY.map((name) => [name, process.env[name]] as const).filter(([, value]) => value)
@@ -59,7 +54,7 @@ export function fetchVia(url: string | URL, init: BunFetchRequestInit): Promise<
 
 const NO_PROXY = ["no_proxy", "NO_PROXY"];
 
-/** For words: the proxy without user and password. */
+/** For messages: the proxy without user and password. */
 export function proxyLabel(proxy: string): string {
   const url = URL.parse(proxy);
   return url ? `${url.protocol}//${url.host}` : "the proxy";
@@ -95,7 +90,7 @@ function isExcluded(target: URL, list: string): boolean {
   return false;
 }
 
-/** Of an address and a range: "10.0.0.0/8". */
+/** Whether an address is in a range such as "10.0.0.0/8". */
 function isInside(host: string, range: string): boolean {
   const [net = "", bits] = range.split("/");
   const [address, start] = [numberOf(host), numberOf(net)];
@@ -109,13 +104,12 @@ function numberOf(address: string): number | undefined {
   return parts?.reduce((sum, part) => sum * 256 + part, 0);
 }
 
-// Whether the host of a URL is this machine itself, by its name.
-
+/** Whether the host of a URL is this machine, by its name. */
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 
-/** The text of a response up to a limit; a body that breaks off still has its beginning. */
+/** The text of a response up to a limit; also the beginning of a body that breaks off. */
 export async function boundedText(response: Response, mostBytes: number): Promise<{ text: string; whole: boolean }> {
   const reader = response.body?.getReader();
   if (!reader) return { text: "", whole: true };

@@ -1,6 +1,6 @@
 /**
- * Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact, not a
- * crash.
+ * Ordered writes to stdout or stderr: everything is written before the exit, and a reader that closed the pipe does not
+ * crash buddy.
  */
 import { fstatSync, writeSync, write } from "node:fs";
 import { BuddyError } from "./errors.ts";
@@ -8,44 +8,44 @@ import { fileError } from "./files.ts";
 import { pieces } from "./text.ts";
 
 /**
- * Measured on Bun 1.4.4: `process.stdout` costs 11 ms and truncates at exit; a `Bun.stdout.writer()` reports EPIPE as
- * an unhandled error; `fs.write` costs 3 ms for its first thread; `Bun.write` blocks while a pipe is full, and writes
- * wrong lengths to files opened for appending. So: the first bytes, which every pipe has room for, go by `Bun.write`,
- * the rest by a thread; files never block.
+ * Measured on Bun 1.4.4: `process.stdout` costs 11 ms and truncates at exit; `Bun.stdout.writer()` reports EPIPE as an
+ * unhandled error; `fs.write` costs 3 ms for its first thread; `Bun.write` blocks while a pipe is full, and writes
+ * wrong lengths to files opened for appending. So the first bytes, which fit into any pipe, go through `Bun.write`, the
+ * rest through a thread; files never block.
  */
 export class Output {
   readonly fd: number;
   #isFile: boolean | undefined;
   #queue: Promise<void> = Promise.resolve();
-  /** What comes during a write goes with the next one: a call on many machines has many events at once. */
+  /** Texts that arrive during a write go with the next one: a call on many machines has many events at once. */
   #waiting: string[] = [];
   #waitingLength = 0;
   #written = 0;
-  /** Ends the wait for the write under way. A promise for all writes would keep every one of them in memory. */
+  /** Stops waiting for the current write. One promise for all writes would keep them all in memory. */
   #abandon: (() => void) | undefined;
   #givenUp = false;
   #broken = false;
   #cut = false;
   #failure: BuddyError | undefined;
   #onBroken: (() => void) | undefined;
-  /** For long texts: a buffer for each piece would be garbage of their size. */
+  /** Reused for the pieces of long texts. */
   #buffer: Uint8Array | undefined;
 
   constructor(fd: number) {
     this.fd = fd;
   }
 
-  /** The reader is gone; nothing is written any more. */
+  /** The reader is gone, or a write failed; nothing more is written. */
   get broken(): boolean {
     return this.#broken;
   }
 
-  /** Why something could not be written although the reader was there. */
+  /** Why a write failed, unless the reader closed the pipe. */
   get failure(): BuddyError | undefined {
     return this.#failure;
   }
 
-  /** Something was given up before the reader took it. */
+  /** A text was given up before the reader had read it. */
   get cut(): boolean {
     return this.#cut;
   }
@@ -54,7 +54,7 @@ export class Output {
     this.#onBroken = listener;
   }
 
-  /** Resolves when the text has left; awaiting it is the back-pressure. */
+  /** Resolves when the text is written; await it for back-pressure. */
   write(text: string): Promise<void> {
     if (text === "") return this.#queue;
     if (this.#waiting.length === 0) this.#queue = this.#queue.then(() => this.#putWaiting());
@@ -63,23 +63,23 @@ export class Output {
     return this.#queue;
   }
 
-  /** The same for one of many lines that come at once: its way is awaited only where much waits already. */
+  /** The same for one of many lines: waits only if much is queued already. */
   async writeAmongMany(text: string): Promise<void> {
-    const left = this.write(text);
-    if (this.#waitingLength > PIECE) await left;
+    const written = this.write(text);
+    if (this.#waitingLength > PIECE) await written;
   }
 
   flush(): Promise<void> {
     return this.#queue;
   }
 
-  /** The end has come and the reader does not read: what is left is given up. */
+  /** At exit, when the reader does not read: the rest is dropped. */
   giveUp(): void {
     this.#givenUp = true;
     this.#abandon?.();
   }
 
-  /** Joined, a text of megabytes would be in memory twice. */
+  /** Large texts are not joined: they would be in memory twice. */
   async #putWaiting(): Promise<void> {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -89,15 +89,15 @@ export class Output {
   }
 
   async #put(text: string): Promise<void> {
-    // Behind half a line another one would only garble both.
+    // Text after half a line would only garble both.
     if (this.#broken || this.#cut) return;
     try {
       this.#isFile ??= fstatSync(this.fd).isFile();
-      // In pieces: as bytes at once, a long text would be in memory twice.
+      // In pieces: encoded at once, a long text would be in memory twice.
       for (const piece of pieces(text, PIECE)) if (!this.#cut) await this.#putPiece(piece);
     } catch (error) {
       this.#broken = true;
-      // A reader that went away has had what it wanted; a file on a full disk has not.
+      // A reader that closed the pipe has what it wanted; a full disk is an error.
       if ((error as NodeJS.ErrnoException).code !== "EPIPE")
         this.#failure = new BuddyError("tool", `cannot write to ${NAMES[this.fd]}: ${fileError(error)}`, {
           cause: error,
@@ -137,7 +137,7 @@ const PIECE = 64 * 1024;
 
 const NAMES: Readonly<Record<number, string>> = { 1: "standard output", 2: "standard error" };
 
-/** Everything on stdout, piece by piece; ends quietly when the reader goes away, and throws what else goes wrong. */
+/** Writes to stdout piece by piece; ends quietly when the reader closes the pipe, and throws any other failure. */
 export async function print(pieces: Iterable<string>): Promise<void> {
   const out = new Output(1);
   for (const piece of pieces) {
@@ -151,9 +151,10 @@ function writeWhole(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
 }
 
-// Writes to a pipe or terminal without holding up anything else, however slow its reader is.
-
-/** `Bun.write` and synchronous writes block the whole process while a pipe is full: no signal is noticed meanwhile. */
+/**
+ * Writes to a pipe or terminal in a thread: `Bun.write` and synchronous writes block the whole process while a pipe is
+ * full, signals included.
+ */
 export async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -164,7 +165,7 @@ export async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
     });
     const count = await promise;
     at += count;
-    // A terminal that another process made non-blocking, and that is full.
+    // Another process made the terminal non-blocking, and it is full.
     if (count === 0) await Bun.sleep(RETRY_MS);
   }
 }

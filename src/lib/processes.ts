@@ -1,9 +1,9 @@
-/** Processes of this machine: which are alive, signals, and the variables that no child gets. */
+/** Local processes: which are alive, signals, and the variables that no child gets. */
 import { readFileSync, readlinkSync } from "node:fs";
 
 const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 
-/** Whoever started this process made it ignore the signal (`nohup`, `trap '' INT`). */
+/** Whether this process was started with the signal ignored (`nohup`, `trap '' INT`). */
 function isIgnored(signal: string): boolean {
   const number = NUMBERS[signal];
   return number !== undefined && ((mask() >> (number - 1)) & 1) === 1;
@@ -13,8 +13,7 @@ const FIELD = "\nSigIgn:";
 let known: number | undefined;
 
 /**
- * Of the first 32 signals. Read once, before a listener of ours could have changed it; where there is no /proc, none is
- * known to be ignored.
+ * The first 32 signals. Read once, before a listener of ours could change it; without /proc none counts as ignored.
  */
 function mask(): number {
   if (known !== undefined) return known;
@@ -38,8 +37,8 @@ export function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () =
 }
 
 /**
- * Whether a process of this machine runs, whichever user it belongs to. One that has ended and is never waited for,
- * as in a container whose first process waits for nothing, does not.
+ * Whether a local process of any user runs. A zombie does not: in a container whose first process never waits for its
+ * children, it stays for ever.
  */
 export function isAlive(pid: number): boolean {
   try {
@@ -51,24 +50,24 @@ export function isAlive(pid: number): boolean {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return !"ZX".includes(stat[stat.lastIndexOf(")") + 2] ?? " ");
   } catch {
-    // There is no /proc, or it hides the processes of other users.
+    // No /proc, or it hides the processes of other users.
     return true;
   }
 }
 
-/** This process in the name of a file: `hasEnded` reads it. */
+/** Identifies this process in the name of a file, for `hasEnded`. */
 export function processMark(): string {
-  return `${process.pid}-${numbering()}`;
+  return `${process.pid}-${pidNamespace()}`;
 }
 
 /** Whether the process of this mark is known to be gone. One of another container that shares the file may run. */
 export function hasEnded(mark: string): boolean {
-  const [pid, where] = mark.split("-");
-  return where === numbering() && !isAlive(Number(pid));
+  const [pid, namespace] = mark.split("-");
+  return namespace === pidNamespace() && !isAlive(Number(pid));
 }
 
-/** Process numbers mean something only within one container. "0" where there is no /proc. */
-function numbering(): string {
+/** A pid is meaningful only within one container. "0" without /proc. */
+function pidNamespace(): string {
   try {
     return Number(readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")).toString(36);
   } catch {
@@ -76,9 +75,10 @@ function numbering(): string {
   }
 }
 
-// Variables that no child of buddy gets; not in start-child.ts, which an answer without a tool does not need.
-
-/** Variables of buddy itself; those that hold the keys of profiles are added when the configuration is read. */
+/**
+ * Variables of buddy itself; those with the keys of profiles are added when the configuration is read. Not in
+ * start-child.ts, which an answer without a tool does not load.
+ */
 const hidden = new Set(["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "AGENT_API_KEY"]);
 
 /** No child started from now on gets these variables. */

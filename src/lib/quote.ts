@@ -1,6 +1,6 @@
-/** Words for sh: quoting that survives whatever they contain. */
+/** Quotes words for sh, whatever they contain. */
 
-/** As it is where that is safe, otherwise in quotes. */
+/** Unchanged if that is safe, otherwise in quotes. */
 export function quote(word: string): string {
   if (word.includes("\0")) throw new TypeError("a word for a shell cannot contain a NUL byte");
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) && !word.startsWith("=") ? word : inQuotes(word);

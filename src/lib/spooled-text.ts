@@ -1,6 +1,6 @@
 /**
- * The part of a long text that waits on the disk until all of it is there, in a file without a name: joined from
- * pieces in memory, the text would be there twice.
+ * The part of a long text that is kept on disk until the text is complete, in an unlinked file: joining pieces in
+ * memory would hold the text twice.
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,12 @@ import { collectAfter } from "./garbage.ts";
 import { temporaryDirectory } from "./local-directories.ts";
 import { pieces } from "./text.ts";
 
-/** In Latin-1, of which the runtime makes a string without a copy; with other characters it would make two. */
+/** In Latin-1, which the runtime turns into a string without a copy; with other characters it would make two copies. */
 export class SpooledText {
   length = 0;
   readonly #fd: number;
 
-  /** Throws where no file can be made. */
+  /** Throws if no file can be created. */
   constructor() {
     const path = join(temporaryDirectory(), `buddy-text-${crypto.randomUUID()}`);
     this.#fd = openSync(path, "wx+", 0o600);
@@ -21,7 +21,7 @@ export class SpooledText {
     forgotten.register(this, this.#fd, this);
   }
 
-  /** All or nothing; false: it has to stay in memory, and so has what follows. */
+  /** All or nothing; false: the blocks must stay in memory, and so must all that follow. */
   add(blocks: readonly string[]): boolean {
     if (blocks.some((block) => BEYOND_LATIN1.test(block))) return false;
     const start = this.length;
@@ -35,8 +35,7 @@ export class SpooledText {
     }
   }
 
-  /** Whether `text` begins with it. */
-  begins(text: string): boolean {
+  isStartOf(text: string): boolean {
     const bytes = Buffer.allocUnsafe(PIECE);
     for (let at = 0; at < this.length;) {
       const count = readSync(this.#fd, bytes, 0, Math.min(PIECE, this.length - at), at);
@@ -47,9 +46,9 @@ export class SpooledText {
     return true;
   }
 
-  /** All of it, and its end. */
+  /** Returns the text and closes the file. */
   take(): string {
-    // Behind it is what a full disk left of a write.
+    // A write that failed on a full disk may have left bytes at the end.
     ftruncateSync(this.#fd, this.length);
     const text = readFileSync(this.#fd, "latin1");
     this.close();
@@ -68,7 +67,7 @@ export class SpooledText {
   }
 }
 
-/** Files of texts that nobody asked for. */
+/** Closes the files of texts that were never taken. */
 const forgotten = new FinalizationRegistry<number>((fd) => closeSync(fd));
 
 const PIECE = 256 * 1024;

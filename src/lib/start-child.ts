@@ -1,6 +1,6 @@
 /**
- * The one way to start a program: no child of buddy ever gets its keys, nor what would change how its runtime
- * behaves; and why a program cannot be started.
+ * The only way to start a program, so that no child gets buddy's keys or the variables of its runtime; and why a
+ * program cannot be started.
  */
 import { closeSync, lstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
 import { isHidden } from "./processes.ts";
@@ -16,7 +16,7 @@ export function childEnv(extra: Environment = {}, from: Environment = process.en
   return env;
 }
 
-/** What a look-up needs and nothing else: for programs that are asked something before any configuration is known. */
+/** Only what a look-up needs: for programs that are run before any configuration is read. */
 export function lookUpEnv(extra: Environment = {}): Record<string, string> {
   const known = Object.entries(process.env).filter(([name]) => LOOK_UP.test(name));
   return childEnv(extra, Object.fromEntries(known));
@@ -49,7 +49,7 @@ interface Answer {
   readonly failure?: UnusableProgram;
 }
 
-/** Runs a short look-up to its end. A program that is missing or may not be executed is an answer too. */
+/** Runs a short look-up to its end. A program that is missing or cannot be executed is a result, not an exception. */
 export function askProgram(
   argv: readonly string[],
   options: {
@@ -67,10 +67,10 @@ export function askProgram(
       env: options.env ?? lookUpEnv(),
       ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs }),
     });
-    const said = { stdout: done.stdout.toString(), stderr: done.stderr.toString() };
-    if (done.signalCode === undefined) return { code: done.exitCode, ...said };
+    const printed = { stdout: done.stdout.toString(), stderr: done.stderr.toString() };
+    if (done.signalCode === undefined) return { code: done.exitCode, ...printed };
     const late = done.exitedDueToTimeout === true ? `did not answer within ${(options.timeoutMs ?? 0) / 1000} s` : "";
-    return { code: -1, ...said, failure: { text: `${argv[0]} ${late || `was ended by ${done.signalCode}`}` } };
+    return { code: -1, ...printed, failure: { text: `${argv[0]} ${late || `was ended by ${done.signalCode}`}` } };
   } catch (error) {
     return { code: -1, stdout: "", stderr: "", failure: refusedProgram(argv[0] ?? "", error) };
   }
@@ -82,7 +82,7 @@ type ProgramEnd =
   | { readonly kind: "killed" }
   | { readonly kind: "not-started"; readonly error: NodeJS.ErrnoException };
 
-/** Runs a program to its end while everything else continues; throws the signal's reason. */
+/** Runs a program to its end, asynchronously; throws the signal's reason. */
 export async function runProgram(
   argv: readonly string[],
   options: {
@@ -120,11 +120,11 @@ export async function runProgram(
   return child.signalCode === null ? { kind: "ended", code, stdout, stderr } : { kind: "killed" };
 }
 
-/** Why a program cannot be used: it is not there, or it is there and cannot be executed. */
+/** Why a program cannot be used: it is missing, or its file cannot be executed. */
 export interface UnusableProgram {
   /** "tmux is not installed", "/usr/bin/tmux cannot be executed: …". */
   readonly text: string;
-  /** What is there and cannot be executed. */
+  /** The file that cannot be executed. */
   readonly file?: string;
 }
 
@@ -140,7 +140,7 @@ export function unusableProgram(name: string): UnusableProgram | undefined {
   return { text: `${name} is not installed` };
 }
 
-/** In words what the system says when it refuses to start this file. */
+/** Why the system refused to start this file. */
 export function refusedProgram(file: string, error: unknown): UnusableProgram {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "ENOENT") return cannotBeExecuted(file, missingInterpreter(file));
@@ -154,12 +154,12 @@ function cannotBeExecuted(file: string, why: string): UnusableProgram {
 
 const NO_PERMISSION = "no permission";
 
-/** Undefined as well where the directory is closed to us: PATH can name those of other users. */
+/** Also undefined if we may not enter the directory: PATH can contain directories of other users. */
 function whyNotFound(file: string): string | undefined {
   try {
     if (statSync(file, { throwIfNoEntry: false })?.isFile()) return NO_PERMISSION;
   } catch {
-    // A link that leads to itself is looked at below.
+    // A link to itself is handled below.
   }
   try {
     if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return undefined;
@@ -170,7 +170,7 @@ function whyNotFound(file: string): string | undefined {
   return `it is a broken link to ${readlinkSync(file)}`;
 }
 
-/** A script names its interpreter in the first line, another program its loader. */
+/** The interpreter of a script is in its first line; a binary has a loader. */
 function missingInterpreter(file: string): string {
   const start = new Uint8Array(256);
   try {

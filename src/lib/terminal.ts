@@ -1,9 +1,8 @@
-/** The terminal this process has: whether a stream is one, whose turn it is to use it, colour, lines on stderr. */
+/** The terminal of this process: whether a stream is one, who may use it, colour, lines on stderr. */
 import { fstatSync, statSync, closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { once } from "./values.ts";
 
-// Whether a file descriptor is a terminal, without loading node:tty (2 ms) for a pipe, a file or /dev/null.
-
+/** Does not load node:tty (2 ms) for a pipe, a file or /dev/null. */
 export function isTerminal(fd: number): boolean {
   try {
     const stat = fstatSync(fd);
@@ -14,9 +13,7 @@ export function isTerminal(fd: number): boolean {
   }
 }
 
-// The terminal this process belongs to, wherever stdin and stdout lead.
-
-/** A file descriptor to read and write, or undefined where there is no terminal or we are not in its foreground. */
+/** The controlling terminal, for reading and writing; undefined if there is none or we are in the background. */
 export function openTerminal(): number | undefined {
   if (inBackground()) return undefined;
   try {
@@ -34,7 +31,7 @@ export function canAsk(): boolean {
   return true;
 }
 
-/** The kernel stops a background job that reads its terminal. Where this cannot be known, we are in the foreground. */
+/** The kernel stops a background job that reads its terminal. False where there is no /proc. */
 function inBackground(): boolean {
   try {
     // pid (comm) state ppid pgrp session tty tpgid; comm may contain spaces and brackets.
@@ -48,8 +45,6 @@ function inBackground(): boolean {
   }
 }
 
-// Whether a stream gets colour: --no-color, NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, the setting, then the terminal.
-
 interface ColorQuestion {
   /** False when --no-color was given. */
   readonly flag?: boolean | undefined;
@@ -59,6 +54,7 @@ interface ColorQuestion {
   readonly setting?: "auto" | "always" | "never" | undefined;
 }
 
+/** Decided by --no-color, NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, the setting and the terminal, in this order. */
 export function wantsColor({ flag, env, isTty, setting = "auto" }: ColorQuestion): boolean {
   if (flag === false) return false;
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== "") return false;
@@ -68,15 +64,14 @@ export function wantsColor({ flag, env, isTty, setting = "auto" }: ColorQuestion
   return isTty && env.TERM !== "dumb" && env.CLICOLOR !== "0";
 }
 
-// One line (or several) on stderr, as it is: Bun's console.error paints everything red on a terminal.
-
+/** Writes to stderr unchanged: Bun's console.error colours everything red on a terminal. */
 export function stderrLine(text: string): void {
   const bytes = Buffer.from(`${text}\n`);
   for (let written = 0; written < bytes.length;) {
     try {
       written += writeSync(2, bytes, written);
     } catch (error) {
-      // A slow reader of a non-blocking pipe gets a moment; one that is gone gets nothing.
+      // Wait for a slow reader of a non-blocking pipe; give up when it is gone.
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return;
       Atomics.wait(pause(), 0, 0, 1);
     }
@@ -85,9 +80,9 @@ export function stderrLine(text: string): void {
 
 const pause = once(() => new Int32Array(new SharedArrayBuffer(4)));
 
-/** Only one program uses the terminal at a time: buddy stops drawing while another program asks something there. */
+/** A part of buddy that draws on the terminal and reads keys; it pauses while another program asks something there. */
 interface TerminalPainter {
-  /** Takes off the screen what still changes, and leaves the keys to others. */
+  /** Removes what still changes from the screen and stops reading keys. */
   pause(): void | Promise<void>;
   resume(): void;
 }
@@ -95,14 +90,14 @@ interface TerminalPainter {
 const painters = new Set<TerminalPainter>();
 let lent = 0;
 
-/** Returns how to be forgotten again. */
+/** Returns a function that unregisters it. */
 export function paintsOnTerminal(painter: TerminalPainter): () => void {
   painters.add(painter);
   if (lent > 0) void painter.pause();
   return () => void painters.delete(painter);
 }
 
-/** Nothing of buddy is drawn, and no key is read, until `work` is over. */
+/** buddy draws nothing and reads no keys until `work` is done. */
 export async function lendTerminal<T>(work: () => Promise<T>): Promise<T> {
   if (lent++ === 0) for (const painter of painters) await painter.pause();
   try {

@@ -1,8 +1,6 @@
-/** Which text a file holds: its encoding, byte order mark and line ends, and the way back to the same bytes. */
+/** The text in a file: its encoding, byte order mark and line ends, and how to get the same bytes back. */
 
-/**
- * `mixed`: mostly UTF-8 with bytes that belong to no character; shown with replacements, never written from its text.
- */
+/** `mixed`: mostly UTF-8, with invalid bytes; shown with replacement characters and never written back. */
 export type TextEncodingName = "utf-8" | "utf-16le" | "utf-16be" | "latin1" | "windows-1252" | "mixed";
 export type LineEnds = "none" | "lf" | "crlf" | "cr" | "mixed";
 
@@ -18,7 +16,7 @@ export function decodeText(bytes: Uint8Array): DecodedText {
   return { text, encoding, lineEnds: lineEndsOf(text) };
 }
 
-/** The bytes of `text`; undefined where it has a character that the encoding lacks. */
+/** The bytes of `text`; undefined if the encoding lacks one of its characters. */
 export function encodeText(text: string, encoding: TextEncodingName): Buffer | undefined {
   if (encoding === "utf-8") return Buffer.from(text);
   if (encoding === "utf-16le") return Buffer.from(text, "utf16le");
@@ -37,7 +35,7 @@ export function encodeText(text: string, encoding: TextEncodingName): Buffer | u
 
 export const BOM = "\ufeff";
 
-/** What UTF-16 text with a byte order mark says; undefined for all other bytes. */
+/** Decodes UTF-16 with a byte order mark; undefined for all other bytes. */
 export function decodeUtf16(bytes: Uint8Array): DecodedText | undefined {
   const encoding =
     bytes[0] === 0xff && bytes[1] === 0xfe
@@ -68,7 +66,7 @@ function decode(bytes: Uint8Array): [string, TextEncodingName] {
   } catch {
     // Some other encoding, or damaged.
   }
-  // A text in one byte a character has hardly ever two bytes in a row that are a character of UTF-8.
+  // In a single-byte encoding, two bytes in a row are hardly ever a valid UTF-8 character.
   const replaced = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (/[^\0-\x7f\ufffd\ufeff]/.test(replaced)) return [replaced, "mixed"];
   if (bytes.some((byte) => byte >= 0x80 && byte < 0xa0))

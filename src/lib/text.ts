@@ -1,12 +1,11 @@
 /** Text: words, characters and columns, cutting and comparing. */
 
-// A list of words written as one text: `words("ls cat head")`; line breaks count as blanks.
-
+/** A list of words written as one string: `words("ls cat head")`. */
 export function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }
 
-/** A copy: a piece cut from a text keeps all of it in memory. */
+/** A copy: a slice would keep the whole text it was cut from in memory. */
 export function detached(text: string): string {
   return [...text].join("");
 }
@@ -16,8 +15,7 @@ export function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-// Splits text into what a person calls characters and says how many terminal columns each takes.
-
+/** What a person calls characters. */
 export function graphemes(text: string): string[] {
   if (PRINTABLE_ASCII.test(text)) return text.split("");
   segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
@@ -26,13 +24,13 @@ export function graphemes(text: string): string[] {
   return clusters;
 }
 
-/** Columns of one cluster: 0, 1 or 2. A family emoji of seven code points still takes two. */
+/** Terminal columns of one grapheme: 0, 1 or 2. A family emoji of seven code points still takes two. */
 export function clusterWidth(cluster: string): number {
   if (cluster.length === 1 && PRINTABLE_ASCII.test(cluster)) return 1;
   return Math.min(2, Bun.stringWidth(cluster));
 }
 
-/** Cuts text to `columns`, ending in … when something was left out. Keeps SGR and OSC 8 sequences balanced. */
+/** Cuts text to `columns`, ending in … if something was left out. Keeps SGR and OSC 8 sequences balanced. */
 export function clip(text: string, columns: number): string {
   if (columns <= 0) return "";
   if (Bun.stringWidth(text) <= columns) return text;
@@ -40,7 +38,7 @@ export function clip(text: string, columns: number): string {
   return `${Bun.sliceAnsi(text, 0, columns - 1)}…`;
 }
 
-/** With blanks for tabs: a terminal counts their columns from its edge, and every measure counts them as none. */
+/** Tabs become spaces: a terminal aligns them from its edge, and `stringWidth` counts them as 0. */
 export function withoutTabs(line: string): string {
   const [first = "", ...rest] = line.split("\t");
   return rest.reduce((text, part) => `${text}${" ".repeat(8 - (Bun.stringWidth(text) % 8))}${part}`, first);
@@ -49,8 +47,7 @@ export function withoutTabs(line: string): string {
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 let segmenter: Intl.Segmenter | undefined;
 
-// Where UTF-8 text can be cut: how many of the first `end` bytes are whole characters.
-
+/** Where UTF-8 text can be cut: how many of the first `end` bytes are whole characters. */
 export function wholeCharacters(bytes: Uint8Array, end = bytes.length): number {
   for (let back = 1; back <= 3 && back <= end; back++) {
     const byte = bytes[end - back] ?? 0;
@@ -61,8 +58,7 @@ export function wholeCharacters(bytes: Uint8Array, end = bytes.length): number {
   return end;
 }
 
-// Text from files and other programs in buddy's own messages: what could move the cursor or mislead the eye is shown.
-
+/** For text from files and programs in buddy's own messages: escapes what could move the cursor or mislead a reader. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (char) => {
     const code = char.codePointAt(0) ?? 0;
@@ -70,12 +66,11 @@ export function printable(text: string): string {
   });
 }
 
-/** Control characters but tab and newline, C1, bidi controls, zero-width characters, tags. */
+/** Control characters except tab and newline, C1, bidi controls, zero-width characters, tags. */
 const UNPRINTABLE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
-// The known word nearest to a mistyped one, for "did you mean".
-
+/** The known word nearest to a mistyped one, for "did you mean". */
 export function closestMatch(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   // A third of the letters may differ; beyond that a suggestion is noise.
@@ -114,7 +109,7 @@ export function wholeAt(text: string, at: number): number {
 const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
 const isLow = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff;
 
-/** With one space for every run of white space, and none at the ends. */
+/** One space for each run of white space, none at the ends. */
 export function collapseSpaces(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
@@ -124,7 +119,7 @@ export function shorten(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, wholeAt(text, most))}…` : text;
 }
 
-/** A text of megabytes in parts that are cheap to encode; no character is cut in two. */
+/** A long text in parts that are cheap to encode; surrogate pairs stay whole. */
 export function pieces(text: string, length = 1 << 20): readonly string[] {
   if (text.length <= length) return [text];
   const parts: string[] = [];
@@ -136,7 +131,7 @@ export function pieces(text: string, length = 1 << 20): readonly string[] {
   return parts;
 }
 
-/** Replaces {{names}} with values; an unknown name leaves nothing. */
+/** Replaces {{names}} with values; an unknown name is removed. */
 export function filledIn(template: string, values: Readonly<Record<string, string>>): string {
   const [start = "", ...rest] = template.split("{{");
   const parts = rest.map((part) => {

@@ -1,4 +1,4 @@
-/** Where any part reports what happens for a bug report; without --trace and -vv it costs one comparison. */
+/** Where every part reports what happens, for bug reports; without --trace and -vv it costs one comparison. */
 
 /** The kinds of lines in a trace; docs/troubleshooting.md describes them. */
 export type TraceKind = "start" | "request" | "headers" | "response" | "failure" | "decision" | "event" | "end";
@@ -7,7 +7,7 @@ export type TraceData = Readonly<Record<string, unknown>>;
 
 let sink: ((kind: TraceKind, data: TraceData) => void) | undefined;
 
-/** `data` is made only where a trace is kept. */
+/** `data` is called only if there is a trace. */
 export function trace(kind: TraceKind, data: () => TraceData): void {
   sink?.(kind, data());
 }
@@ -16,7 +16,7 @@ export function tracing(): boolean {
   return sink !== undefined;
 }
 
-/** One trace a process: undefined ends it. */
+/** One trace per process; undefined ends it. */
 export function traceTo(next: typeof sink): void {
   sink = next;
 }

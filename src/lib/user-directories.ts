@@ -1,4 +1,4 @@
-/** Where buddy keeps a user's files: configuration and sign-ins in one place, state in another. */
+/** Where buddy keeps a user's files: configuration and sign-ins in one directory, state in another. */
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { BuddyError } from "./errors.ts";
@@ -24,16 +24,16 @@ export function expandTilde(path: string, home: string | undefined): string {
   return home === undefined ? path : path.replace(/^~(?=\/|$)/, () => home);
 }
 
-/** The XDG rules say that a relative path is to be ignored. */
+/** XDG requires that a relative path is ignored. */
 function xdg(env: Environment, variable: string, below: string): string {
   const set = env[variable];
   if (set !== undefined && isAbsolute(set)) return set;
   const home = env.HOME;
   if (home === undefined || !isAbsolute(home))
-    throw new BuddyError("config", "HOME is not set, so there is no place for buddy's files", {
+    throw new BuddyError("config", "HOME is not set, so buddy has no directory for its files", {
       hint: `Set HOME, or ${variable} to an absolute path.`,
     });
-  // Otherwise a mistyped HOME would be made, directories and all, where the user can write.
+  // Otherwise buddy would create the whole path of a mistyped HOME.
   if (!existsSync(home))
     throw new BuddyError("config", `the home directory ${home} does not exist`, {
       hint: `Create it, or set ${variable} to an absolute path.`,

@@ -1,4 +1,4 @@
-/** Waiting: with a time limit, with a signal, until something is true, or for a turn of the event loop. */
+/** Waiting: with a time limit, with a signal, until a condition holds, or for a turn of the event loop. */
 
 /** The value, or undefined when it takes longer; leaves no timer behind. */
 export async function within<T>(work: Promise<T>, ms: number, signal?: AbortSignal): Promise<T | undefined> {
@@ -27,19 +27,19 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
-/** A signal that fires after `ms`; its timer goes with the block that uses it. */
+/** A signal that fires after `ms`; its timer ends with the block that uses it. */
 export function deadline(ms: number, why = "out of time"): Disposable & { readonly signal: AbortSignal } {
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new DOMException(why, "TimeoutError")), ms);
   return { signal: late.signal, [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** Whether a signal was aborted, or a wait ended, because the time was up. */
+/** Whether this is the reason of an abort because time ran out. */
 export function isTimeout(reason: unknown): boolean {
   return reason instanceof Error && reason.name === "TimeoutError";
 }
 
-/** For work that others may be waiting for too: a caller that no longer wants it leaves, the work continues. */
+/** For shared work: a caller that aborts stops waiting, and the work continues for the others. */
 export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work;
   const aborted = Promise.withResolvers<never>();
@@ -47,7 +47,7 @@ export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Pr
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
   try {
-    // An abort comes first, even when the work is done or has failed.
+    // An abort wins, even if the work is done or has failed.
     return await Promise.race([aborted.promise, work]);
   } finally {
     signal.removeEventListener("abort", abort);
@@ -61,7 +61,7 @@ export function nextTurn(): Promise<void> {
   return promise;
 }
 
-/** For loops whose source may send faster than keys are read: called each round, gives a turn away when one is due. */
+/** For loops over a fast source: call it each round, and it yields to keys and timers when a turn is due. */
 export function turnTaker(): () => Promise<void> | undefined {
   let last = performance.now();
   return () => {
@@ -72,16 +72,15 @@ export function turnTaker(): () => Promise<void> | undefined {
 
 const TURN_MS = 8;
 
-/** Waits until something has become true; the caller reports each change, so nothing is polled. */
+/** Waits until something becomes true; the caller reports each change, so nothing is polled. */
 export class Condition {
   readonly #waiters = new Set<() => void>();
 
-  /** Something happened. */
   changed(): void {
     for (const look of this.#waiters) look();
   }
 
-  /** Until it holds, the time is up or the signal fires: the caller checks again. */
+  /** Until it holds, time runs out or the signal fires: the caller must check which. */
   async until(holds: () => boolean, ms: number, signal?: AbortSignal): Promise<void> {
     if (holds()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -99,7 +98,7 @@ export class Condition {
   }
 }
 
-/** Works on many things in parallel, a few at a time; the results are in the order of the things. */
+/** Works on many things, a few at a time; the results are in the order of the things. */
 export async function atMost<T, R>(limit: number, things: readonly T[], work: (thing: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;

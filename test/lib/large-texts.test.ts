@@ -102,8 +102,8 @@ test("a text on the disk is compared, taken once, and leaves no file", () => {
   const spooled = new SpooledText();
   expect(spooled.add(pieces)).toBe(true);
   expect(spooled.add(["—"])).toBe(false);
-  expect(spooled.begins(`${pieces.join("")}x`)).toBe(true);
-  expect(spooled.begins(pieces.join("").slice(1))).toBe(false);
+  expect(spooled.isStartOf(`${pieces.join("")}x`)).toBe(true);
+  expect(spooled.isStartOf(pieces.join("").slice(1))).toBe(false);
   expect(spooled.take() === pieces.join("")).toBe(true);
   expect(files()).toBe(open);
 });

@@ -1,7 +1,4 @@
-/**
- * The one engine that finds secrets that have no name yet: well-known shapes, places where secrets are found, files of
- * secrets.
- */
+/** Finds unknown secrets: by well-known shapes, by what precedes them, and in files made of secrets. */
 import {
   countsTokens,
   inPlace,
@@ -16,7 +13,7 @@ import {
 export interface SecretSpan {
   readonly start: number;
   readonly end: number;
-  /** Such as "AWS key" or "password". */
+  /** For example "AWS key" or "password". */
   readonly kind: string;
 }
 
@@ -31,7 +28,7 @@ export function findSecrets(text: string): SecretSpan[] {
   return merged(spans);
 }
 
-/** A faster way for shapes and places, where it is loaded: a start has no long text. */
+/** A faster search for long texts, set by long-texts.ts when that is loaded: a start has no long text. */
 export const inLongTexts: { find?: (text: string, spans: SecretSpan[]) => void } = {};
 const SHORT_TEXT = 16_384;
 
@@ -51,7 +48,7 @@ export function replaceSpans<S extends { readonly start: number; readonly end: n
   return out + text.slice(kept);
 }
 
-/** Sorted; of two that overlap, one span over both, with the kind of the one that began first or is longer. */
+/** Sorted; overlapping spans become one, of the kind that begins first or is longer. */
 export function merged<S extends { readonly start: number; readonly end: number }>(spans: S[]): S[] {
   if (spans.length < 2) return spans;
   spans.sort((a, b) => a.start - b.start || b.end - a.end);
@@ -71,7 +68,7 @@ function findShapes(text: string, spans: SecretSpan[]): void {
     hint.lastIndex = shapeAt(text, match.index, match[0], spans);
 }
 
-/** A shape whose mark is here; where to continue. */
+/** Adds the secret whose mark is at `at`, if it is one; returns where to continue. */
 export function shapeAt(text: string, at: number, mark: string, spans: SecretSpan[]): number {
   const shape = shapes();
   let start = at;
@@ -84,7 +81,7 @@ export function shapeAt(text: string, at: number, mark: string, spans: SecretSpa
   return start + value.length;
 }
 
-/** Looked for only around the words that such a place has. */
+/** Searches only around the words that every lead contains. */
 function findInPlaces(text: string, spans: SecretSpan[]): void {
   const hint = placeHint().for(text);
   if (hint === undefined) return;
@@ -92,7 +89,7 @@ function findInPlaces(text: string, spans: SecretSpan[]): void {
     hint.lastIndex = placeAt(text, match.index, match[0].length, spans);
 }
 
-/** A place that has a word of this length here; where to continue. */
+/** Adds the secret after the lead that has a word of this length at `at`; returns where to continue. */
 export function placeAt(text: string, at: number, word: number, spans: SecretSpan[], known = placeOf): number {
   const place = inPlace();
   for (const from of starts(text, at)) {
@@ -112,7 +109,7 @@ export function placeAt(text: string, at: number, word: number, spans: SecretSpa
 }
 
 export interface Place {
-  /** Undefined for a counter. */
+  /** Undefined if no secret follows (a counter). */
   readonly kind: string | undefined;
   readonly isPlain: (value: string) => boolean;
 }
@@ -122,15 +119,14 @@ export function placeOf(lead: string): Place {
 }
 
 /**
- * Where a lead that holds the word at `hint` may begin: at the start of its word, behind an escape in JSON, at the
- * hint itself.
+ * Where a lead with the word at `hint` may begin: at the start of its word, after an escape in JSON, or at the hint.
  */
 function starts(text: string, hint: number): readonly number[] {
   let from = hint;
   while (from > 0 && hint - from < LONGEST_PREFIX && isWord(text.charCodeAt(from - 1))) from--;
   const found = [from];
   if (text[from - 1] === "\\") found.push(text[from] === "u" ? from + 5 : from + 1);
-  // `?a.b-token=`: a word may begin with what only separates
+  // `?a.b-token=`: a word may begin with separators
   let dash = from;
   while (dash < from + 4 && (text[dash] === "-" || text[dash] === ".")) dash++;
   if (dash > from) found.push(dash);
@@ -153,8 +149,8 @@ function isWord(code: number): boolean {
 }
 
 /**
- * What only a whole file shows: .netrc over several lines, .pgpass, Secrets of Kubernetes. An expression is made where
- * a word that it needs is there.
+ * Secrets that only a whole file shows: .netrc over several lines, .pgpass, Kubernetes Secrets. Each expression is
+ * compiled only if the text has a word that it needs.
  */
 function findInDocuments(text: string, spans: SecretSpan[]): void {
   if (/password[ \t]/.test(text)) {
@@ -181,7 +177,7 @@ function findInDocuments(text: string, spans: SecretSpan[]): void {
   }
 }
 
-/** The first group of each match. */
+/** Adds the first group of each match. */
 function groupSpans(text: string, pattern: RegExp, kind: string, spans: SecretSpan[]): void {
   for (const match of text.matchAll(pattern)) {
     const value = match[1] ?? "";

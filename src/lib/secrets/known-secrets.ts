@@ -1,6 +1,6 @@
 /**
- * Finds given secrets in a text, in the encodings they travel in, and long pieces of them; its time grows with the
- * text alone.
+ * Finds given secrets in a text, in the usual encodings, and long pieces of them; the time depends on the text only,
+ * not on the number of secrets.
  */
 import type { WindowSteps } from "./long-texts.ts";
 
@@ -8,22 +8,23 @@ export interface KnownSpan<T> {
   readonly start: number;
   readonly end: number;
   readonly tag: T;
-  /** Whole: the secret as it is. Encoded: percent, JSON, base64, hex or backwards. Part: a piece of it. */
+  /** Whole: the secret itself. Encoded: percent, JSON, base64, hex or reversed. Part: a piece of it. */
   readonly form: "whole" | "encoded" | "part";
 }
 
 export interface KnownOptions {
-  /** Also in other encodings than JSON and percent; these need some length to be telling. */
+  /** Also in encodings other than JSON and percent; short secrets would match by chance there. */
   readonly encoded?: boolean;
-  /** So many characters in a row are a piece of the secret; 0: only the whole. */
+  /** This many characters in a row count as a piece of the secret; 0: only the whole. */
   readonly parts?: number;
 }
 
 export class KnownSecrets<T> {
-  /** By a hash of the first four characters, then by length: thousands of tokens may begin alike. */
+  /** What begins with each hash of four characters: nothing, only LONGER candidates, or ANY. */
   readonly #heads = new Uint8Array(HEADS);
-  /** By a hash of the next four, where all that begin so have them: few other texts get that far. */
+  /** Whether the next four characters have this hash in any longer candidate: few other texts get past it. */
   readonly #seconds = new Uint8Array(HEADS);
+  /** By the hash of the first four characters, then by length: thousands of tokens may begin alike. */
   readonly #candidates = new Map<number, Map<number, Map<string, Candidate<T>>>>();
   /** The length of the shortest candidate. */
   #shortest = LONGEST_WINDOW;
@@ -34,7 +35,7 @@ export class KnownSecrets<T> {
     return this.#size === 0;
   }
 
-  /** Secrets of fewer than four characters cannot be distinguished from ordinary text and are passed over. */
+  /** Ignores secrets of fewer than four characters: they cannot be distinguished from ordinary text. */
   add(secret: string, tag: T, { encoded = false, parts = 0 }: KnownOptions = {}): void {
     if (secret.length < HEAD) return;
     const taken = new Set<string>();
@@ -47,7 +48,7 @@ export class KnownSecrets<T> {
     for (const text of usualForms(secret)) put(text, "encoded");
     if (encoded) for (const text of otherForms(secret)) put(text, "encoded");
     if (parts < HEAD || secret.length <= parts) return;
-    // Of a long one (a private key) every eighth piece is enough: what is found is followed in both directions.
+    // For a long secret (a private key) every eighth piece is enough: a match is extended in both directions.
     const long = secret.length > LONG;
     const length = long ? Math.max(parts, LONG_PART) : parts;
     for (const source of long ? [secret] : taken)
@@ -55,7 +56,7 @@ export class KnownSecrets<T> {
         this.#put({ text: source.slice(at, at + length), tag, form: "part", source, at });
   }
 
-  /** In order, without overlaps; the longest at each place. */
+  /** In order, without overlaps; the longest match at each position. */
   find(text: string): KnownSpan<T>[] {
     const spans: KnownSpan<T>[] = [];
     if (this.#size === 0) return spans;
@@ -63,13 +64,13 @@ export class KnownSecrets<T> {
     if (steps !== undefined) return this.#findInLong(text, steps);
     const last = text.length - HEAD;
     const heads = this.#heads;
-    // Rolled over the text: a character is looked at once.
+    // A rolling hash: each character is read once.
     let head = 0;
     for (let at = 0; at < HEAD - 1; at++) head = roll(head, text.charCodeAt(at));
     for (let at = 0; at <= last; at++) {
       head = roll(head, text.charCodeAt(at + HEAD - 1));
       const known = heads[head] as number;
-      if (known === 0 || (known === LONGER && !this.#goesOn(text, at + HEAD))) continue;
+      if (known === 0 || (known === LONGER && !this.#secondMatches(text, at + HEAD))) continue;
       const span = this.#at(text, at, head, spans.at(-1)?.end ?? 0);
       if (span === undefined) continue;
       spans.push(span);
@@ -99,7 +100,7 @@ export class KnownSecrets<T> {
     return this.#steps;
   }
 
-  #goesOn(text: string, at: number): boolean {
+  #secondMatches(text: string, at: number): boolean {
     return at + HEAD <= text.length && this.#seconds[headOf(text, at)] !== 0;
   }
 
@@ -145,26 +146,26 @@ interface Candidate<T> {
   readonly text: string;
   readonly tag: T;
   readonly form: KnownSpan<T>["form"];
-  /** Of a piece: where it comes from, so that what follows it there is taken, too. */
+  /** For a piece: the text it is cut from, so that a match can be extended. */
   readonly source?: string;
   readonly at?: number;
 }
 
 export const HEAD = 4;
 export const HEADS = 1 << 16;
-/** What is known to begin so has eight characters or more; or some of it has fewer. */
+/** All candidates with this head have eight characters or more; or some have fewer. */
 const LONGER = 1;
 const ANY = 2;
-/** Where it is loaded: a start has no long text. */
+/** Set by long-texts.ts when that is loaded: a start has no long text. */
 export const inLongTexts: { steps?: (window: number) => WindowSteps } = {};
 const LONG_TEXT = 4096;
 const LEAST_WINDOW = 8;
 const LONGEST_WINDOW = 64;
-/** Longer secrets are known by fewer, longer pieces. */
+/** Longer secrets are found by fewer, longer pieces. */
 const LONG = 200;
 const LONG_PART = 24;
 
-/** What lies more than four characters back is shifted out of the sixteen bits. */
+/** Characters more than four back are shifted out of the sixteen bits. */
 function roll(head: number, code: number): number {
   return ((head << 4) ^ code ^ (code >> 4)) & (HEADS - 1);
 }
@@ -174,14 +175,14 @@ export function headOf(text: string, from = 0): number {
   return roll(roll(first, text.charCodeAt(from + 2)), text.charCodeAt(from + 3));
 }
 
-/** As it stands in a URL, in JSON, and in JSON inside JSON. */
+/** In a URL, in JSON, and in JSON inside JSON. */
 export function usualForms(secret: string): string[] {
   const url = encodeURIComponent(secret.toWellFormed());
   const inJson = JSON.stringify(secret).slice(1, -1);
   return [url, url.replace(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase()), inJson, JSON.stringify(inJson).slice(1, -1)];
 }
 
-/** Hex, backwards, and base64 at each of the three alignments a secret can have inside a longer text (`user:key`). */
+/** Hex, reversed, and base64 at each of the three alignments a secret can have inside a longer text (`user:key`). */
 export function otherForms(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const hex = bytes.toString("hex");

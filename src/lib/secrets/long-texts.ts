@@ -1,4 +1,4 @@
-/** Secrets in long texts: one pass finds where shapes and places may begin, for which short texts need two. */
+/** A faster search for secrets in long texts: one pass finds where shapes and leads may begin. */
 import { inLongTexts, type Place, placeAt, placeOf, type SecretSpan, shapeAt } from "./find-secrets.ts";
 import { HEAD, HEADS, headOf, inLongTexts as knownInLongTexts } from "./known-secrets.ts";
 import { KEYS, PLACE, SHAPE_STARTS } from "./secret-shapes.ts";
@@ -38,7 +38,7 @@ function findInPlaces(text: string, places: readonly number[], keys: readonly nu
   keysBefore(text.length);
 }
 
-/** A file has the same few leads again and again. */
+/** Cached: a file repeats the same few leads. */
 function knownPlace(lead: string): Place {
   let place = knownPlaces.get(lead);
   if (place !== undefined) return place;
@@ -63,7 +63,7 @@ const beforeKey = once(() => new RegExp(`(?:${KEYS})[_-]?$`, "i"));
 const KEY = "key";
 const LONGEST_BEFORE_KEY = 13;
 
-/** How shapes begin, how places begin, and `key`: of many words that may be in front of it most are in any text. */
+/** How shapes begin, how leads begin, and `key`: most of the words that may precede it are common in any text. */
 const scan = once(
   () =>
     new WordScan([
@@ -75,15 +75,15 @@ const scan = once(
     ]),
 );
 
-/** Where words of several lists may begin in a long text: one pass for all of them, and no regular expression. */
+/** Where words of several lists may begin in a long text, in one pass and without a regular expression. */
 class WordScan {
-  /** By the first three characters: a bit for each list, and whether one of its words ends there. */
+  /** By the first three characters: a bit for each list, and another if one of its words has only three. */
   readonly #heads = new Uint8Array(1 << (3 * BITS));
-  /** By the first four, as a hash. */
+  /** By a hash of the first four characters. */
   readonly #more = new Uint8Array(MORE);
   readonly #lists: number;
 
-  /** Words of three characters or more; small and large letters count as the same. */
+  /** Words of three characters or more, in any case. */
   constructor(lists: readonly (readonly string[])[]) {
     this.#lists = lists.length;
     for (const [list, words] of lists.entries())
@@ -97,7 +97,7 @@ class WordScan {
       }
   }
 
-  /** For each list the places, in order; some of them are none. */
+  /** For each list the positions, in order; some of them are false matches. */
   places(text: string): number[][] {
     const found = Array.from({ length: this.#lists }, (): number[] => []);
     const heads = this.#heads;
@@ -133,8 +133,8 @@ function classOf(code: number): number {
 }
 
 /**
- * Places in a long text where one of many candidates may begin: by the last four characters of a window as long as the
- * shortest candidate, the search skips as far as they allow.
+ * Positions in a long text where one of many candidates may begin: the last four characters of a window, which is as
+ * long as the shortest candidate, say how far the search can skip.
  */
 export class WindowSteps {
   readonly #window: number;
@@ -154,7 +154,7 @@ export class WindowSteps {
     }
   }
 
-  /** The next place from here on, or -1. */
+  /** The next position, or -1. */
   next(text: string, from: number): number {
     const steps = this.#steps;
     const window = this.#window;

@@ -1,4 +1,4 @@
-/** Takes keys and tokens out of text before it is logged, stored, shown in an error or sent as an event. */
+/** Removes keys and tokens from text before it is logged, stored, shown in an error or sent as an event. */
 import { findSecrets, merged, replaceSpans } from "./find-secrets.ts";
 import { KnownSecrets, usualForms, otherForms } from "./known-secrets.ts";
 import { unfinished } from "./secret-shapes.ts";
@@ -12,21 +12,21 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
 }
 
 /**
- * For words of a server that was given these secrets: it may echo them whole, cut, masked (`sk-ab****yz`) or encoded.
- * Built on first use: almost no request needs it, and every request would pay for it.
+ * For messages of a server that got these secrets: it may echo them whole, cut, masked (`sk-ab****yz`) or encoded.
+ * Built on first use, because almost no request needs it.
  */
 export function echoRedactor(secrets: readonly (string | undefined)[]): (text: string) => string {
   let redact: ((text: string) => string) | undefined;
   return (text) => (redact ??= buildEcho(secrets))(text);
 }
 
-/** Only the given secrets: for the model's answers, in which a shape may be just what was asked for. */
+/** Only the given secrets: for the model's answers, in which the shape of a key may be what the user asked for. */
 export function secretHider(secrets: readonly string[]): (text: string) => string {
   const known = knownSecrets(secrets);
   return (text) => replaceSpans(text, known.find(text), () => REDACTED);
 }
 
-/** The same for an answer that arrives in pieces: holds back only what a secret may begin with. */
+/** The same for an answer that arrives in pieces: holds back only a possible beginning of a secret. */
 export class HiddenSecrets {
   readonly #forms: readonly string[];
   readonly #hide: (text: string) => string;
@@ -51,19 +51,19 @@ export class HiddenSecrets {
   }
 }
 
-/** The same as `redactor` for text that arrives in pieces. `redact` replaces it where that is made already. */
+/** `redactor` for text that arrives in pieces; `redact` is the filter if there is one already. */
 export function redactedStream(secrets: readonly string[], redact = redactor(secrets)): HeldText {
   const spaced = secrets.filter((secret) => secret.length >= SHORTEST && /\s/.test(secret));
   return new HeldText(redact, (text) => safeCut(text, spaced));
 }
 
-/** Text that arrives in pieces: what could still become a secret is held back, up to a bound. */
+/** Text that arrives in pieces: holds back what could still become a secret, up to a limit. */
 export class HeldText {
   readonly #release: (text: string) => string;
   readonly #cutAt: (text: string) => number;
   #pending = "";
 
-  /** `cutAt`: what comes before it can no longer change. */
+  /** `cutAt` returns the length of the text that can no longer change. */
   constructor(release: (text: string) => string, cutAt: (text: string) => number) {
     this.#release = release;
     this.#cutAt = cutAt;
@@ -84,13 +84,13 @@ export class HeldText {
   }
 }
 
-/** Everything before this index can no longer become part of a secret. `spaced`: secrets with white space in them. */
+/** The text before this index can no longer become part of a secret. `spaced`: secrets with white space in them. */
 export function safeCut(text: string, spaced: readonly string[] = []): number {
   let cut = lastSpace(text) + 1;
   for (let before = -1; before !== cut;) {
     before = cut;
     const key = text.lastIndexOf("-----BEGIN ");
-    // complete once the whole last line of the block lies before the cut
+    // complete when the last line of the block is before the cut
     if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
     // "Authorization: Bearer " and what follows belong together
     const lead = unfinished().exec(text.slice(Math.max(0, cut - 200), cut));
@@ -99,15 +99,15 @@ export function safeCut(text: string, spaced: readonly string[] = []): number {
       const across = text.indexOf(secret, Math.max(0, cut - secret.length + 1));
       cut = Math.min(cut, startOfPrefix(text, secret), across < 0 ? cut : across);
     }
-    // Any of these may begin inside a word, which may be a token: it stays whole.
+    // Any of these may begin inside a word, which may be a token: do not split it.
     if (cut !== before) cut = lastSpace(text.slice(0, cut)) + 1;
   }
   return cut;
 }
 
-/** Shorter ones would take ordinary words out of ordinary text. */
+/** Shorter ones would also match ordinary words. */
 const SHORTEST = 6;
-/** Long enough to be no coincidence in hex and base64. */
+/** Shorter ones would match by chance in hex and base64. */
 const ENCODED_FROM = 12;
 const MAX_HELD = 65_536;
 
@@ -149,10 +149,10 @@ function buildEcho(secrets: readonly (string | undefined)[]): (text: string) => 
   };
 }
 
-/** So many characters in a row of a key are a piece of it; fewer are chance. */
+/** This many characters of a key in a row are a piece of it; fewer may be chance. */
 const ECHO_PART = 8;
 
-/** What people write where a local server wants some key; taking these words out would only garble messages. */
+/** Keys that people set for a local server that wants any key; removing these words would only garble messages. */
 const PLACEHOLDERS = new Set([
   "ollama",
   "none",
@@ -165,7 +165,7 @@ const PLACEHOLDERS = new Set([
   "sk-no-key-required",
 ]);
 
-/** "sk-ab****wxyz", "sk-…wxyz": the beginning, a mask, and perhaps the end. */
+/** "sk-ab****wxyz", "sk-…wxyz": the beginning, a mask, and possibly the end. */
 function maskedForm(secret: string): RegExp {
   const heads: string[] = [];
   const tails: string[] = [];
@@ -181,17 +181,14 @@ function lastSpace(text: string): number {
   return -1;
 }
 
-/** Index of the longest suffix of `text` that `secret` starts with; the length of `text` when there is none. */
+/** Where the longest suffix of `text` that `secret` starts with begins; the length of `text` if there is none. */
 function startOfPrefix(text: string, secret: string): number {
   for (let length = Math.min(text.length, secret.length); length > 0; length--)
     if (text.endsWith(secret.slice(0, length))) return text.length - length;
   return text.length;
 }
 
-/**
- * Passes streamed text through a filter that may hold back its end, and lets go of it before anything that must come
- * after.
- */
+/** A filter for streamed text that may hold back its end. */
 export interface TextFilter {
   push(delta: string): string;
   end(): string;
@@ -201,7 +198,7 @@ interface Streamed {
   readonly type: string;
 }
 
-/** Events in, events out: text and reasoning deltas filtered, everything else as it is. */
+/** Filters the text and reasoning deltas of events; releases held text before an event that must come after it. */
 export class HeldDeltas<E extends Streamed> {
   readonly #filter: () => TextFilter | undefined;
   #open: { readonly filter: TextFilter; last: E & { delta: string } } | undefined;
@@ -233,7 +230,7 @@ export class HeldDeltas<E extends Streamed> {
   }
 }
 
-/** After these no more of the same text comes. News of the target may come in its middle. */
+/** After these events no more of the same text comes. Notices of the target may come in its middle. */
 const ENDS = new Set(["message", "tool_started", "retry", "turn", "error", "done"]);
 
 function isDelta<E extends Streamed>(event: E): event is E & { delta: string } {

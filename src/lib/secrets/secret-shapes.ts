@@ -1,6 +1,4 @@
-/**
- * What secrets look like: shapes of well-known keys, and the places where secrets are found. Each row names its kind.
- */
+/** What secrets look like: shapes of well-known keys, and the contexts ("places") in which secrets appear. */
 import { once } from "../values.ts";
 
 interface Shape {
@@ -65,24 +63,24 @@ const tokenShapes = (): readonly Shape[] => [
 ];
 
 /**
- * Where a word starts. Whole JSON lines pass through here too, so that `\n` or `\u001b` may precede it, and no match
- * may take a quote or half an escape with it.
+ * Where a word starts. Whole lines of JSON are searched, too, so `\n` or `\u001b` may precede it, and no match may
+ * include a quote or half an escape.
  */
 const START = String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))`;
-/** A quote, perhaps inside JSON inside JSON. */
+/** A quote, possibly in JSON inside JSON. */
 const QUOTE = String.raw`\\{0,3}["']`;
-/** Was taken out before. */
+/** Already replaced. */
 const MASKED = String.raw`\[redacted\]|‹secret-`;
 
 const KEY_LABEL = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?";
-/** PEM: up to its end, or as far as the base64 goes when the end is missing. Never over an unescaped quote. */
+/** PEM: up to its end line, or to the end of the base64 if that is missing. Never past an unescaped quote. */
 const PRIVATE_KEY = String.raw`-----BEGIN ${KEY_LABEL}-----(?:[^-"]*(?:(?:-(?!----)|(?<=(?<!\\)\\)")[^-"]*)*-----END ${KEY_LABEL}-----|(?:(?:\s|\\{1,3}[nr])*[A-Za-z0-9+/=]{20,})+)`;
 const PUTTY_KEY = String.raw`Private-Lines: [0-9]{1,3}(?:\r?\n[A-Za-z0-9+/=]{4,64})+`;
 const WEBHOOK = String.raw`https:\/\/(?:hooks\.slack\.com\/(?:services|workflows)|discord(?:app)?\.com\/api\/webhooks)\/[A-Za-z0-9/_-]{20,}`;
 
 /**
- * A pattern that is found far faster than what it stands for, and most text has none of it. Compiling one takes a start
- * 0.3 ms: the first texts, while they are short, are searched for its words instead.
+ * A pattern that is found much faster than the full one; most text does not contain it. Compiling it costs a start
+ * 0.3 ms, so the first short texts are searched for plain words instead.
  */
 class Hint {
   readonly #words: readonly string[];
@@ -90,13 +88,13 @@ class Hint {
   #pattern: RegExp | undefined;
   #charactersLeft = 8_000;
 
-  /** Whatever the pattern finds has one of the words in it, in any letters; they are in small ones. */
+  /** Every match contains one of the words, in any case; the words are in lower case. */
   constructor(words: readonly string[], compile: () => RegExp) {
     this.#words = words;
     this.compile = compile;
   }
 
-  /** Ready to search from the start; undefined for a text that has none of it. */
+  /** The pattern, ready to search from the start; undefined if the text cannot contain a match. */
   for(text: string): RegExp | undefined {
     if (this.#pattern === undefined && text.length <= this.#charactersLeft) {
       this.#charactersLeft -= text.length;
@@ -109,7 +107,7 @@ class Hint {
 
   hasWord(text: string): boolean {
     const lower = text.toLowerCase();
-    // Not `some`: so many calls would set off the JIT.
+    // Not `some`: so many calls would trigger the JIT.
     for (const word of this.#words) if (lower.includes(word)) return true;
     return false;
   }
@@ -124,7 +122,7 @@ export const shapeHint = once(() => {
   return new Hint(SHAPE_STARTS.toLowerCase().split(" "), compile);
 });
 
-/** At one place; replaced whole. */
+/** Matches a secret of a known shape at `lastIndex`. */
 export const shapes = once(
   () =>
     new RegExp(
@@ -154,15 +152,15 @@ const KEY_WORD =
 const FIELD_NAME = `(?:access_?token|refresh_?token|id_?token|auth_?token|session_?token|identity_?token|registry_?token|bot_?token|client_?secret|secret_?access_?key|secret_?key_?base|secret_?string|${KEY_WORD}_?key|password|passwd|passphrase|code_?verifier|device_?code|authorization_?code|client-key-data|wpa_?psk)`;
 const SETTING_NAME = `(?:${FIELD_NAME}|token|secret|credentials?|psk|(?<=[A-Za-z0-9][_-])(?:pass|pwd|pw))`;
 const FLAG_NAME = "(?:api-?key|token|password|passwd|pass|secret|access-key)";
-/** What follows the name of a program, up to an option. */
+/** Between the name of a program and an option. */
 const WORDS = String.raw`\s(?:[^\n;|&]{0,100}\s)?`;
 /** DB_PASSWORD, dbPassword, spring.datasource.password */
 const PREFIX = "[A-Za-z0-9_.-]{0,60}?";
-/** Looks ahead at what follows the whole name: to try each prefix takes far longer. */
+/** Checks the sign after the whole name first: trying each prefix takes much longer. */
 const named = (sign: string) => String.raw`(?=[\w.-]{1,120}${sign})`;
-/** What code and templates have instead of a value: `$VAR`, `${…}`, `<…>`, `%s`, `call(…)`, `list[0]`. */
+/** Code or a template instead of a value: `$VAR`, `${…}`, `<…>`, `%s`, `call(…)`, `list[0]`. */
 const CODE = String.raw`\$[A-Za-z_{(]|[<{(\[]|%[A-Za-z({]|[A-Za-z_][\w.]{0,200}[(\[{<]|(?:var|local|data|module|self|this|config|settings|process|os|env|secrets|args|opts|options|props|req|request|ctx|params)\.`;
-/** Looks ahead at a value that is neither code nor a plain word, and ends properly. */
+/** A look-ahead for a value that is neither code nor a plain word, and that ends properly. */
 const TELLING = String.raw`(?!${CODE})(?=[A-Za-z_./-]{0,200}[0-9%+!@#^*~=$?])(?=[^"'&;,\s\\]{6,}(?:["'&;,\s\\]|$))`;
 const VALUE = String.raw`(?!${MASKED})[^"'&;,\s\\]+`;
 
@@ -170,7 +168,7 @@ const VALUE = String.raw`(?!${MASKED})[^"'&;,\s\\]+`;
 const HEADER_SIGN = String.raw`(?::\s{0,4}(?:${QUOTE})?|${QUOTE}\s{0,4}[:=,]\s{0,4}(?:\[\s{0,4})?${QUOTE})`;
 const COOKIE = String.raw`(?!${MASKED})[^\s=;,"'\\]{1,200}=[^\s"',;<>\\]+`;
 
-/** Places where secrets stand: what comes before one, and the secret itself. Each lead holds a match of `placeHint`. */
+/** Where secrets appear: what precedes one, and the secret itself. Each lead contains a match of `placeHint`. */
 const places = (): readonly { readonly lead: string; readonly secret: string }[] => [
   {
     // Authorization: Bearer …
@@ -263,7 +261,7 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
     secret: VALUE,
   },
   {
-    // DB_PASSWORD=word, in capitals (see isPlain): what code assigns is written otherwise
+    // DB_PASSWORD=word, only in capitals (see plainValue): code assigns to names in lower case
     lead: String.raw`${named("=")}${PREFIX}(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_KEY|SECRET_KEY|ACCESS_KEY|PRIVATE_KEY)=(?:${QUOTE})?`,
     secret: String.raw`(?!${MASKED}|(?:your|my|the|some|change|example|password|passwd|secret|token|none|null|true|false|redacted|x{3,})[\w-]{0,20}(?:["'&;,\s\\]|$))[A-Za-z][A-Za-z_-]{3,}(?=["'&;,\s\\]|$)`,
   },
@@ -279,7 +277,7 @@ export const KEYS =
   "api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|subscription|hmac|webhook|shared|functions";
 export const PLACE = String.raw`authorization|bearer\s|cookie(?::|\\{0,3}["'])|(?:${KEYS})[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|(?:bind|root)pw\s|--?pass\b|psk|sshpass|mysql|curl\s|redis-cli\s|(?:docker|podman|vault)\slogin|sqlcmd\s|ldap[a-z]{2,8}\s|openssl\senc|htpasswd\s|smbclient\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@`;
 
-/** A word of every lead. */
+/** Every lead contains one of these words. */
 export const placeHint = once(
   () =>
     new Hint(
@@ -290,7 +288,7 @@ export const placeHint = once(
     ),
 );
 
-/** At one place; of its groups the one that matched stays. */
+/** Matches a lead and its secret at `lastIndex`; the group that matched is the lead. */
 export const inPlace = once(
   () =>
     new RegExp(
@@ -301,25 +299,25 @@ export const inPlace = once(
     ),
 );
 
-/** What documentation has instead of a secret. */
+/** Stands for a secret in documentation. */
 const placeholder = once(
   () => /^(?:password|passwd|pass|secret|token|api_?key|key|changeme|example|x{3,}|\*{3,}|\.{3,}|…+)$/i,
 );
 
-/** Of a value behind this lead: a placeholder, or a word that is assigned to a name in small letters: code or prose. */
+/** Whether a value after this lead is not a secret: a placeholder, or a word assigned to a lower-case name (code). */
 export function plainValue(lead: string): (value: string) => boolean {
   const isUrl = lead.includes("://");
   const isCode = /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase();
   return (value) => (!isUrl && placeholder().test(value)) || (isCode && /^[A-Za-z_-]+$/.test(value));
 }
 
-/** Counters, and marks of where a list continues: no secrets, whatever they are called. */
+/** Counters and pagination tokens: not secrets, despite their names. */
 export const countsTokens = once(
   () =>
     /(?:page|next|previous|continuation|continue|sync|cancellation|resume|cursor|max|min|num|total|input|output|prompt|completion|cached|csrf|xsrf)[_-]?tokens?["']?\s*[:=]/i,
 );
 
-/** What kind of secret follows such a lead. */
+/** The kind of secret that follows such a lead. */
 export function kindOfPlace(lead: string): string {
   return kinds().find(([pattern]) => pattern.test(lead))?.[1] ?? "secret";
 }
@@ -339,7 +337,7 @@ const kinds = once((): readonly (readonly [RegExp, string])[] => [
   [/auth/i, "sign-in"],
 ]);
 
-/** The end of a text after which a secret may still come. */
+/** The end of a text after which a secret may still follow. */
 export const unfinished = once(
   () =>
     new RegExp(
