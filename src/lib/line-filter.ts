@@ -1,5 +1,6 @@
-/** Which lines match a regular expression, in bounded time: one that could take long runs in a worker. */
+/** Which lines match a regular expression, in bounded time: one that could take long runs in a process of its own. */
 import { BuddyError, messageOf } from "./errors.ts";
+import { startChild } from "./start-child.ts";
 
 /** Only this much of a line is searched: the time of a pattern with one star grows with the square of the length. */
 export const LONGEST_SEARCHED = 64 * 1024;
@@ -14,73 +15,72 @@ export interface TestedLines {
 export class LineFilter implements Disposable {
   readonly #pattern: RegExp;
   readonly #isSimple: boolean;
-  #worker: Worker | undefined;
+  #tester: Tester | undefined;
   #leftMs = MOST_MS;
 
   constructor(pattern: string) {
     this.#pattern = regularExpression(pattern);
     // Without repetition, groups and references the time is linear in the length.
-    this.#isSimple = !/[*+?{(]|\\[1-9k]/.test(pattern);
+    this.#isSimple = pattern.length < 200 && !/[*+?{(]|\\[1-9k]/.test(pattern);
   }
 
   async test(lines: readonly string[]): Promise<TestedLines> {
     if (this.#isSimple) return { matches: lines.map((line) => this.#pattern.test(line)), gaveUp: false };
     if (lines.length === 0) return { matches: [], gaveUp: false };
     if (this.#leftMs <= 0) return { matches: [], gaveUp: true };
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const worker = (this.#worker ??= startWorker());
-    const done = () => resolve();
-    const fail = (event: ErrorEvent) => reject(new Error(event.message));
-    worker.addEventListener("message", done);
-    worker.addEventListener("error", fail);
+    const { child, answers } = (this.#tester ??= startTester());
     const started = performance.now();
-    const timer = setTimeout(resolve, this.#leftMs);
-    // Shared memory: the results before a line that takes forever are kept.
-    const results = new Uint8Array(new SharedArrayBuffer(lines.length));
-    worker.postMessage({ pattern: this.#pattern.source, lines, results });
+    const timer = setTimeout(() => child.kill("SIGKILL"), this.#leftMs);
+    const matches: boolean[] = [];
     try {
-      await promise;
+      void child.stdin.write(`${JSON.stringify([this.#pattern.source, lines])}\n`);
+      void child.stdin.flush();
+      while (matches.length < lines.length) {
+        const { value } = await answers.read();
+        if (value === undefined) break;
+        for (const byte of value) matches.push(byte === YES);
+      }
     } finally {
       clearTimeout(timer);
-      worker.removeEventListener("message", done);
-      worker.removeEventListener("error", fail);
     }
-    const end = results.indexOf(UNTESTED);
-    const matches = Array.from(results.subarray(0, end < 0 ? lines.length : end), (result) => result === MATCHES);
     this.#leftMs -= performance.now() - started;
     const gaveUp = matches.length < lines.length;
-    if (gaveUp) {
-      this.#leftMs = 0;
-      this[Symbol.dispose]();
-    }
+    if (gaveUp) this.#leftMs = 0;
     return { matches, gaveUp };
   }
 
-  /** The line under test is still tested to its end, in the background. */
   [Symbol.dispose](): void {
-    this.#worker?.terminate();
-    this.#worker = undefined;
+    this.#tester?.child.kill("SIGKILL");
+    this.#tester = undefined;
   }
 }
 
-const UNTESTED = 0;
-const MATCHES = 2;
+const YES = 49;
 
-/** As a string: a separate file would have to be located inside the binary. */
-const THREAD = `
-self.onmessage = ({ data: { pattern, lines, results } }) => {
+/** One answer per line, at once: the answers before a line that takes forever are kept. */
+const TESTER = `
+const { writeSync } = require("node:fs");
+for await (const text of console) {
+  const [pattern, lines] = JSON.parse(text);
   const expression = new RegExp(pattern);
-  lines.forEach((line, index) => (results[index] = expression.test(line) ? ${MATCHES} : 1));
-  postMessage("done");
-};`;
+  for (const line of lines) writeSync(1, expression.test(line) ? "1" : "0");
+}`;
 
-let url: string | undefined;
+interface Tester {
+  readonly child: Bun.Subprocess<"pipe", "pipe", "ignore">;
+  readonly answers: { read(): Promise<{ value?: Uint8Array | undefined }> };
+}
 
-function startWorker(): Worker {
-  url ??= URL.createObjectURL(new Blob([THREAD], { type: "application/javascript" }));
-  const worker = new Worker(url);
-  worker.unref();
-  return worker;
+/**
+ * This program as its runtime, which reads no settings of a directory or a user here. A thread could not be ended while
+ * it tests a line; this ends by itself, too, should buddy be killed meanwhile.
+ */
+function startTester(): Tester {
+  const seconds = Math.ceil(MOST_MS / 1000) + 2;
+  const run = ["/bin/sh", "-c", `ulimit -t ${seconds}; exec "$0" -e "$1"`, process.execPath, TESTER];
+  const env = { BUN_BE_BUN: "1" };
+  const child = startChild(run, { cwd: "/", env, stdin: "pipe", stdout: "pipe", stderr: "ignore" });
+  return { child, answers: child.stdout.getReader() };
 }
 
 function regularExpression(pattern: string): RegExp {
@@ -88,7 +88,7 @@ function regularExpression(pattern: string): RegExp {
     return new RegExp(pattern);
   } catch (cause) {
     throw new BuddyError("tool", `filter is not a regular expression: ${messageOf(cause)}`, {
-      hint: "Escape special characters with a backslash, e.g. \\( for a parenthesis.",
+      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
       cause,
     });
   }

@@ -1,7 +1,12 @@
 /** Which lines match, in bounded time. */
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
 import { BuddyError } from "../../src/lib/errors.ts";
-import { LineFilter } from "../../src/lib/line-filter.ts";
+import { LineFilter, LONGEST_SEARCHED } from "../../src/lib/line-filter.ts";
+import { needs } from "../support/needs.ts";
+import { until } from "../support/until.ts";
+
+const { test } = await needs("linux");
 
 test.each(["b", "^b", "b+", "(?:b|c)$"])("%s finds the lines that match", async (pattern) => {
   using filter = new LineFilter(pattern);
@@ -22,6 +27,18 @@ test("a hostile expression is given up, and nothing waits for it meanwhile", asy
   expect(tested.gaveUp).toBe(true);
   expect(turns).toBeGreaterThan(10);
   expect((await filter.test(["aaa"])).gaveUp).toBe(true);
+});
+
+test("a line that would take hours costs nothing any more once it was given up", async () => {
+  const children = () => readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();
+  using filter = new LineFilter("[^]*[^]*[^]*x");
+  expect(await filter.test(["ax", "a".repeat(LONGEST_SEARCHED)])).toEqual({ matches: [true], gaveUp: true });
+  await until(() => children() === "", "no process is left");
+});
+
+test("a deeply nested expression is tested as any other", async () => {
+  using filter = new LineFilter(`${"(".repeat(20_000)}a${")".repeat(20_000)}`);
+  expect((await filter.test(["b", "a"])).matches).toEqual([false, true]);
 });
 
 test("what is not a regular expression is refused", () => {
