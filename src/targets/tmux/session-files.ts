@@ -59,7 +59,7 @@ export function prepareArguments(options: {
  * not opened just now. A server that answers by its number is alive also where that process cannot be seen: another
  * container with the same /tmp. One that answers at the same socket with another number came after it. Numbers are used
  * again: a process of that number that is not tmux, or that has ended, does not count. Where no server ever said that
- * it uses a directory, an opening was broken off: that goes after a day.
+ * it uses a directory, an opening was broken off: that goes after a day, also when it had only made the directory.
  */
 const SWEEP = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
@@ -83,6 +83,7 @@ sweep() {
       rm -rf "$d"
     fi
   done
+  find "$b"/*.* -prune -type d -mtime +0 -exec rmdir {} \\;
 }
 b=$1 u=$2 tmux=$3
 sweep </dev/null >/dev/null 2>&1

@@ -69,7 +69,10 @@ test("only directories whose servers are all gone are removed", async () => {
   state("just opened", [dead], new Date());
   state("never used", undefined);
   state("empty", []);
-  state("begun and broken off two days ago", undefined, new Date(Date.now() - 48 * 3_600_000));
+  const twoDaysAgo = new Date(Date.now() - 48 * 3_600_000);
+  state("begun and broken off two days ago", undefined, twoDaysAgo);
+  for (const name of ["buddy.just made", "buddy.made and broken off two days ago"]) mkdirSync(join(base, name));
+  utimesSync(join(base, "buddy.made and broken off two days ago"), twoDaysAgo, twoDaysAgo);
   mkdirSync(join(base, "shells"));
   const target = state("z", [dead]);
   symlinkSync(target, join(base, "a link"));
@@ -79,6 +82,7 @@ test("only directories whose servers are all gone are removed", async () => {
   expect(readdirSync(base).toSorted()).toEqual([
     "a link",
     "alive",
+    "buddy.just made",
     "empty",
     "just opened",
     "never used",
