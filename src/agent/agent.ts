@@ -1,97 +1,205 @@
-/** One conversation with a model about one target, as others see it: takes prompts, runs turns, and emits events. */
+/** One conversation with a model about one target: takes prompts, runs turns, counts tokens, and emits events. */
 import { BuddyError } from "../lib/errors.ts";
-import type { Message, ModelClient } from "../model/types.ts";
-import { type AgentOptions, Conversation, type Totals } from "./conversation.ts";
-import type { AgentEvent, AgentEventBody } from "./events.ts";
-import type { History } from "./history.ts";
+import { HeldDeltas, type TextFilter } from "../lib/secrets/redact.ts";
+import { defined, mapTexts } from "../lib/values.ts";
+import type { Message, ModelClient, ToolDefinition, Usage } from "../model/types.ts";
+import { estimateTokens } from "../model/usage.ts";
+import type { Privacy } from "../policy/privacy/privacy.ts";
+import type { Registry } from "../tools/registry.ts";
+import type { TargetFacts } from "../tools/tool.ts";
+import type { Budget } from "./budget.ts";
+import { EventQueue } from "./event-queue.ts";
+import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
+import { History } from "./history.ts";
 import { compactNow, operatorTurn, turn, type TurnOptions } from "./loop.ts";
+import type { CallRunner } from "./calls/tool-calls.ts";
 
 export class Agent {
-  readonly #conversation: Conversation;
+  readonly history = new History();
+  readonly options: AgentOptions;
+  readonly #held: HeldDeltas<AgentEventBody>;
   readonly #listeners = new Set<(event: AgentEvent) => void>();
+  /** While a turn runs. */
   #queue: EventQueue | undefined;
+  #client: ModelClient;
+  #totals: Totals = { input: 0, output: 0 };
+  #turns = 0;
+  #introduced = false;
+  #warned = false;
+  #prefix: RequestPrefix | undefined;
 
   constructor(options: AgentOptions) {
-    const send = (event: AgentEvent): void => {
-      for (const listener of this.#listeners) listener(event);
-      this.#queue?.push(event);
-    };
-    this.#conversation = new Conversation(options, send, (signal) => this.#queue?.room(signal));
+    this.options = options;
+    this.#held = new HeldDeltas(() => options.hideSecrets?.());
+    this.#client = options.client;
   }
 
-  get history(): History {
-    return this.#conversation.history;
+  /** Runs one prompt to its end. The events end with `done`; leaving the loop early cancels the turn. */
+  runTurn(prompt: string, signal: AbortSignal, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void> {
+    return this.#stream(signal, (inner) => turn(this, prompt, inner, options));
   }
 
-  get client(): ModelClient {
-    return this.#conversation.client;
+  /** Compacts on demand: events end with `compacted`, or with `error` when there is nothing to compact. */
+  compact(signal: AbortSignal, focus?: string): AsyncGenerator<AgentEvent, void> {
+    return this.#stream(signal, (inner) => compactNow(this, inner, focus));
   }
 
-  get totals(): Totals {
-    return this.#conversation.totals;
-  }
-
-  get turns(): number {
-    return this.#conversation.turns;
+  /** Something the operator does; `work` returns the text that the conversation keeps of it, undefined for none. */
+  operatorTurn(
+    shown: string,
+    signal: AbortSignal,
+    work: (publish: (body: AgentEventBody) => void, signal: AbortSignal) => Promise<string | undefined>,
+  ): AsyncGenerator<AgentEvent, void> {
+    return this.#stream(signal, (inner) => operatorTurn(this, shown, (publish) => work(publish, inner)));
   }
 
   get busy(): boolean {
     return this.#queue !== undefined;
   }
 
+  get client(): ModelClient {
+    return this.#client;
+  }
+
+  get totals(): Totals {
+    return this.#totals;
+  }
+
+  get turns(): number {
+    return this.#turns;
+  }
+
   get contextUsed(): number {
-    return this.#conversation.contextUsed;
+    return this.history.tokens(this.prefix.tokens);
   }
 
   get contextLimit(): number {
-    return this.#conversation.contextLimit;
-  }
-
-  /** Runs one prompt to its end. The events end with `done`; leaving the loop early cancels the turn. */
-  runTurn(prompt: string, signal: AbortSignal, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void> {
-    return this.#stream(signal, (inner) => turn(this.#conversation, prompt, inner, options));
-  }
-
-  /** Compacts on demand: events end with `compacted`, or with `error` when there is nothing to compact. */
-  compact(signal: AbortSignal, focus?: string): AsyncGenerator<AgentEvent, void> {
-    return this.#stream(signal, (inner) => compactNow(this.#conversation, inner, focus));
-  }
-
-  /** Something the operator does; `work` returns what the conversation keeps of it, undefined for nothing. */
-  operatorTurn(
-    shown: string,
-    signal: AbortSignal,
-    work: (publish: (body: AgentEventBody) => void, signal: AbortSignal) => Promise<string | undefined>,
-  ): AsyncGenerator<AgentEvent, void> {
-    return this.#stream(signal, (inner) => operatorTurn(this.#conversation, shown, (publish) => work(publish, inner)));
+    return this.#client.info.contextLimit;
   }
 
   switchModel(client: ModelClient): void {
-    this.#conversation.switchModel(client);
+    this.#client = client;
+    this.#prefix = undefined;
+    this.#introduced = false;
+    this.#warned = false;
   }
 
-  /** Says so, and informs the model about the other machines with the next request. */
+  /** Announces other machines; the model learns about them, and gets the tools for them, with the next request. */
   targetChanged(): void {
-    this.#conversation.targetChanged();
+    this.#prefix = undefined;
+    this.introduce();
   }
 
   restore(state: { messages: readonly Message[]; totals?: Totals; turns?: number }): void {
-    this.#conversation.restore(state);
+    this.#prefix = undefined;
+    this.history.restore(state.messages);
+    this.options.calls().forget();
+    this.options.budget?.forget();
+    this.#totals = state.totals ?? { input: 0, output: 0 };
+    this.#turns = state.turns ?? 0;
+    this.#introduced = false;
+    this.#warned = false;
   }
 
-  /** Every event, in order, whether or not a turn runs (news from the target come at any time). */
+  /** Every event, in order, whether or not a turn runs (news from the target can come at any time). */
   onEvent(listener: (event: AgentEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   publish(body: AgentEventBody): void {
-    this.#conversation.publish(body);
+    const { privacy } = this.options;
+    const clean = privacy.empty ? body : (mapTexts(body, (text) => privacy.maskKnown(text)) as AgentEventBody);
+    for (const item of this.#held.through(clean)) {
+      const event = this.#stamped(item);
+      for (const listener of this.#listeners) listener(event);
+      this.#queue?.push(event);
+    }
   }
 
-  /** Says who and where; once at the start, and again whenever that has changed. */
+  /** Resolves when the reader of the events has caught up; undefined: it has. */
+  room(signal: AbortSignal): Promise<void> | undefined {
+    return this.#queue?.room(signal);
+  }
+
+  #stamped(body: AgentEventBody): AgentEvent {
+    return {
+      ...body,
+      v: EVENT_VERSION,
+      ts: new Date().toISOString(),
+      session: this.options.session(),
+      target: this.options.facts().label,
+    } as AgentEvent;
+  }
+
+  /** Announces model and target: once at the start, and again whenever one of them has changed. */
   introduce(): void {
-    this.#conversation.introduce();
+    this.#introduced = true;
+    const { name, model, api } = this.#client.profile;
+    this.publish({ type: "session", profile: name, model, api, ...this.options.describe() });
+  }
+
+  /** The number of the turn that begins. */
+  beginTurn(): number {
+    if (!this.#introduced) this.introduce();
+    this.options.budget?.beginTurn(this.#totals);
+    return ++this.#turns;
+  }
+
+  /** Counts what a model answer took, and reports it. */
+  spend(usage: Usage): void {
+    const cost =
+      usage.costUsd === undefined && this.#totals.costUsd === undefined
+        ? undefined
+        : (this.#totals.costUsd ?? 0) + (usage.costUsd ?? 0);
+    this.#totals = {
+      input: this.#totals.input + usage.input,
+      output: this.#totals.output + usage.output,
+      ...defined({ costUsd: cost }),
+    };
+    this.publish({
+      type: "usage",
+      input: usage.input,
+      output: usage.output,
+      cached: usage.cached,
+      reasoning: usage.reasoning,
+      estimated: usage.estimated,
+      ...defined({ cost_usd: usage.costUsd }),
+      context_used: this.contextUsed,
+      context_limit: this.contextLimit,
+      total_input: this.#totals.input,
+      total_output: this.#totals.output,
+      ...defined({ total_cost_usd: cost }),
+    });
+  }
+
+  /** The warning at 80 % comes once, and again after a compaction made room. */
+  warnOnce(message: string, hint: string): void {
+    if (this.#warned) return;
+    this.#warned = true;
+    this.publish({ type: "warning", message, hint });
+  }
+
+  clearWarning(): void {
+    this.#warned = false;
+  }
+
+  /** Waits for what the tools need; the prefix changes only when the tools do. */
+  async prepareTools(signal: AbortSignal): Promise<void> {
+    if ((await this.options.prepareTools?.(signal)) === true) this.#prefix = undefined;
+  }
+
+  /**
+   * System prompt and tools: the same bytes with every request of a session, so that providers find them in their
+   * caches. What changes on the target is added to results.
+   */
+  get prefix(): RequestPrefix {
+    if (this.#prefix !== undefined) return this.#prefix;
+    const facts = this.options.facts();
+    const system: Message = { role: "system", content: this.options.instructions(facts) };
+    const tools = this.options.registry.definitions(facts);
+    this.options.calls().notes.known(facts);
+    return (this.#prefix = { system, tools, tokens: estimateTokens([system], tools) });
   }
 
   async *#stream(signal: AbortSignal, work: (inner: AbortSignal) => Promise<void>): AsyncGenerator<AgentEvent, void> {
@@ -110,93 +218,45 @@ export class Agent {
       await ended;
       over = true;
     } finally {
-      // An abort that nobody listens to still makes an error with its trace.
+      // Not after the end: an abort without listeners still makes an error with a stack trace.
       if (!over) leave.abort();
       await ended.catch(() => undefined);
     }
   }
 }
 
-/**
- * Carries events from the work to whoever reads them. Live output that is not read in time is joined and, past a
- * bound, counted instead of kept; the words of the model wait for room.
- */
-export class EventQueue {
-  readonly #events: AgentEvent[] = [];
-  #liveBytes = 0;
-  #words = 0;
-  #dropped = new Map<string, number>();
-  #wake: (() => void) | undefined;
-  #taken: (() => void) | undefined;
-  #ended = false;
-
-  push(event: AgentEvent): void {
-    if (event.type === "tool_output" && !this.#keeps(event)) return;
-    this.#words += wordsOf(event);
-    this.#events.push(event);
-    this.#wake?.();
-  }
-
-  end(): void {
-    this.#ended = true;
-    this.#wake?.();
-  }
-
-  /** Before more of an answer is read; undefined when there is room. */
-  room(signal: AbortSignal): Promise<void> | undefined {
-    if (this.#words < MOST_LIVE || signal.aborted) return undefined;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const leave = () => resolve();
-    this.#taken = leave;
-    signal.addEventListener("abort", leave);
-    return promise.finally(() => signal.removeEventListener("abort", leave));
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<AgentEvent, void> {
-    for (;;) {
-      const event = this.#events.shift();
-      if (event !== undefined) {
-        if (event.type === "tool_output") this.#liveBytes -= event.text.length;
-        this.#words -= wordsOf(event);
-        if (this.#words < MOST_LIVE / 2) this.#taken?.();
-        yield this.#withDropped(event);
-        continue;
-      }
-      if (this.#ended) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      await promise;
-      this.#wake = undefined;
-    }
-  }
-
-  /** True when the event must still be queued. */
-  #keeps(event: AgentEvent & { type: "tool_output" }): boolean {
-    if (this.#liveBytes + event.text.length > MOST_LIVE) {
-      this.#dropped.set(event.call, (this.#dropped.get(event.call) ?? 0) + event.text.length);
-      return false;
-    }
-    this.#liveBytes += event.text.length;
-    const last = this.#events.at(-1);
-    if (last?.type !== "tool_output" || last.call !== event.call || last.stream !== event.stream) return true;
-    if (last.machine !== event.machine) return true;
-    if (last.text.length + event.text.length > MOST_JOINED) return true;
-    this.#events[this.#events.length - 1] = { ...last, text: last.text + event.text };
-    return false;
-  }
-
-  #withDropped(event: AgentEvent): AgentEvent {
-    if (event.type !== "tool_output") return event;
-    const dropped = this.#dropped.get(event.call);
-    if (dropped === undefined || this.#liveBytes > 0) return event;
-    this.#dropped.delete(event.call);
-    return { ...event, text: `${event.text}\n[${dropped} characters not shown live]\n` };
-  }
+export interface AgentOptions {
+  readonly client: ModelClient;
+  readonly registry: Registry;
+  /** Runs the tools on the current machines. */
+  calls(): CallRunner;
+  /** Names for secrets: in prompts, and wherever one that has a name turns up. */
+  readonly privacy: Privacy;
+  /** Id of the session the events belong to. */
+  session(): string;
+  readonly maxIterations: number;
+  readonly budget?: Budget | undefined;
+  /** What is known about the target now. */
+  facts(): TargetFacts;
+  /** Before each request: true when the tools have changed. */
+  prepareTools?(signal: AbortSignal): Promise<boolean>;
+  /** The system prompt for these facts. */
+  instructions(facts: TargetFacts): string;
+  /** Fields of the `session` event that the agent cannot know itself. */
+  describe(): Omit<SessionEvent, "type" | "profile" | "model" | "api">;
+  /** For one streamed text: takes secrets out of it, also those that come in pieces. */
+  hideSecrets?(): TextFilter | undefined;
 }
 
-function wordsOf(event: AgentEvent): number {
-  return event.type === "text" || event.type === "reasoning" ? event.delta.length : 0;
+/** What every request of a session begins with. */
+export interface RequestPrefix {
+  readonly system: Message;
+  readonly tools: readonly ToolDefinition[];
+  readonly tokens: number;
 }
 
-const MOST_JOINED = 32 * 1024;
-const MOST_LIVE = 128 * 1024;
+export interface Totals {
+  readonly input: number;
+  readonly output: number;
+  readonly costUsd?: number;
+}

@@ -1,6 +1,6 @@
 /** What a session may cost and how many tokens a turn may take: a warning at 80 %, then a question, or the end. */
 import { BuddyError } from "../lib/errors.ts";
-import type { Totals } from "./conversation.ts";
+import type { Totals } from "./agent.ts";
 import type { AgentEventBody } from "./events.ts";
 
 export interface BudgetOptions {
@@ -8,7 +8,7 @@ export interface BudgetOptions {
   readonly costSession: number;
   /** Tokens, sent and received, for one turn; 0: no limit. */
   readonly tokensTurn: number;
-  /** Asks a person whether to continue; absent where none is asked, and then the turn ends. */
+  /** Asks a person whether to continue; absent: the turn ends instead. */
   ask?(question: BudgetQuestion, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -21,7 +21,7 @@ export interface BudgetQuestion {
 export interface BudgetCheck {
   readonly totals: Totals;
   readonly signal: AbortSignal;
-  /** What was done in this turn, in words. */
+  /** What was done in this turn, one line each. */
   readonly done: readonly string[];
   publish(body: AgentEventBody): void;
 }
@@ -34,10 +34,10 @@ export class Budget {
 
   constructor(options: BudgetOptions) {
     this.#options = options;
-    this.#cost = options.costSession > 0 ? limit(options.costSession) : undefined;
+    this.#cost = options.costSession > 0 ? newLimit(options.costSession) : undefined;
   }
 
-  /** What the session may cost now, and a turn may take: more than at first once the operator said so. */
+  /** The limits now: higher than configured once the operator has agreed to continue. */
   get limits(): { readonly cost?: number; readonly tokens?: number } {
     const { tokensTurn } = this.#options;
     return {
@@ -48,7 +48,7 @@ export class Budget {
 
   beginTurn(totals: Totals): void {
     this.#before = totals;
-    this.#tokens = this.#options.tokensTurn > 0 ? limit(this.#options.tokensTurn) : undefined;
+    this.#tokens = this.#options.tokensTurn > 0 ? newLimit(this.#options.tokensTurn) : undefined;
   }
 
   /** Another session: what it has cost so far is in its totals. */
@@ -58,39 +58,44 @@ export class Budget {
     this.#cost.warned = false;
   }
 
-  /** Before a request: throws when a limit is reached and no one says to continue. */
+  /** Before a request: throws when a limit is reached and the operator does not agree to continue. */
   async check(check: BudgetCheck): Promise<void> {
     const { totals } = check;
     if (this.#cost !== undefined)
-      await this.#hold(this.#cost, totals.costUsd ?? 0, check, {
+      await this.#checkLimit(this.#cost, totals.costUsd ?? 0, check, {
         of: "session",
         used: (amount) => `the session has cost ${usd(amount)}`,
         most: usd,
         hint: "--max-cost, [limits] cost_session",
       });
     if (this.#tokens !== undefined)
-      await this.#hold(this.#tokens, totals.input + totals.output - this.#before.input - this.#before.output, check, {
-        of: "turn",
-        used: (amount) => `this turn has taken ${amount} tokens`,
-        most: (amount) => `${amount} tokens`,
-        hint: "[limits] tokens_turn",
-      });
+      await this.#checkLimit(
+        this.#tokens,
+        totals.input + totals.output - this.#before.input - this.#before.output,
+        check,
+        {
+          of: "turn",
+          used: (amount) => `this turn has used ${amount} tokens`,
+          most: (amount) => `${amount} tokens`,
+          hint: "[limits] tokens_turn",
+        },
+      );
   }
 
-  async #hold(held: Limit, used: number, { signal, done, publish }: BudgetCheck, words: Words): Promise<void> {
-    while (used >= held.most) {
-      const why = `${words.used(used)}, and its budget is ${words.most(held.most)}`;
-      const more = held.most + held.step;
+  async #checkLimit(limit: Limit, used: number, { signal, done, publish }: BudgetCheck, words: Words): Promise<void> {
+    while (used >= limit.most) {
+      const why = `${words.used(used)}, and its budget is ${words.most(limit.most)}`;
+      const more = limit.most + limit.step;
       const question = { of: words.of, action: `continue, up to ${words.most(more)}`, why };
-      if (!(await this.#options.ask?.(question, signal))) throw spent(why, done, words.hint);
-      held.most = more;
-      // Who has just agreed to it knows.
-      held.warned = used >= more * WARN_AT;
+      if (!(await this.#options.ask?.(question, signal))) throw budgetReached(why, done, words.hint);
+      limit.most = more;
+      // The operator has just agreed to it: no warning.
+      limit.warned = used >= more * WARN_AT;
     }
-    if (used < held.most * WARN_AT || held.warned) return;
-    held.warned = true;
-    const share = Math.floor((used / held.most) * 100);
-    publish({ type: "warning", message: `${words.used(used)}, ${share} % of its budget of ${words.most(held.most)}` });
+    if (used < limit.most * WARN_AT || limit.warned) return;
+    limit.warned = true;
+    const share = Math.floor((used / limit.most) * 100);
+    publish({ type: "warning", message: `${words.used(used)}, ${share} % of its budget of ${words.most(limit.most)}` });
   }
 }
 
@@ -108,11 +113,11 @@ interface Words {
   readonly hint: string;
 }
 
-function limit(step: number): Limit {
+function newLimit(step: number): Limit {
   return { step, most: step, warned: false };
 }
 
-function spent(why: string, done: readonly string[], setting: string): BuddyError {
+function budgetReached(why: string, done: readonly string[], setting: string): BuddyError {
   const shown = done.slice(-MOST_SHOWN);
   const before = done.length - shown.length;
   const list = [...(before > 0 ? [`  … ${before} more`] : []), ...shown.map((one) => `  ${one}`)];

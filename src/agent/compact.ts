@@ -1,13 +1,10 @@
-/**
- * Compaction: older messages become a summary written by the model, so that a long session can continue; how full the
- * window must be is in model/usage.ts.
- */
+/** Compaction: older messages become a summary written by the model. How full the window must be: model/usage.ts. */
 import template from "../../templates/compact-prompt.md" with { type: "text" };
 import { BuddyError } from "../lib/errors.ts";
 import type { Message, ModelClient, Usage } from "../model/types.ts";
 import { estimateTokens, windowUse, windowWarning } from "../model/usage.ts";
 import { boundText } from "../tools/bound-output.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Agent } from "./agent.ts";
 import { summaryMessage } from "./events.ts";
 import type { History } from "./history.ts";
 
@@ -18,62 +15,55 @@ export interface Compaction {
 }
 
 /** Warns at 80 % of the window, compacts at 90 %, and refuses what cannot fit. */
-export async function makeRoom(conversation: Conversation, signal: AbortSignal): Promise<void> {
-  const used = conversation.contextUsed;
-  const limit = conversation.contextLimit;
+export async function makeRoom(agent: Agent, signal: AbortSignal): Promise<void> {
+  const used = agent.contextUsed;
+  const limit = agent.contextLimit;
   const { state } = windowUse(used, limit);
   const warning = windowWarning(used, limit) ?? "";
   if (state === "warn")
-    return conversation.warnOnce(warning, "At 90 % buddy summarises older turns automatically; /compact does it now.");
-  const count = compactable(conversation.history.messages, limit, "window");
+    return agent.warnOnce(warning, "At 90 % buddy summarises older turns automatically; /compact does it now.");
+  const count = compactable(agent.history.messages, limit, "window");
   if (count === undefined) {
     if (used > limit) throw nothingToCompact();
-    return conversation.warnOnce(`${warning}, and nothing of it can be compacted`, GUIDANCE);
+    return agent.warnOnce(`${warning}, and there is nothing to compact`, GUIDANCE);
   }
   try {
-    await compact(conversation, count, signal);
+    await compact(agent, count, signal);
   } catch (error) {
-    // It still fits: the turn continues although the summary does not help.
+    // It still fits: the turn continues without the summary.
     if (!(error instanceof SummaryGrew) || used > limit) throw error;
-    conversation.publish({ type: "warning", message: error.message, hint: GUIDANCE });
+    agent.publish({ type: "warning", message: error.message, hint: GUIDANCE });
   }
-  if (conversation.contextUsed > limit) throw nothingToCompact();
+  if (agent.contextUsed > limit) throw nothingToCompact();
 }
 
-export async function compact(
-  conversation: Conversation,
-  count: number,
-  signal: AbortSignal,
-  focus = "",
-): Promise<void> {
-  const before = conversation.contextUsed;
-  const { summary, replaced, usage } = await summarise(conversation.history, count, conversation.client, signal, focus);
-  const older = estimateTokens(conversation.history.messages.slice(0, replaced));
+export async function compact(agent: Agent, count: number, signal: AbortSignal, focus = ""): Promise<void> {
+  const before = agent.contextUsed;
+  const { summary, replaced, usage } = await summarise(agent.history, count, agent.client, signal, focus);
+  const older = estimateTokens(agent.history.messages.slice(0, replaced));
   if (estimateTokens([summaryMessage(summary)]) > older + GROWTH_TOKENS) {
-    conversation.spend(usage);
+    agent.spend(usage);
     throw new SummaryGrew();
   }
-  conversation.history.compact(replaced, summary);
-  conversation.clearWarning();
-  conversation.publish({
+  agent.history.compact(replaced, summary);
+  agent.clearWarning();
+  agent.publish({
     type: "compacted",
     summary,
     before_tokens: before,
-    after_tokens: conversation.contextUsed,
+    after_tokens: agent.contextUsed,
     replaced,
   });
-  conversation.spend(usage);
+  agent.spend(usage);
 }
 
 class SummaryGrew extends BuddyError {
   constructor() {
-    super("model", "the summary is longer than what it replaces; the conversation was left as it is", {
-      hint: GUIDANCE,
-    });
+    super("model", "the summary is longer than what it replaces, so nothing was compacted", { hint: GUIDANCE });
   }
 }
 
-/** What could be replaced: the number of messages from the start, or undefined when there is nothing. */
+/** How many messages from the start a summary can replace; undefined: none. */
 export function compactable(
   messages: readonly Message[],
   contextLimit: number,
@@ -117,13 +107,7 @@ export async function summarise(
 }
 
 function nothingToCompact(): BuddyError {
-  return new BuddyError(
-    "tool",
-    "the conversation is too large for this model and nothing more of it can be compacted",
-    {
-      hint: GUIDANCE,
-    },
-  );
+  return new BuddyError("tool", "the conversation is too large for this model, even compacted", { hint: GUIDANCE });
 }
 
 export const GUIDANCE =
@@ -164,7 +148,7 @@ function earlierTurns(messages: readonly Message[]): number | undefined {
   return lastBlock > firstBlock ? lastBlock : undefined;
 }
 
-/** The prompt of the turn under way, when the summary would swallow it. */
+/** The prompt of the running turn, if the summary replaces it. */
 function currentRequest(messages: readonly Message[], count: number): string | undefined {
   const lastUser = messages.findLastIndex((message) => message.role === "user");
   if (lastUser < 0 || lastUser >= count) return undefined;
@@ -173,9 +157,7 @@ function currentRequest(messages: readonly Message[], count: number): string | u
   return boundText(messages[lastUser]!.content ?? "", MOST_OF_A_PROMPT, () => "left out");
 }
 
-/**
- * Written from both ends until there is more than the room: of a session of 50 MB, the middle is never put together.
- */
+/** Written from both ends until the room is full: the middle of a session of 50 MB is never put together. */
 function transcript(messages: readonly Message[], room: number): string {
   const head: string[] = [];
   const tail: string[] = [];

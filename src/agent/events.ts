@@ -1,4 +1,4 @@
-/** Everything that happens in a run, as the REPL, `exec`, `exec --json` and the session log see it. */
+/** Everything that happens in a run: what the REPL, `exec`, `exec --json` and the session log read. */
 import type { LineTime } from "./calls/line-times.ts";
 import type { AssistantMessage, UserMessage } from "../model/types.ts";
 import type { Hop } from "../targets/place.ts";
@@ -8,7 +8,7 @@ import { collapseSpaces } from "../lib/text.ts";
 /** Version of the public event format (docs/events.md). */
 export const EVENT_VERSION = 1;
 
-/** Set on every event when it leaves the agent. */
+/** On every event. */
 export interface EventStamp {
   readonly v: typeof EVENT_VERSION;
   /** ISO 8601 with milliseconds, UTC. */
@@ -120,7 +120,7 @@ export interface ToolStartedEvent {
   /** One line for people: the command, the path, the URL. */
   readonly title: string;
   readonly args: unknown;
-  /** Where a run has several machines: those it is meant for. */
+  /** Where a run has several machines: those it runs on. */
   readonly machines?: readonly string[];
 }
 
@@ -147,7 +147,7 @@ export interface MachineFinishedEvent {
   /** Machines that have a result by now, and how many there are. */
   readonly done: number;
   readonly of: number;
-  /** Those that are awaited, the longest first; some of them when there are many. */
+  /** Some of the machines that have no result yet, the slowest first. */
   readonly waiting: readonly string[];
 }
 
@@ -166,11 +166,11 @@ export interface ToolFinishedEvent {
   readonly result: string;
   /** For people, where it differs from the result: a diff, a file list, what happened without advice to the model. */
   readonly display?: string;
-  /** In `exec --json` only: what the call gave, as plain text without the envelope. */
+  /** In `exec --json` only: the result as plain text, without the envelope. */
   readonly output?: string;
-  /** Under which the full output is stored. */
+  /** The id of the stored full output. */
   readonly output_id?: string;
-  /** When its lines came, where they came one after the other: milliseconds before the end, and how many by then. */
+  /** When its lines arrived, unless all at once: milliseconds before the end, and how many by then. */
   readonly lines?: readonly LineTime[];
   /** Where a run has several machines: how it went on each. */
   readonly machines?: readonly MachineOutcome[];
@@ -214,23 +214,17 @@ export interface ApprovalAnsweredEvent {
   readonly type: "approval_answered";
   readonly approval: string;
   readonly call: string;
-  /** The machines it holds for, where it was asked for several: all, those that were chosen, or the canary. */
+  /** A question for several machines: those it was answered for (all, those that were chosen, or the canary). */
   readonly machines?: readonly string[];
   readonly decision: "approved" | "denied";
-  /**
-   * Who decided: a person, the approval mode, a remembered prefix, a time-out; `nobody`: there was no terminal to ask
-   * on.
-   */
+  /** Who decided; `prefix`: an earlier “always”; `nobody`: there was no terminal to ask on. */
   readonly by: "operator" | "mode" | "prefix" | "timeout" | "cancelled" | "nobody";
   readonly reason?: string;
   /** The command as the operator changed it. */
   readonly edited?: string;
 }
 
-/**
- * Changes that were not made because the machine, or the runbook, is read-only, at the end of the turn: for a person to
- * make.
- */
+/** At the end of a turn: changes for a person to make, because the machine or the runbook is read-only. */
 export interface ProposedEvent {
   readonly type: "proposed";
   readonly changes: readonly ProposedChange[];
@@ -243,13 +237,13 @@ export interface ProposedChange {
   readonly where: string;
   readonly label?: string;
   readonly directory?: string;
-  /** To be copied; a line that begins with # says what cannot be written as a command. */
+  /** To be copied; a line that begins with # describes what is not a command. */
   readonly command: string;
   /** The model's reason. */
   readonly why?: string;
 }
 
-/** As lines that a shell takes: what is not a command is a comment. The same change on many machines is one. */
+/** As lines for a shell: what is not a command is a comment. The same change on many machines is listed once. */
 export function proposedLines(changes: readonly ProposedChange[]): string[] {
   const same = Map.groupBy(changes, ({ machine, where, label, directory, why, command }) =>
     JSON.stringify([machine === undefined ? where : "", label, directory, why, command]),
@@ -314,7 +308,7 @@ export interface CompactedEvent {
   readonly replaced: number;
 }
 
-/** The message in the history that replaces what a `compacted` event removed; a resumed session makes it again. */
+/** The message that replaces what a `compacted` event removed, also in a resumed session. */
 export function summaryMessage(summary: string): UserMessage {
   return {
     role: "user",

@@ -1,5 +1,5 @@
 /**
- * The conversation: messages in order, how much of the window they take, and the rule that every tool call has exactly
+ * The messages in order, how much of the window they take, and the rule that every tool call has exactly
  * one result.
  */
 import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.ts";
@@ -10,10 +10,7 @@ import { isRecord } from "../lib/values.ts";
 
 export class History {
   #messages: Message[] = [];
-  /**
-   * What the provider counted up to and including message `#measuredUpTo` (exclusive index), system prompt and tools
-   * included.
-   */
+  /** Tokens that the provider counted before message `#measuredUpTo`, system prompt and tools included. */
   #measured = 0;
   #measuredUpTo = 0;
   readonly #callIds = new Set<string>();
@@ -50,7 +47,6 @@ export class History {
   /** Replaces the first `count` messages with a summary. */
   compact(count: number, summary: string): void {
     this.#messages.splice(0, count, summaryMessage(summary));
-    this.#measured = 0;
     this.#measuredUpTo = 0;
   }
 
@@ -58,13 +54,12 @@ export class History {
     this.#messages = [];
     this.#callIds.clear();
     this.add(...messages);
-    this.#measured = 0;
     this.#measuredUpTo = 0;
   }
 }
 
 /**
- * Makes a message fit to be sent back: every call gets its own id (models send empty and repeated ones) and
+ * Prepares a message to be sent back: every call gets its own id (models send empty and repeated ones) and
  * arguments that are JSON (servers that parse them refuse the whole request otherwise).
  */
 export function repairCalls(message: AssistantMessage, used: ReadonlySet<string>): AssistantMessage {
@@ -94,16 +89,15 @@ function uniqueId(id: string, isTaken: (id: string) => boolean): string {
   return `${base}_${number}`;
 }
 
-/** No arguments are an empty object, as tools take them. */
+/** No arguments: an empty object, as tools expect. */
 function sendableArguments(text: string): string {
   if (text.trim() === "" || text.trim() === "null") return "{}";
-  return isJson(text) ? text : JSON.stringify({ invalid_json: text });
+  return isJsonObject(text) ? text : JSON.stringify({ invalid_json: text });
 }
 
-function isJson(text: string): boolean {
+function isJsonObject(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value);
+    return isRecord(JSON.parse(text));
   } catch {
     return false;
   } finally {
@@ -115,7 +109,7 @@ function isJson(text: string): boolean {
 function repairItems(items: readonly unknown[], calls: readonly ToolCall[]): unknown[] {
   let next = 0;
   return items.map((item) => {
-    if (typeof item !== "object" || item === null || (item as { type?: unknown }).type !== "function_call") return item;
+    if (!isRecord(item) || item.type !== "function_call") return item;
     const call = calls[next++];
     return call === undefined ? item : { ...item, call_id: call.id, arguments: call.arguments };
   });

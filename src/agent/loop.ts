@@ -1,8 +1,9 @@
 /** The loop: ask the model, run the tools it calls, and again, until it answers. */
+import { defined } from "../lib/values.ts";
 import { BuddyError, messageOf } from "../lib/errors.ts";
 import { ModelError } from "../model/errors.ts";
 import type { AssistantMessage, ImagePart, Message, ModelEvent, ModelRequest } from "../model/types.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Agent } from "./agent.ts";
 import type { AgentEventBody, DoneEvent } from "./events.ts";
 import { windowUse } from "../model/usage.ts";
 import { repairCalls } from "./history.ts";
@@ -12,7 +13,7 @@ import { plural } from "../lib/text.ts";
 export interface TurnOptions {
   /** The final answer must be JSON valid against this schema. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
-  /** The part of the prompt that the operator wrote; what was attached to it may come from anywhere. */
+  /** The part of the prompt that the operator wrote, without attachments, which may come from anywhere. */
   readonly ownWords?: string;
   /** Nothing in this turn may change anything, even if someone approves it. */
   readonly readOnly?: boolean;
@@ -23,46 +24,41 @@ export interface TurnOptions {
 }
 
 export interface Attached {
-  /** Put behind the prompt. */
+  /** Added after the prompt. */
   readonly text: string;
   readonly warnings: readonly string[];
-  /** Pictures, for a model that sees. */
+  /** For a model that reads images. */
   readonly images?: readonly ImagePart[];
 }
 
-export async function turn(
-  conversation: Conversation,
-  words: string,
-  signal: AbortSignal,
-  options: TurnOptions,
-): Promise<void> {
+export async function turn(agent: Agent, words: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
   const started = performance.now();
   const attached = await options.attach?.(signal);
-  for (const message of attached?.warnings ?? []) conversation.publish({ type: "warning", message });
-  const { privacy } = conversation.options;
-  const about = conversation.options.calls().notes.newAbout();
+  for (const message of attached?.warnings ?? []) agent.publish({ type: "warning", message });
+  const { privacy } = agent.options;
+  const about = agent.options.calls().notes.newAbout();
   const more = `${attached?.text ?? ""}${about === undefined ? "" : `\n\n[${about}]`}`;
   const prompt = privacy.mask(words + more, { from: "prompt" });
   const typed = options.shown ?? (more === "" ? undefined : words);
   const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
   const state: Progress = { iterations: 0, askedAgain: undefined, compactedForProvider: false };
-  const number = conversation.beginTurn();
-  conversation.options.calls().beginTurn(options.ownWords ?? words, options.readOnly);
-  conversation.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
+  const number = agent.beginTurn();
+  agent.options.calls().beginTurn(options.ownWords ?? words, options.readOnly);
+  agent.publish({ type: "turn", turn: number, prompt, ...defined({ shown }) });
   const images = attached?.images ?? [];
-  conversation.history.add({ role: "user", content: prompt, ...(images.length > 0 && { images }) });
+  agent.history.add({ role: "user", content: prompt, ...(images.length > 0 && { images }) });
   let status: DoneEvent["status"];
   let text = "";
   try {
-    const answer = await untilAnswer(conversation, signal, options, state);
+    const answer = await untilAnswer(agent, signal, options, state);
     text = answer.content ?? "";
-    status = conversation.options.calls().turn.unapproved.length > 0 ? "approval_needed" : "answered";
+    status = agent.options.calls().turn.unapproved.length > 0 ? "approval_needed" : "answered";
   } catch (error) {
-    status = failure(conversation, error, signal);
+    status = failure(agent, error, signal);
   }
-  const changes = conversation.options.calls().turn.proposed;
-  if (changes.length > 0) conversation.publish({ type: "proposed", changes });
-  conversation.publish({
+  const changes = agent.options.calls().turn.proposed;
+  if (changes.length > 0) agent.publish({ type: "proposed", changes });
+  agent.publish({
     type: "done",
     turn: number,
     status,
@@ -72,101 +68,99 @@ export async function turn(
   });
 }
 
-/** Something the operator did without the model: it becomes part of the conversation, and no answer is asked for. */
+/** Something the operator did without the model: it becomes part of the conversation; the model is not asked. */
 export async function operatorTurn(
-  conversation: Conversation,
+  agent: Agent,
   shown: string,
   work: (publish: (body: AgentEventBody) => void) => Promise<string | undefined>,
 ): Promise<void> {
   const started = performance.now();
-  const number = conversation.beginTurn();
-  const text = await work((body) => conversation.publish(body));
+  const number = agent.beginTurn();
+  const text = await work((body) => agent.publish(body));
   if (text !== undefined) {
-    const prompt = conversation.options.privacy.mask(text, { from: "prompt" });
-    const typed = conversation.options.privacy.mask(shown, { from: "prompt" });
-    conversation.publish({ type: "turn", turn: number, prompt, shown: typed });
-    conversation.history.add({ role: "user", content: prompt });
+    const prompt = agent.options.privacy.mask(text, { from: "prompt" });
+    const typed = agent.options.privacy.mask(shown, { from: "prompt" });
+    agent.publish({ type: "turn", turn: number, prompt, shown: typed });
+    agent.history.add({ role: "user", content: prompt });
   }
   const ms = Math.round(performance.now() - started);
-  conversation.publish({ type: "done", turn: number, status: "answered", text: "", iterations: 0, ms });
+  agent.publish({ type: "done", turn: number, status: "answered", text: "", iterations: 0, ms });
 }
 
 /** `focus`: what the summary should keep, in the operator's words. */
-export async function compactNow(conversation: Conversation, signal: AbortSignal, focus = ""): Promise<void> {
+export async function compactNow(agent: Agent, signal: AbortSignal, focus = ""): Promise<void> {
   try {
     const { compact, compactable, GUIDANCE } = await import("./compact.ts");
-    const count = compactable(conversation.history.messages, conversation.contextLimit, "hand");
+    const count = compactable(agent.history.messages, agent.contextLimit, "hand");
     if (count === undefined) {
-      throw new BuddyError("tool", "nothing to compact: the conversation is a single exchange", {
-        hint: GUIDANCE,
-      });
+      throw new BuddyError("tool", "nothing to compact: the conversation is a single exchange", { hint: GUIDANCE });
     }
-    await compact(conversation, count, signal, focus);
+    await compact(agent, count, signal, focus);
   } catch (error) {
-    if (signal.aborted) conversation.publish({ type: "warning", message: "compaction cancelled; nothing was changed" });
-    else publishError(conversation, error);
+    if (signal.aborted) agent.publish({ type: "warning", message: "compaction cancelled; nothing was changed" });
+    else publishError(agent, error);
   }
 }
 
 interface Progress {
   iterations: number;
-  /** What the model gets after an empty answer. */
+  /** What is sent to the model after an empty answer. */
   askedAgain: string | undefined;
   compactedForProvider: boolean;
 }
 
 async function untilAnswer(
-  conversation: Conversation,
+  agent: Agent,
   signal: AbortSignal,
   options: TurnOptions,
   state: Progress,
 ): Promise<AssistantMessage> {
-  const { maxIterations } = conversation.options;
-  const calls = conversation.options.calls();
+  const { maxIterations } = agent.options;
+  const calls = agent.options.calls();
   for (;;) {
     signal.throwIfAborted();
     if (state.iterations >= maxIterations) throw new TooManyIterations(maxIterations);
-    await withinBudget(conversation, signal);
-    await conversation.prepareTools(signal);
-    if (windowUse(conversation.contextUsed, conversation.contextLimit).state !== "ok")
-      await (await import("./compact.ts")).makeRoom(conversation, signal);
+    await withinBudget(agent, signal);
+    await agent.prepareTools(signal);
+    if (windowUse(agent.contextUsed, agent.contextLimit).state !== "ok")
+      await (await import("./compact.ts")).makeRoom(agent, signal);
     state.iterations++;
-    const done = await ask(conversation, signal, options, state);
+    const done = await ask(agent, signal, options, state);
     if (done === "compacted") continue;
-    const message = repairCalls(done.message, conversation.history.callIds);
+    const message = repairCalls(done.message, agent.history.callIds);
     if (done.writtenCall)
-      conversation.publish({
+      agent.publish({
         type: "warning",
         message: "the model wrote a tool call as text; it was not run",
         hint: "The server must parse tool calls (vLLM: --enable-auto-tool-choice --tool-call-parser; llama.cpp: --jinja), or use another model.",
       });
-    const { length } = conversation.history.messages;
+    const { length } = agent.history.messages;
     if (message.toolCalls.length === 0 && (message.content ?? "").trim() === "") {
-      conversation.history.measure(done.usage, length);
-      conversation.spend(done.usage);
+      agent.history.measure(done.usage, length);
+      agent.spend(done.usage);
       if (state.askedAgain !== undefined || done.finish === "content-filter") throw emptyAnswer(done.finish);
       state.askedAgain = done.writtenCall
         ? "You wrote a tool call as text, so it was not run. Call the tool itself, or answer in words."
         : "Your last reply was empty. Answer in words, or call a tool.";
       continue;
     }
-    conversation.history.add(message);
-    conversation.history.measure(done.usage, length + 1);
-    conversation.publish({ type: "message", message });
-    conversation.spend(done.usage);
+    agent.history.add(message);
+    agent.history.measure(done.usage, length + 1);
+    agent.publish({ type: "message", message });
+    agent.spend(done.usage);
     if (message.toolCalls.length === 0) {
       if (done.finish === "length")
-        conversation.publish({
+        agent.publish({
           type: "warning",
           message: "the answer was cut at the model's output limit",
           hint: "Ask it to continue.",
         });
       if (done.finish === "content-filter")
-        conversation.publish({ type: "warning", message: "the provider's content filter cut the answer" });
+        agent.publish({ type: "warning", message: "the provider's content filter cut the answer" });
       return message;
     }
     state.askedAgain = undefined;
-    // Ids as repaired, arguments as the model wrote them: the model learns what is wrong with them.
+    // Ids as repaired, arguments as the model wrote them, so that it learns what is wrong with them.
     const wanted = message.toolCalls.map(({ id, name }, index) => ({
       id,
       name,
@@ -174,47 +168,43 @@ async function untilAnswer(
     }));
     const results = await calls.run(wanted, {
       signal,
-      publish: (body) => conversation.publish(body),
-      contextLimit: conversation.contextLimit,
-      seesImages: conversation.client.info.images === true,
+      publish: (body) => agent.publish(body),
+      contextLimit: agent.contextLimit,
+      seesImages: agent.client.info.images === true,
     });
-    conversation.history.add(...results);
+    agent.history.add(...results);
     if (calls.notes.stuck) throw stuck();
   }
 }
 
-function withinBudget(conversation: Conversation, signal: AbortSignal): Promise<void> | undefined {
-  const { budget } = conversation.options;
-  const calls = conversation.options.calls();
-  const publish = (body: AgentEventBody): void => conversation.publish(body);
-  return budget?.check({ totals: conversation.totals, signal, done: calls.turn.done, publish });
+function withinBudget(agent: Agent, signal: AbortSignal): Promise<void> | undefined {
+  const { budget } = agent.options;
+  const calls = agent.options.calls();
+  const publish = (body: AgentEventBody): void => agent.publish(body);
+  return budget?.check({ totals: agent.totals, signal, done: calls.turn.done, publish });
 }
 
 type Done = ModelEvent & { type: "done" };
 
 async function ask(
-  conversation: Conversation,
+  agent: Agent,
   signal: AbortSignal,
   options: TurnOptions,
   state: Progress,
 ): Promise<Done | "compacted"> {
   try {
     const turn = turnTaker();
-    for await (const event of conversation.client.stream(request(conversation, options, state.askedAgain), signal)) {
+    for await (const event of agent.client.stream(request(agent, options, state.askedAgain), signal)) {
       await turn();
-      await conversation.room(signal);
+      await agent.room(signal);
       switch (event.type) {
         case "text":
-          conversation.publish({ type: "text", delta: event.delta });
-          break;
         case "reasoning":
-          conversation.publish({ type: "reasoning", delta: event.delta });
-          break;
         case "discard":
-          conversation.publish({ type: "discard" });
+          agent.publish(event);
           break;
         case "retry":
-          conversation.publish({
+          agent.publish({
             type: "retry",
             attempt: event.attempt,
             of: event.of,
@@ -224,7 +214,7 @@ async function ask(
           });
           break;
         case "notice":
-          conversation.publish({ type: "warning", message: event.message });
+          agent.publish({ type: "warning", message: event.message });
           break;
         case "tool-call":
           break;
@@ -236,31 +226,31 @@ async function ask(
     if (!(error instanceof ModelError) || error.reason !== "context-limit" || state.compactedForProvider) throw error;
     const { compact, compactable, GUIDANCE } = await import("./compact.ts");
     const count =
-      compactable(conversation.history.messages, conversation.contextLimit, "window") ??
-      compactable(conversation.history.messages, conversation.contextLimit, "hand");
+      compactable(agent.history.messages, agent.contextLimit, "window") ??
+      compactable(agent.history.messages, agent.contextLimit, "hand");
     if (count === undefined) throw new BuddyError("model", error.message, { hint: GUIDANCE, cause: error });
     state.compactedForProvider = true;
-    conversation.publish({
+    agent.publish({
       type: "warning",
       message: "the provider says the conversation is too large: compacting it and trying once more",
     });
-    await compact(conversation, count, signal);
+    await compact(agent, count, signal);
     state.iterations--;
     return "compacted";
   }
   throw new BuddyError("model", "the model stream ended without an answer");
 }
 
-function request(conversation: Conversation, options: TurnOptions, askedAgain: string | undefined): ModelRequest {
-  const { system, tools } = conversation.prefix;
-  const messages: Message[] = [system, ...conversation.history.messages];
-  // Not kept: an empty turn is never sent back, so the model has to get this in another way.
+function request(agent: Agent, options: TurnOptions, askedAgain: string | undefined): ModelRequest {
+  const { system, tools } = agent.prefix;
+  const messages: Message[] = [system, ...agent.history.messages];
+  // Not part of the history: an empty answer is never sent back.
   if (askedAgain !== undefined) messages.push({ role: "user", content: askedAgain });
   return {
     messages,
     tools,
-    session: conversation.options.session(),
-    ...(options.outputSchema === undefined ? {} : { outputSchema: options.outputSchema }),
+    session: agent.options.session(),
+    ...defined({ outputSchema: options.outputSchema }),
   };
 }
 
@@ -294,34 +284,22 @@ function emptyAnswer(finish: Done["finish"]): BuddyError {
   });
 }
 
-function failure(conversation: Conversation, error: unknown, signal: AbortSignal): DoneEvent["status"] {
+function failure(agent: Agent, error: unknown, signal: AbortSignal): DoneEvent["status"] {
   if (signal.aborted) {
-    // What was already read stays in the conversation, so that "continue" makes sense.
+    // What has arrived stays in the conversation, so that "continue" makes sense.
     const partial = error instanceof ModelError ? error.partial : "";
     if (partial.trim() !== "") {
       const message: AssistantMessage = { role: "assistant", content: partial, toolCalls: [] };
-      conversation.history.add(message);
-      conversation.publish({ type: "message", message });
+      agent.history.add(message);
+      agent.publish({ type: "message", message });
     }
     return isTimeout(signal.reason) ? "timeout" : "cancelled";
   }
-  publishError(conversation, error);
+  publishError(agent, error);
   return error instanceof TooManyIterations ? "max_iterations" : "failed";
 }
 
-function publishError(conversation: Conversation, error: unknown): void {
-  if (error instanceof BuddyError) {
-    conversation.publish({
-      type: "error",
-      code: error.code,
-      message: error.message,
-      ...(error.hint === undefined ? {} : { hint: error.hint }),
-    });
-    return;
-  }
-  conversation.publish({
-    type: "error",
-    code: "internal",
-    message: messageOf(error),
-  });
+function publishError(agent: Agent, error: unknown): void {
+  const { code, hint } = error instanceof BuddyError ? error : { code: "internal", hint: undefined };
+  agent.publish({ type: "error", code, message: messageOf(error), ...defined({ hint }) });
 }

@@ -16,7 +16,7 @@ export interface Instructions {
   readonly operator: string;
   /** AGENTS.md files, outermost first. */
   readonly files: readonly OperatorFile[];
-  /** What there is to load with the skill tool; empty without skills. */
+  /** The skills that the skill tool can load; empty without skills. */
   readonly skills?: string;
   readonly dryRun: boolean;
 }
@@ -43,7 +43,7 @@ export function systemPrompt({ facts, tools, operator, files, skills = "", dryRu
   return filledIn(template, values).trim();
 }
 
-/** Between the name of an MCP server and that of its tool. */
+/** Separates the name of an MCP server from that of its tool. */
 const OF_SERVER = "__";
 
 function serverSentence(tools: readonly string[]): string {
@@ -82,11 +82,11 @@ export interface OperatorFile {
 
 interface InstructionFiles {
   readonly files: readonly OperatorFile[];
-  /** Files that were passed over, and why. */
+  /** Files that were not read, and why. */
   readonly notices: readonly string[];
 }
 
-/** `cwd` only for local targets: elsewhere the directory tree is another machine's. */
+/** `cwd`: for local targets only. */
 export function instructionFiles(configDirectory: string | undefined, cwd: string | undefined): InstructionFiles {
   const repository = cwd === undefined ? [] : fromRoot(cwd);
   const places: { readonly path: string; readonly root?: string | undefined }[] = [
@@ -115,8 +115,8 @@ export function instructionFiles(configDirectory: string | undefined, cwd: strin
 }
 
 /**
- * Directories from the repository root to `cwd`; only `cwd` outside a repository. One that another user made above it,
- * as anyone can in /tmp, does not count.
+ * Directories from the repository root to `cwd`; only `cwd` outside a repository. A repository that another user made
+ * above it, as anyone can in /tmp, does not count.
  */
 function fromRoot(cwd: string): string[] {
   const chain: string[] = [];
@@ -133,9 +133,9 @@ function owners(cwd: string): ReadonlySet<number | undefined> {
   return new Set([0, process.getuid?.(), statSync(cwd, { throwIfNoEntry: false })?.uid]);
 }
 
-/** Its real path, where a regular file is there that was not read yet. */
+/** The real path of a regular file that was not read yet. */
 function readable(path: string, seen: Set<string>): string | undefined {
-  // Nearly always missing, and an error that is thrown and caught takes longer than the look.
+  // Nearly always missing, and a thrown error takes longer than this check.
   if (!existsSync(path)) return undefined;
   try {
     const real = realName(path);
@@ -143,7 +143,7 @@ function readable(path: string, seen: Set<string>): string | undefined {
     seen.add(real);
     return real;
   } catch {
-    // Unreadable: no instructions in it.
+    // Unreadable: treated as missing.
     return undefined;
   }
 }

@@ -26,7 +26,7 @@ export class Tasks {
     return this.#running;
   }
 
-  get queued(): readonly Task[] {
+  get queued(): readonly LiveTask[] {
     return this.#all.filter((task) => task.state.kind === "queued");
   }
 
@@ -34,7 +34,7 @@ export class Tasks {
     return this.#all.find((task) => task.id === id);
   }
 
-  /** Starts now, or as soon as what runs is done. */
+  /** Starts now, or when the tasks before it have ended. */
   submit(title: string, work: TaskWork): Task {
     const task: LiveTask = { id: ++this.#lastId, title, state: { kind: "queued" }, timeoutMs: undefined, work };
     this.#all.push(task);
@@ -58,11 +58,11 @@ export class Tasks {
     return true;
   }
 
-  /** Takes everything that waits out of the queue. */
+  /** Cancels everything that is queued. */
   dropQueued(): number {
-    const waiting = this.#all.filter((task) => task.state.kind === "queued");
-    for (const task of waiting) this.#end(task, "cancelled");
-    return waiting.length;
+    const { queued } = this;
+    for (const task of queued) this.#end(task, "cancelled");
+    return queued.length;
   }
 
   /** A running task has this long from now, a queued one from its start. */
@@ -75,7 +75,7 @@ export class Tasks {
     return true;
   }
 
-  /** Nothing new starts until each of them is released: a command, a picker or a session switch is under way. */
+  /** Nothing new starts until each hold is released: a command, a picker or a session switch is under way. */
   hold(): void {
     this.#holds++;
   }

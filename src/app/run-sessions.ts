@@ -1,4 +1,5 @@
 /** The session of a run, and the stored ones it can change to. */
+import { defined } from "../lib/values.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { printable } from "../lib/text.ts";
 import { newSessionId } from "../session/ids.ts";
@@ -194,8 +195,7 @@ export function withStoredTarget(globals: GlobalOptions, { target, cwd, places }
   if (ssh === undefined && container === undefined) return globals;
   return {
     ...globals,
-    ...(ssh === undefined ? {} : { ssh }),
-    ...(container === undefined ? {} : { container }),
+    ...defined({ ssh, container }),
     ...(globals.cd === undefined && cwd !== "" ? { cd: cwd } : {}),
   };
 }
@@ -207,7 +207,7 @@ export async function storedPlaces(
 ): Promise<readonly [Place, ...Place[]] | undefined> {
   if (replay.target === "") return undefined;
   const { ssh, container } = replay.places.length > 0 ? {} : readLabel(replay.target);
-  const named = { ...(ssh === undefined ? {} : { ssh }), ...(container === undefined ? {} : { container }) };
+  const named = { ...defined({ ssh, container }) };
   const [place, ...others] = await chosenPlaces(named, loaded, { stored: replay.places });
   if (place === undefined) return undefined;
   const elsewhere = others.length === 0 && !isLocal(place) && replay.cwd !== "";
@@ -258,5 +258,5 @@ export function samePlace(one: string, other: string): boolean {
 /** `ssh deploy@web1`, `container api`, `container api on ssh deploy@web1`; anything else is this machine. */
 function readLabel(label: string): { ssh?: string; container?: string } {
   const [, container, ssh] = /^(?:container (\S+?))?(?: on )?(?:ssh (\S+))?$/.exec(label) ?? [];
-  return { ...(ssh === undefined ? {} : { ssh }), ...(container === undefined ? {} : { container }) };
+  return { ...defined({ ssh, container }) };
 }

@@ -1,4 +1,5 @@
 /** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
+import { defined } from "../lib/values.ts";
 import type { CallHooks } from "../agent/calls/call-hooks.ts";
 import type { Recorder } from "../agent/calls/call-record.ts";
 import type { FleetParts } from "../agent/fleet/fleet-parts.ts";
@@ -48,7 +49,7 @@ export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, 
           fetch: safeFetch,
           blockedDomains: deny,
           timeoutMs: network.fetch_timeout,
-          ...(endpoint === undefined ? {} : { endpoint }),
+          ...defined({ endpoint }),
         },
         skills: source,
       });

@@ -2,9 +2,10 @@
  * What a run is made of: configuration, model, target, tools, policy, approvals and session, wired together in this one
  * place.
  */
+import { defined } from "../lib/values.ts";
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
-import type { Totals } from "../agent/conversation.ts";
+import type { Totals } from "../agent/agent.ts";
 import { Passwords } from "../agent/calls/passwords.ts";
 import { systemPrompt, type OperatorFile } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/calls/tool-calls.ts";
@@ -313,7 +314,7 @@ export class Run implements AsyncDisposable {
     const before = this.#workplace;
     this.#workplace = next;
     this.agent.targetChanged();
-    this.calls.notes.tell(
+    this.calls.notes.addNews(
       `The operator changed the machine: it is ${this.target.facts().label} now; before it was ${before.target.facts().label}`,
     );
     await before.target[Symbol.asyncDispose]();
@@ -365,8 +366,8 @@ export class Run implements AsyncDisposable {
 
   /** `machine`: which, where there are several. */
   onNotice({ kind, text }: TargetNotice, machine?: string): void {
-    this.agent.publish({ type: "notice", kind, message: text, ...(machine === undefined ? {} : { machine }) });
-    if (kind !== "info") this.calls.notes.tell(machine === undefined ? text : `${machine}: ${text}`);
+    this.agent.publish({ type: "notice", kind, message: text, ...defined({ machine }) });
+    if (kind !== "info") this.calls.notes.addNews(machine === undefined ? text : `${machine}: ${text}`);
     // An adopted shell may have ended: the rules of the machine before it are shown again.
     const { opened } = this.target;
     if (machine === undefined && opened?.now !== undefined)

@@ -2,6 +2,7 @@
  * shell_output, kill_shell and list_shells: what was started in the background, and output that was cut out of earlier
  * results.
  */
+import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
 import type { BackgroundShell } from "../targets/target.ts";
@@ -66,7 +67,7 @@ export const shellOutputTool: Tool<OutputInput> = {
           text,
           total_bytes: page.totalBytes,
           ...(page.done ? { done: true } : { next_offset: page.nextOffset }),
-          ...(page.note === undefined ? {} : { note: page.note }),
+          ...defined({ note: page.note }),
         },
         display: text,
       };
@@ -82,13 +83,13 @@ export const shellOutputTool: Tool<OutputInput> = {
     return {
       ok: true,
       outcome: shell.status,
-      ...(shell.exitCode === undefined ? {} : { exitCode: shell.exitCode }),
+      ...defined({ exitCode: shell.exitCode }),
       result: {
         ...status(shell),
         stdout,
         stderr,
         ...(shell.moreBytes > 0 ? { more_bytes: shell.moreBytes } : {}),
-        ...(shell.note === undefined ? {} : { note: shell.note }),
+        ...defined({ note: shell.note }),
       },
       display: `${stdout}${stderr}` || "(nothing new)",
     };
@@ -154,7 +155,7 @@ function status(shell: BackgroundShell): Record<string, unknown> {
   return {
     shell_id: shell.id,
     status: shell.status,
-    ...(shell.exitCode === undefined ? {} : { exit_code: shell.exitCode }),
+    ...defined({ exit_code: shell.exitCode }),
     pid: shell.pid,
     output_file: shell.outputFile,
   };

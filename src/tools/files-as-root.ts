@@ -1,4 +1,5 @@
 /** The files of a target for a tool with `sudo: true`: looked at as the user where that is enough, written as root. */
+import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { PermissionDenied } from "../targets/errors.ts";
 import type { AskPassword, FileAccess, Target } from "../targets/target.ts";
@@ -11,7 +12,7 @@ export function filesFor(target: Target, sudo: boolean | undefined, context: Sud
   const { files } = target;
   const { attach } = target.identity;
   const root = files.asRoot({
-    ...(context.password === undefined ? {} : { password: context.password }),
+    ...defined({ password: context.password }),
     onDelay: (text) => context.emit({ stream: "info", text }),
     onWaiting: (what) => {
       if (what.for !== "password") return;

@@ -1,4 +1,5 @@
 /** How a command ended, and what the model can do next. */
+import { defined } from "../lib/values.ts";
 import { formatDuration } from "../lib/durations.ts";
 import type { CapturedText, RunOutcome, RunResult } from "../targets/target.ts";
 import { cutCaptured, joinCaptured, type Mask } from "./bound-output.ts";
@@ -34,7 +35,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
     ...(outcome.kind === "exited" ? { printed: [output, ...notes].filter((line) => line !== "").join("\n") } : {}),
     ...(cut ? { cut } : {}),
     ...(display === forModel ? {} : { display }),
-    ...(id === undefined ? {} : { outputId: id }),
+    ...defined({ outputId: id }),
     outputs: [result.outputId, result.stderrId].filter((id) => id !== undefined),
   };
 }

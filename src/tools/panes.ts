@@ -1,4 +1,5 @@
 /** capture-pane and send-keys: what a tmux pane shows, and typing into it. */
+import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../lib/durations.ts";
 import { boundTail } from "./bound-output.ts";
@@ -47,17 +48,17 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
   async run(args, context) {
     const pane = await paneFor(await context.target(), args);
     const lines: CaptureOptions = {
-      ...(args.start === undefined ? {} : { start: args.start }),
-      ...(args.end === undefined ? {} : { end: args.end }),
-      ...(args.include_alternate_screen === undefined ? {} : { includeAlternateScreen: args.include_alternate_screen }),
+      ...defined({ start: args.start, end: args.end, includeAlternateScreen: args.include_alternate_screen }),
       signal: context.signal,
     };
     const seen = await pane.capture({
       ...lines,
-      ...(args.join_wrapped_lines === undefined ? {} : { joinWrappedLines: args.join_wrapped_lines }),
-      ...(args.preserve_trailing_spaces === undefined ? {} : { preserveTrailingSpaces: args.preserve_trailing_spaces }),
-      ...(args.include_escape_sequences === undefined ? {} : { includeEscapeSequences: args.include_escape_sequences }),
-      ...(args.escape_non_printable === undefined ? {} : { escapeNonPrintable: args.escape_non_printable }),
+      ...defined({
+        joinWrappedLines: args.join_wrapped_lines,
+        preserveTrailingSpaces: args.preserve_trailing_spaces,
+        includeEscapeSequences: args.include_escape_sequences,
+        escapeNonPrintable: args.escape_non_printable,
+      }),
       ...delayed(args.delay),
     });
     // Colours and the edge of the pane cut a secret into pieces that nothing knows as such.
@@ -128,9 +129,9 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
     await pane.keys({
       ...(keys.length === 0 ? {} : { keys }),
       ...(args.literal_text ? { literalText: args.literal_text } : {}),
-      ...(args.enter === undefined ? {} : { enter: args.enter }),
+      ...defined({ enter: args.enter }),
       ...delayed(args.delay),
-      ...(onlyWhere === undefined ? {} : { onlyWhere }),
+      ...defined({ onlyWhere }),
       signal: context.signal,
     });
     return SENT;

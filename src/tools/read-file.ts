@@ -1,4 +1,5 @@
 /** read_file: text of a file on the target, by lines, within the budget. */
+import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import type { FileSlice } from "../targets/target.ts";
 import { BOM } from "../lib/text-encoding.ts";
@@ -31,8 +32,7 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
     const target = await context.target();
     const files = filesFor(target, args.sudo, context);
     const slice = await files.read(args.path, {
-      ...(args.offset === undefined ? {} : { offset: args.offset }),
-      ...(args.limit === undefined ? {} : { limit: args.limit }),
+      ...defined({ offset: args.offset, limit: args.limit }),
       maxBytes: MOST_READ,
       signal: context.signal,
     });

@@ -1,4 +1,5 @@
 /** run_shell: one command on the target, in the shared pane or a direct shell: awaited, only sent, or detached. */
+import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
 import type { Target } from "../targets/target.ts";
@@ -92,8 +93,7 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
   const shell = await target.background.start(args.command, {
     cwd: context.onlyIn ?? target.shell.cwd,
     signal: context.signal,
-    ...(context.unasked === undefined ? {} : { unasked: context.unasked }),
-    ...(context.shown === undefined ? {} : { shown: context.shown }),
+    ...defined({ unasked: context.unasked, shown: context.shown }),
   });
   return {
     ok: true,

@@ -1,4 +1,5 @@
 /** What the model sees of each tool, made from the zod schemas. */
+import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { builtinTools } from "./builtin.ts";
 import type { Tool } from "./tool.ts";
@@ -33,8 +34,7 @@ export function schemasOf(tools: readonly Tool[]): ToolSchema[] {
       name: tool.name,
       description: tool.description,
       parameters: common(parameters) as ToolSchema["parameters"],
-      ...(tool.needs === undefined ? {} : { needs: tool.needs }),
-      ...(tool.onTarget === undefined ? {} : { onTarget: tool.onTarget }),
+      ...defined({ needs: tool.needs, onTarget: tool.onTarget }),
     };
   });
 }

@@ -1,4 +1,5 @@
 /** Which shell or pane a call means. */
+import { defined } from "../lib/values.ts";
 import type { Pane, PaneSelector, Shell, Target } from "../targets/target.ts";
 
 interface Selection {
@@ -30,8 +31,6 @@ export class NoTmux extends Error {
 
 function selector({ target, session, pane }: Selection): PaneSelector {
   return {
-    ...(session === undefined ? {} : { session }),
-    ...(pane === undefined ? {} : { pane }),
-    ...(target === undefined ? {} : { target }),
+    ...defined({ session, pane, target }),
   };
 }

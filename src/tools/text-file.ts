@@ -1,4 +1,5 @@
 /** A file as text that can be changed and written back: whatever is not changed keeps its bytes. */
+import { defined } from "../lib/values.ts";
 import { BOM, encodeText, lineEndsOf } from "../lib/text-encoding.ts";
 import type { FileSlice, WriteOptions, Written } from "../targets/target.ts";
 import type { ToolContext } from "./tool.ts";
@@ -85,7 +86,7 @@ export function fileNotes(slice: FileSlice): string {
 
 /** Writes only where it was judged, whatever the path leads to by now. */
 export function writeOptions({ signal, onlyAt }: ToolContext): WriteOptions {
-  return { signal, ...(onlyAt === undefined ? {} : { onlyAt }) };
+  return { signal, ...defined({ onlyAt }) };
 }
 
 /** What a program on the target said about a file that was written. */

@@ -1,4 +1,5 @@
 /** Follows a command that runs in a shell and says how it ended. */
+import { defined } from "../lib/values.ts";
 import type { RunOptions, RunResult, Shell, Target } from "../targets/target.ts";
 import { outcomeText } from "./outcome-text.ts";
 import type { ToolContext, ToolResult } from "./tool.ts";
@@ -14,8 +15,7 @@ export async function runAndWatch(
   const ran = await shell.run(command, {
     ...wait,
     ...following(target, context),
-    ...(unasked === undefined ? {} : { unasked }),
-    ...(onlyIn === undefined ? {} : { onlyIn }),
+    ...defined({ unasked, onlyIn }),
   });
   const result = unasked?.inNamespace === true ? withNamespaceNote(ran) : ran;
   const waitMs = "waitMs" in wait ? wait.waitMs : 0;
@@ -66,9 +66,9 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
   return {
     signal: context.signal,
     keep: context.budget,
-    ...(context.shown === undefined ? {} : { shown: context.shown }),
+    ...defined({ shown: context.shown }),
     onOutput: ({ stream, text }) => context.emit({ stream, text }),
-    ...(context.password === undefined ? {} : { password: context.password }),
+    ...defined({ password: context.password }),
     onDelay: (text) => context.emit({ stream: "info", text }),
     onWaiting: (what) => {
       if (what.for !== "password") return;

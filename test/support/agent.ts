@@ -1,7 +1,7 @@
 /** A real agent on a scripted model, with tools of the test's choice, for tests inside the process. */
 import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
-import type { AgentOptions } from "../../src/agent/conversation.ts";
+import type { AgentOptions } from "../../src/agent/agent.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { CallRunner, type CallParts } from "../../src/agent/calls/tool-calls.ts";
 import type { ModelClient } from "../../src/model/types.ts";

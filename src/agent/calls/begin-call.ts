@@ -1,6 +1,7 @@
 /**
  * One call from permission to its result: judged, asked about, recorded, run, bounded. Loaded with the first call.
  */
+import { defined } from "../../lib/values.ts";
 import { trace } from "../../lib/trace.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall } from "../../model/types.ts";
@@ -21,7 +22,7 @@ import {
   type Stream,
   textOf,
   unknownSecrets,
-  within,
+  bounded,
   withValues,
 } from "./call-results.ts";
 import type { LineTimes } from "./line-times.ts";
@@ -37,11 +38,11 @@ export interface StartedCall {
   readonly clock: Clock;
   /** How many characters the model gets of the result. */
   readonly budget: number;
-  /** What belongs to one of several machines. */
+  /** Where there are several machines: the parts that belong to this one. */
   readonly machine?: Partial<PermitParts>;
 }
 
-/** How long a call took, and when its lines came. */
+/** How long a call took, and when its lines arrived. */
 export interface Clock {
   ms: number;
   readonly lines: LineTimes;
@@ -66,7 +67,7 @@ class OneCall {
   readonly #record: CallRecord;
   readonly #context: ToolContext;
   readonly #wanted: PermitCall;
-  #taken: Target | undefined;
+  #pinned: Target | undefined;
 
   constructor(parts: CallParts, turn: TurnState, started: StartedCall, secrets: PermitCall["secrets"]) {
     const { call, ready, batch, budget } = started;
@@ -87,7 +88,7 @@ class OneCall {
       budget,
       dryRun: parts.dryRun,
       seesImages: batch.seesImages,
-      ...(password === undefined ? {} : { password }),
+      ...defined({ password }),
     };
     this.#record = new CallRecord(parts.recorder, { tool: tool.name, call: call.id, intent }, target);
     this.#wanted = {
@@ -112,12 +113,12 @@ class OneCall {
       const unrecorded = await this.#record.permitted(permission);
       if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));
       if (permission.kind === "result") {
-        if (permission.nobody !== undefined) this.#turn.refuse(permission.nobody);
+        if (permission.unapproved !== undefined) this.#turn.refuse(permission.unapproved);
         if (permission.proposed !== undefined) this.#turn.propose(permission.proposed, batch.machine);
         return result(permission.result);
       }
       if (permission.output !== undefined) this.#printing.expect(permission.output);
-      else this.#printing.looksAt((await this.#printed.read(ready.tool, ready.input, parts)) ?? "ordinary");
+      else this.#printing.looksAt((await this.#printed.kindOf(ready.tool, ready.input, parts)) ?? "ordinary");
       const reads = permission.unasked !== undefined || ready.intent.kind === "read";
       return { kind: "run", reads, run: () => this.#runRecorded(parts, permission) };
     } catch (error) {
@@ -125,12 +126,12 @@ class OneCall {
     }
   }
 
-  /** Opening it may take long; a call that is cancelled meanwhile does not wait for that. */
+  /** Opening a target may take long; a call that is cancelled meanwhile does not wait for it. */
   async #target(): Promise<Target> {
     const open = this.#started.machine?.target ?? this.#parts.target;
     const opened = await unlessAborted(this.#started.batch.signal, open());
     // What was decided for an adopted shell does not run in another one.
-    return (this.#taken ??= opened.now?.() ?? opened);
+    return (this.#pinned ??= opened.now?.() ?? opened);
   }
 
   #publish(stream: Stream, text: string): void {
@@ -171,7 +172,7 @@ class OneCall {
   async #run(parts: PermitParts, permission: Granted, began: number): Promise<ToolResult> {
     const { ready, batch, clock, budget } = this.#started;
     const context = this.#permittedContext(parts, permission);
-    // Questions that come up now are each machine's own.
+    // From here on, each machine asks for itself.
     const own = { ...parts, approvals: this.#parts.approvals };
     const ran = await runPermitted(own, this.#wanted, permission, () =>
       orCancelled(ready.tool.run(permission.input, context), batch.signal),
@@ -180,29 +181,25 @@ class OneCall {
     await this.#record.finished(ran, clock.ms);
     for (const [stream, text] of this.#printing.rest()) this.#publish(stream, text);
     if (permission.output !== undefined)
-      await this.#printed.printed(ready.tool, permission.input, await this.#target(), permission.output, ran);
+      await this.#printed.remember(ready.tool, permission.input, await this.#target(), permission.output, ran);
     if (batch.signal.aborted) return cancelled(batch.signal);
     const { cwd } = this.#record;
-    const bounded = { ...within(ran, budget), ...(cwd === undefined ? {} : { cwd }) };
+    const kept = { ...bounded(ran, budget), ...defined({ cwd }) };
     return permission.note === undefined
-      ? bounded
-      : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
+      ? kept
+      : { display: textOf(kept.result), ...kept, result: withNote(kept.result, permission.note) };
   }
 
   #permittedContext(parts: PermitParts, { path, unasked, onlyIn, onlyWhere, shown }: Granted): ToolContext {
     const mayVisit = async (url: string): Promise<boolean> => {
       const refused = await permitUrl(parts, this.#wanted, url, false);
-      if (refused?.nobody !== undefined) this.#turn.refuse(refused.nobody);
+      if (refused?.unapproved !== undefined) this.#turn.refuse(refused.unapproved);
       return refused === undefined;
     };
     return {
       ...this.#context,
       mayVisit,
-      ...(path === undefined ? {} : { onlyAt: path }),
-      ...(unasked === undefined ? {} : { unasked }),
-      ...(onlyIn === undefined ? {} : { onlyIn }),
-      ...(onlyWhere === undefined ? {} : { onlyWhere }),
-      ...(shown === undefined ? {} : { shown }),
+      ...defined({ onlyAt: path, unasked, onlyIn, onlyWhere, shown }),
     };
   }
 

@@ -3,11 +3,11 @@ import type { Approvals, ApprovalRequest } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
 import { decide } from "../permit/ask-operator.ts";
 import { type CallRecord, isOnTarget } from "./call-record.ts";
-import { type Permission, type PermitCall, type PermitParts, refused } from "../permit/permission.ts";
+import { denied, type Permission, type PermitCall, type PermitParts, refused } from "../permit/permission.ts";
 import { permit } from "../permit/permit.ts";
 
 export interface CallHooks {
-  /** Undefined: none of them objects. */
+  /** Undefined: no hook objects. */
   before(call: HookedCall, signal: AbortSignal): Promise<Objection | undefined>;
 }
 
@@ -16,20 +16,20 @@ export interface HookedCall {
   readonly call: string;
   readonly title: string;
   readonly input: unknown;
-  /** The machine it would happen on; undefined for this one, whatever the target is. */
+  /** The machine it would happen on; undefined: this machine, whatever the target is. */
   readonly target: Target | undefined;
 }
 
 export type Objection = { readonly kind: "deny" | "ask"; readonly reason: string };
 
-/** Hooks get a call before it is judged, and again a command that the operator changed. */
+/** Hooks see a call before it is judged, and once more if the operator edits its command. */
 export async function permitWithHooks(
   hooks: CallHooks,
   parts: PermitParts,
   call: PermitCall,
   record: CallRecord,
 ): Promise<Permission> {
-  const hear = async (input: unknown): Promise<Objection | undefined> => {
+  const objectionTo = async (input: unknown): Promise<Objection | undefined> => {
     const target = isOnTarget(call.intent) ? await parts.target() : undefined;
     const about = { tool: call.tool.name, call: call.call, title: call.intent.title, input, target };
     const objection = await hooks.before(about, call.context.signal);
@@ -37,7 +37,7 @@ export async function permitWithHooks(
     if (objection?.kind === "deny") await record.deniedByHook(objection.reason);
     return objection;
   };
-  const objection = await hear(call.input);
+  const objection = await objectionTo(call.input);
   if (objection?.kind === "deny") return refusedByHook(objection.reason);
   const question = objection?.reason;
   const approvals = question === undefined ? undefined : asking(parts.approvals, question);
@@ -46,13 +46,16 @@ export async function permitWithHooks(
     permission = await askForHook(parts, call, question, permission);
   const { edited } = record;
   if (permission.kind !== "run" || edited === undefined) return permission;
-  // Who typed the command has been asked about it; a no still counts.
-  const again = await hear({ ...(call.input as object), command: edited });
+  // The operator typed the command, so a hook's question is not asked about it; a denial still counts.
+  const again = await objectionTo({ ...(call.input as object), command: edited });
   return again?.kind === "deny" ? refusedByHook(again.reason) : permission;
 }
 
-/** Each question names what the hook wants to know, and only a person answers it. */
-function asking(approvals: Pick<Approvals, "decide">, question: string): AskingApprovals {
+/** Adds the hook's question to each question; then only a person can answer it. */
+function asking(
+  approvals: Pick<Approvals, "decide">,
+  question: string,
+): Pick<Approvals, "decide"> & { readonly asked: boolean } {
   let asked = false;
   return {
     get asked() {
@@ -65,18 +68,16 @@ function asking(approvals: Pick<Approvals, "decide">, question: string): AskingA
   };
 }
 
-interface AskingApprovals extends Pick<Approvals, "decide"> {
-  readonly asked: boolean;
-}
-
 function withQuestion(request: ApprovalRequest, question: string): ApprovalRequest {
   const policy = request.policy === "" ? question : `${question}; ${request.policy}`;
   return { ...request, policy, answer: request.answer ?? "in-person" };
 }
 
 function refusedByHook(reason: string): Permission {
-  const result = `Not allowed: ${reason}. Do not try it again in another form; tell the operator what the hook says.`;
-  return { kind: "result", result: { ok: false, outcome: "denied", result, display: `Not allowed: ${reason}` } };
+  return denied(
+    `Not allowed: ${reason}. Do not try it again in another form; tell the operator what the hook says.`,
+    `Not allowed: ${reason}`,
+  );
 }
 
 /** For a call that would run without any question. */
@@ -87,20 +88,12 @@ async function askForHook(
   permission: Permission,
 ): Promise<Permission> {
   const { intent } = call;
-  const stated =
-    "declared" in intent
-      ? intent.declared
-      : { risk: "low" as const, mutation: intent.kind === "write", privesc: false };
+  const declared = "declared" in intent ? intent.declared : { risk: "low" as const, mutation: intent.kind === "write" };
   const action = intent.kind === "shell" ? intent.command : intent.title;
   const decision = await decide(parts, call, isOnTarget(intent) ? await parts.target() : undefined, {
+    ...declared,
     action,
-    risk: stated.risk,
-    mutation: stated.mutation,
-    privesc: stated.privesc,
-    why: "why" in stated ? stated.why : "",
     policy: question,
-    understated: false,
-    editable: false,
     answer: "in-person",
   });
   return decision.kind === "approved" ? permission : refused(decision, action);

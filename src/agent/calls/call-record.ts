@@ -5,10 +5,10 @@ import type { Target } from "../../targets/target.ts";
 import type { Intent, ToolResult } from "../../tools/tool.ts";
 import type { Permission } from "../permit/permission.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { sha256 } from "../../lib/values.ts";
+import { defined, sha256 } from "../../lib/values.ts";
 import { diffSize } from "../../tools/bound-output.ts";
 
-/** Where decisions and effects are written down. */
+/** Where decisions and effects are recorded. */
 export interface Recorder {
   /** `target`: the machine it is about. Rejects when the entry cannot be stored and must be ([audit] required). */
   add(entry: RecordedEntry, target?: Target, options?: RecordOptions): Promise<void>;
@@ -28,10 +28,10 @@ export class CallRecord {
   readonly #call: { readonly tool: string; readonly call: string };
   readonly #intent: Intent;
   readonly #target: () => Promise<Target>;
-  /** The last question about it was answered like this. */
+  /** The answer to the last question about it. */
   #answer: Decision | undefined;
   #byHook = false;
-  /** It may run: a question that comes now, about a redirect, is about a part of it. */
+  /** It is running: a question that comes now (about a redirect) is about a part of it. */
   #running = false;
   #action: string;
   #cwd: string | undefined;
@@ -42,14 +42,14 @@ export class CallRecord {
     call: { readonly tool: string; readonly call: string; readonly intent: Intent },
     target: () => Promise<Target>,
   ) {
-    this.#recorder = isWorthIt(call.intent) ? recorder : undefined;
+    this.#recorder = isRecorded(call.intent) ? recorder : undefined;
     this.#call = { tool: call.tool, call: call.call };
     this.#intent = call.intent;
     this.#target = target;
     this.#action = actionOf(call.intent);
   }
 
-  /** A question was settled: by a person, by the approval mode, or because there was no terminal. */
+  /** A question was settled: by a person, by the approval mode, or for lack of a terminal. */
   answered(request: ApprovalRequest, decision: Decision): void {
     this.#answer = decision;
     const edited = decision.kind === "edited" ? decision.command : undefined;
@@ -76,7 +76,7 @@ export class CallRecord {
     return this.#answer?.kind === "edited" ? this.#answer.command : undefined;
   }
 
-  /** Where the shell was when it was decided; of a command only. */
+  /** Where the shell was when it was decided; commands only. */
   get cwd(): string | undefined {
     return this.#intent.kind === "shell" ? this.#cwd : undefined;
   }
@@ -88,8 +88,8 @@ export class CallRecord {
   }
 
   /**
-   * What was decided without a question is written down. Returns why it must not run: a change without a record, where
-   * the record is required.
+   * Records what was decided without a question. Returns why the call must not run: a change that could not be recorded
+   * where the record is required.
    */
   async permitted(permission: Permission): Promise<string | undefined> {
     if (this.#answer === undefined && !this.#byHook) this.#settled(permission);
@@ -105,10 +105,10 @@ export class CallRecord {
     }
   }
 
-  /** What came of it; a failure to write this down cannot undo it. */
+  /** Records the outcome; a failure to do so cannot undo the call. */
   async finished({ outcome, exitCode }: Pick<ToolResult, "outcome" | "exitCode">, ms: number): Promise<void> {
-    const code = exitCode === undefined ? {} : { exit_code: exitCode };
-    this.#add({ kind: "effect", ...this.#about(), outcome, ...code, ms: Math.round(ms) }, { awaited: false });
+    const ended = { outcome, ...defined({ exit_code: exitCode }), ms: Math.round(ms) };
+    this.#add({ kind: "effect", ...this.#about(), ...ended }, { awaited: false });
     await this.#pending.catch(() => undefined);
   }
 
@@ -122,7 +122,7 @@ export class CallRecord {
     }
     const by = permission.unasked !== undefined || this.#intent.kind === "read" ? "unasked" : "rule";
     const entry = { verdict: "allow", decision: "approved", by, ...digestOf(permission.diff) } as const;
-    // What is proven to read changes nothing: its line may come while it runs.
+    // A command that is proven to only read changes nothing: its line may be written while it runs.
     this.#decision(entry, { awaited: by !== "unasked" });
   }
 
@@ -134,10 +134,7 @@ export class CallRecord {
   }
 
   #about() {
-    return {
-      ...this.#call,
-      action: clipped(this.#action),
-    };
+    return { ...this.#call, action: clipped(this.#action) };
   }
 
   #add(entry: RecordedEntry, options?: RecordOptions): void {
@@ -146,10 +143,9 @@ export class CallRecord {
     const before = this.#pending;
     this.#pending = (async () => {
       const target = isOnTarget(this.#intent) ? await this.#target().catch(() => undefined) : undefined;
-      // Where the shell was when it was decided, also once the command has changed that.
+      // Looked up once: the command itself may change the directory.
       if (this.#intent.kind === "shell") this.#cwd ??= target?.shell.cwd;
-      const where = this.#cwd === undefined ? {} : { cwd: this.#cwd };
-      await Promise.all([before, recorder.add({ ...entry, ...where }, target, options)]);
+      await Promise.all([before, recorder.add({ ...entry, ...defined({ cwd: this.#cwd }) }, target, options)]);
     })();
     this.#pending.catch(() => undefined);
   }
@@ -162,8 +158,8 @@ export function isOnTarget({ kind }: Pick<Intent, "kind">): boolean {
 
 const ON_TARGET: ReadonlySet<string> = new Set(["read", "end-shell", "shell", "keys", "control", "write"]);
 
-/** What only looks at buddy's own state decides nothing. */
-function isWorthIt(intent: Intent): boolean {
+/** Reading buddy's own state is not recorded. */
+function isRecorded(intent: Intent): boolean {
   return intent.kind !== "read" || intent.path !== undefined;
 }
 
@@ -192,7 +188,7 @@ function digestOf(diff: string | undefined): Pick<DecisionEntry, "diff_sha256" |
   return { diff_sha256: sha256(diff), ...diffSize(diff) };
 }
 
-/** A text of any length leaves its beginning, its length and its digest. */
+/** Of a long text: its beginning, its length and its digest. */
 function clipped(text: string): string {
   if (text.length <= MOST_ACTION) return text;
   return `${text.slice(0, MOST_ACTION)}… (${text.length} characters, sha256 ${sha256(text)})`;

@@ -1,5 +1,5 @@
 /**
- * Results of calls: those that no tool gives (cancelled, refused, cut to their budget), and secrets kept out of all
+ * Results of calls: those that come from no tool (cancelled, refused, cut to their budget), and secrets kept out of all
  * of them.
  */
 import { BuddyError, messageOf } from "../../lib/errors.ts";
@@ -11,7 +11,7 @@ import type { OutputKind } from "../../policy/privacy/output-kind.ts";
 import type { HeldText } from "../../lib/secrets/redact.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 
-/** The operator stopped it, or its time was over. */
+/** The operator stopped it, or its time ran out. */
 export function cancelled(signal: AbortSignal): ToolResult {
   return isTimeout(signal.reason)
     ? {
@@ -44,8 +44,8 @@ export async function orCancelled(work: Promise<ToolResult>, signal: AbortSignal
   }
 }
 
-/** Tools keep to their budget themselves, with words that fit them; this holds for whatever forgets to. */
-export function within(result: ToolResult, budget: number): ToolResult {
+/** For tools that do not keep to their budget themselves. */
+export function bounded(result: ToolResult, budget: number): ToolResult {
   const room = budget + NOTICE_ROOM;
   const text = typeof result.result === "string" ? result.result : (JSON.stringify(result.result) ?? "");
   if (text.length <= (typeof result.result === "string" ? room : 2 * room)) return result;
@@ -65,14 +65,14 @@ export function inWords(error: unknown): string {
   if (error instanceof BuddyError) {
     const { message, hint } = error;
     if (hint === undefined) return message;
-    // The words of a program end a message as they are.
+    // A message of several lines ends with a program's own output.
     if (message.includes("\n")) return `${message}\n${hint}`;
     return `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
   }
   return messageOf(error);
 }
 
-/** Without a hint that is for the model: one that names a tool. */
+/** A hint that names a tool is for the model and left out. */
 export function inWordsForPeople(error: unknown): string {
   const isForModel = error instanceof BuddyError && TOOL_NAME.test(error.hint ?? "");
   return isForModel ? error.message : inWords(error);
@@ -80,10 +80,10 @@ export function inWordsForPeople(error: unknown): string {
 
 const TOOL_NAME = /\b(?:[a-z]+_(?:shells?|output|file|url|search)|send-keys|capture-pane|tmux-(?:create|kill)-\w+)\b/;
 const NOTICE_ROOM = 2_000;
-/** A command on the target is stopped by then; a tool that hangs does not hold the operator. */
+/** By then a command on the target is stopped; a tool that hangs must not keep the operator waiting. */
 const CANCEL_GRACE_MS = 5_000;
 
-// Secrets around one tool call: its output on the way to the model and the screen, and the names in its arguments.
+// Secrets of one tool call: in its output, and their names in its arguments.
 
 /** The output of one call on its way to the model and the screen, without secrets. */
 export class CallOutput {
@@ -97,13 +97,13 @@ export class CallOutput {
     this.#from = from;
   }
 
-  /** What is going to be printed is known before it is. */
+  /** What the call is about to print. */
   expect(output: OutputKind): void {
     this.#output = output;
     this.#privacy.storing = output;
   }
 
-  /** What is going to be looked at was printed before. */
+  /** What the call is about to show was printed earlier. */
   looksAt(output: OutputKind): void {
     this.#output = output;
   }
@@ -113,7 +113,7 @@ export class CallOutput {
     return this.#privacy.mask(text, { ...this.#context(), cutStart: start, cutEnd: end });
   }
 
-  /** As it comes; what may still become a secret waits for the next piece. */
+  /** As it arrives; what may be the beginning of a secret waits for the next piece. */
   live(stream: Stream, text: string): string {
     if (!this.#privacy.enabled) return text;
     let filter = this.#streams.get(stream);

@@ -1,6 +1,6 @@
-/** When the lines of a command's output came: a few points in time, so that a recording plays at the same pace. */
+/** When the lines of a command's output arrived: a few points in time, so that a recording plays at the same pace. */
 
-/** How long before the end, in milliseconds, and how many lines had come by then. */
+/** How long before the end, in milliseconds, and how many lines had arrived by then. */
 export type LineTime = readonly [before: number, lines: number];
 
 export class LineTimes {
@@ -18,12 +18,12 @@ export class LineTimes {
     if (last !== undefined && now - last[0] < this.#step) last[1] = this.#lines;
     else this.#points.push([now, this.#lines]);
     if (this.#points.length <= MOST) return;
-    // Every second point holds what the one before it had, and more.
+    // Each point counts all lines so far, so every other one can go.
     this.#points = this.#points.filter((_, at) => at % 2 === 1);
     this.#step *= 2;
   }
 
-  /** Nothing where all came at once, or with the end. */
+  /** Nothing if all lines arrived together, or only at the end. */
   ended(): { readonly lines?: readonly LineTime[] } {
     const now = performance.now();
     const [first] = this.#points;

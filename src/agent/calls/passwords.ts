@@ -1,26 +1,26 @@
-/** Passwords that programs on a target want: only the person at the terminal is asked, one at a time. */
+/** Passwords that programs on a target ask for: only the person at the terminal gives them, one at a time. */
 import type { AskPassword, Target } from "../../targets/target.ts";
 
 export class Passwords {
   #asker: PasswordAsker | undefined;
-  #line: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
 
   /** Who is asked; undefined: there is no terminal. */
   setAsker(asker: PasswordAsker | undefined): void {
     this.#asker = asker;
   }
 
-  /** For programs on that target; undefined where no one can be asked. */
+  /** For programs on that target; undefined: there is no terminal to ask on. */
   for(target: () => Promise<Pick<Target, "identity">>): AskPassword | undefined {
     if (this.#asker === undefined) return undefined;
     return async ({ program, prompt, into, signal }) => {
       const { user, host } = (await target()).identity;
       const where = `${user}@${host}`;
-      const turn = this.#line.then(async () => {
+      const turn = this.#queue.then(async () => {
         if (signal.aborted) return undefined;
         return await this.#asker?.password({ where, program, prompt, into }, signal);
       });
-      this.#line = turn.catch(() => undefined);
+      this.#queue = turn.catch(() => undefined);
       return turn;
     };
   }
@@ -36,6 +36,6 @@ export interface PasswordQuestion {
 }
 
 export interface PasswordAsker {
-  /** Undefined: not given, or the signal came first. Whoever gets the bytes fills them with zeros. */
+  /** Undefined: not given, or the signal came first. The receiver overwrites the bytes with zeros. */
   password(question: PasswordQuestion, signal: AbortSignal): Promise<Uint8Array | undefined>;
 }

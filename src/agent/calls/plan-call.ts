@@ -1,4 +1,5 @@
 /** From a call as the model wrote it to one that is ready for a decision: tool, checked input, intent, machines. */
+import { defined } from "../../lib/values.ts";
 import { shorten } from "../../lib/text.ts";
 import type { ToolCall } from "../../model/types.ts";
 import type { Intent, TargetFacts, Tool } from "../../tools/tool.ts";
@@ -11,14 +12,14 @@ export interface Ready {
   readonly tool: Tool;
   readonly input: unknown;
   readonly intent: Intent;
-  /** Where the run has several. */
+  /** The machines it runs on, where the run has several. */
   readonly machines?: readonly FleetMachine[];
 }
 
 export interface Plan {
   readonly call: ToolCall;
   /** May run at the same time as its neighbours. */
-  readonly aside: boolean;
+  readonly concurrent: boolean;
   readonly args: unknown;
   readonly title: string;
   readonly problem?: string;
@@ -33,12 +34,12 @@ interface PlanParts extends Pick<PermitParts, "confirm"> {
   facts(): TargetFacts;
 }
 
-/** A call that cannot be planned is a failed one: the others still get their results. */
+/** A call that cannot be planned fails alone: the others still get their results. */
 export async function planCall(parts: PlanParts, call: ToolCall): Promise<Plan> {
   try {
     return await plan(parts, call);
   } catch (error) {
-    return { call, aside: true, args: readable(call.arguments), title: call.name, problem: inWords(error) };
+    return invalid(call, inWords(error));
   }
 }
 
@@ -46,40 +47,36 @@ async function plan(parts: PlanParts, call: ToolCall): Promise<Plan> {
   const tool = await parts.registry.get(call.name);
   if (tool === undefined) {
     const names = parts.registry.offered(parts.facts());
-    const message = `there is no tool "${shorten(call.name, 100)}". Available: ${names.join(", ")}.`;
-    return { call, aside: true, args: readable(call.arguments), title: call.name, problem: message };
+    return invalid(call, `there is no tool "${shorten(call.name, 100)}". Available: ${names.join(", ")}.`);
   }
   const { fleet } = parts;
   const given = fleet === undefined || tool.onTarget !== true ? { text: call.arguments } : takeOn(call.arguments);
-  const wrong = (problem: string, json?: unknown): Plan => ({
-    call,
-    aside: true,
-    args: json ?? readable(call.arguments),
-    title: call.name,
-    problem,
-  });
-  if ("problem" in given) return wrong(given.problem);
+  if ("problem" in given) return invalid(call, given.problem);
   const parsed = parseArguments(tool, given.text);
-  if (!parsed.ok) return wrong(parsed.message, parsed.json);
+  if (!parsed.ok) return invalid(call, parsed.message, parsed.json);
   const intent = tool.intent(parsed.input);
   const machines =
     fleet === undefined || tool.onTarget !== true
       ? undefined
       : (await import("../fleet/fleet-parts.ts")).machinesFor(fleet, given.on, parsed.input);
-  if (typeof machines === "string") return wrong(machines, parsed.json);
+  if (typeof machines === "string") return invalid(call, machines, parsed.json);
   return {
     call,
-    aside:
+    concurrent:
       intent.kind === "read" ||
       (intent.kind === "server" && intent.believed) ||
       (intent.kind === "fetch" && parts.confirm.fetch !== "always"),
     args: parsed.json,
     title: intent.title,
-    ready: { tool, input: parsed.input, intent, ...(machines === undefined ? {} : { machines }) },
+    ready: { tool, input: parsed.input, intent, ...defined({ machines }) },
   };
 }
 
-function readable(text: string): unknown {
+function invalid(call: ToolCall, problem: string, json: unknown = parsedIfJson(call.arguments)): Plan {
+  return { call, concurrent: true, args: json, title: call.name, problem };
+}
+
+function parsedIfJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,4 +1,4 @@
-/** What earlier calls printed, for calls that look at it again: an output by its id, a running command, a screen. */
+/** What kind of output earlier calls printed, for calls that show it again: by its id, by its shell, or on a screen. */
 import { isListing, outputKind, type OutputKind } from "../../policy/privacy/output-kind.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 import type { Shell, Target } from "../../targets/target.ts";
@@ -10,7 +10,7 @@ import { printing } from "../permit/permit-shell.ts";
 export class PrintedKinds {
   readonly #privacy: Privacy;
   readonly #outputs = new Map<string, OutputKind>();
-  /** By the shell itself: a pane has more than one name. */
+  /** By shell, not by name: a pane has more than one. */
   #running = new WeakMap<Shell, OutputKind>();
 
   constructor(privacy: Privacy) {
@@ -22,33 +22,33 @@ export class PrintedKinds {
     this.#running = new WeakMap();
   }
 
-  /** What a call is going to read; undefined: it looks at nothing that was printed. */
-  async read(tool: Tool, input: unknown, { target, ...judging }: Judging): Promise<OutputKind | undefined> {
+  /** What a call is about to show; undefined: nothing that was printed before. */
+  async kindOf(tool: Tool, input: unknown, { target, ...judging }: Parts): Promise<OutputKind | undefined> {
     if (tool.budget === "capture") return this.#privacy.screen;
     if (tool.name !== "shell_output") return undefined;
-    const { shell_id, output_id, ...place } = input as Looked;
+    const { shell_id, output_id, ...place } = input as Place;
     const id = output_id ?? shell_id;
     if (id === undefined) return this.#running.get(await shellFor(await target(), place));
     return this.#outputs.get(id) ?? (id === shell_id ? startedEarlier(id, await target(), judging) : undefined);
   }
 
-  /** What was printed where. Ids of several machines may be the same: none becomes harmless again. */
-  async printed(tool: Tool, input: unknown, target: Target, output: OutputKind, ran: ToolResult): Promise<void> {
+  /** Machines may use the same ids: one that stood for secrets once is never ordinary again. */
+  async remember(tool: Tool, input: unknown, target: Target, output: OutputKind, ran: ToolResult): Promise<void> {
     for (const id of ran.outputs ?? []) if (!isListing(this.#outputs.get(id))) this.#outputs.set(id, output);
     if (tool.name !== "run_shell" && tool.name !== "send-keys") return;
     const find = tool.name === "send-keys" ? paneFor : shellFor;
-    const shell = await find(target, input as Looked).catch(() => undefined);
+    const shell = await find(target, input as Place).catch(() => undefined);
     if (shell !== undefined) this.#running.set(shell, output);
   }
 }
 
-type Judging = Pick<PermitParts, "target" | "rules" | "judgeShell" | "maskOutput">;
+type Parts = Pick<PermitParts, "target" | "rules" | "judgeShell" | "maskOutput">;
 
-/** Of a background shell of another session, or from before a resume: its command says what it prints. */
+/** For a background shell of another session, or from before a resume: judged by its command. */
 async function startedEarlier(
   id: string,
   target: Target,
-  { rules, judgeShell, maskOutput }: Omit<Judging, "target">,
+  { rules, judgeShell, maskOutput }: Omit<Parts, "target">,
 ): Promise<OutputKind | undefined> {
   const command = (await target.background.list()).find((shell) => shell.id === id)?.command;
   if (command === undefined) return undefined;
@@ -56,7 +56,7 @@ async function startedEarlier(
   return outputKind(printing(judged, command), maskOutput);
 }
 
-interface Looked {
+interface Place {
   readonly shell_id?: string;
   readonly output_id?: string;
   readonly session?: string;

@@ -15,45 +15,42 @@ interface NoteSource {
 
 export class ResultNotes {
   readonly #source: NoteSource;
-  /** News from the target the model has not heard yet. */
+  /** News from the target that the model has not been sent yet. */
   readonly #news: string[] = [];
-  /** The last call with its outcome, and how often in a row it came. */
+  /** The last call with its outcome, and how many times in a row it was made. */
   #repeated = { signature: "", times: 0 };
-  /** What the model knows about the target. */
+  /** What the model knows about the target, and which of the operator's notes on the machine. */
   #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
-  /** What the model has learnt about it. */
   #about: string | undefined;
-  /** The newest time that a result gave. */
+  /** The last time that was given with a result. */
   #stamped = 0;
 
   constructor(source: NoteSource) {
     this.#source = source;
   }
 
-  /** Another turn: a call of the last one counts as new. */
+  /** Calls of the last turn do not count as repeated. */
   beginTurn(): void {
     this.#repeated = { signature: "", times: 0 };
   }
 
-  /** Another session, whose model has heard nothing yet. */
+  /** Another session, whose model knows nothing yet. */
   forget(): void {
     this.#about = undefined;
     this.#stamped = 0;
   }
 
-  /** The model repeats one call and gets nowhere. */
+  /** The model keeps repeating one call. */
   get stuck(): boolean {
     return this.#repeated.times >= STUCK_CALLS;
   }
 
-  /** The system prompt says this of the target; what changes is added to results. */
+  /** What the system prompt says about the target; changes are added to results. */
   known(facts: TargetFacts): void {
     this.#facts = facts;
   }
 
-  /**
-   * What the operator wrote about the machine, where the model has not heard it yet: it goes into the newest message.
-   */
+  /** What the operator wrote about the machine, if the model does not know it yet: for the newest message. */
   newAbout(): string | undefined {
     const about = this.#source.about?.();
     if (about === this.#about) return undefined;
@@ -61,19 +58,19 @@ export class ResultNotes {
     return about;
   }
 
-  /** Something happened on the target that the model must know with its next result. */
-  tell(news: string): void {
+  /** Something happened on the target: the model learns it with its next result. */
+  addNews(news: string): void {
     if (this.#news.length < MOST_NEWS && !this.#news.includes(news)) this.#news.push(news);
   }
 
-  /** What was learnt about the target, or changed there, since the model was last informed. */
+  /** What has changed, or is known now, about the target since the last result. */
   #changedFacts(): string[] {
     const before = this.#facts;
     const now = this.#source.facts();
     this.#facts = now;
     if (before === undefined) return [];
     const notes: string[] = [];
-    // Of this machine the system prompt says it all.
+    // Of this machine, the system prompt has all of it.
     if (now.label !== "local" && now.who !== undefined && (now.who !== before.who || now.system !== before.system))
       notes.push(
         `target: ${[now.who, now.system, now.cwd && `directory ${shownName(now.cwd)}`].filter(Boolean).join(", ")}`,
@@ -83,14 +80,14 @@ export class ResultNotes {
     return notes;
   }
 
-  /** The time, where the model has not had one for a minute: repeated with each result it would say nothing. */
+  /** The time, at most once a minute. */
   newTime(): number | undefined {
     const now = Date.now();
     if (Math.abs(now - this.#stamped) < STAMP_EVERY_MS) return undefined;
     return (this.#stamped = now);
   }
 
-  /** What the model must know in addition to the result itself. */
+  /** Adds the notes to a result. */
   add(outcome: ToolResult, call: ToolCall): ToolResult {
     let result = typeof outcome.result === "string" ? withoutBytes(outcome.result) : outcome.result;
     const text = textOf(result);

@@ -3,7 +3,7 @@
  * result too.
  */
 import { clip, collapseSpaces } from "../../lib/text.ts";
-import { mapTexts } from "../../lib/values.ts";
+import { defined, mapTexts } from "../../lib/values.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../../model/types.ts";
 import type { Target } from "../../targets/target.ts";
@@ -30,18 +30,18 @@ export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
   /** Where the run has several machines. */
   readonly fleet?: FleetParts | undefined;
-  /** Who gives passwords to programs on the target. */
+  /** Asks the operator for passwords that programs on the target need. */
   readonly passwords?: Passwords;
   facts(): TargetFacts;
-  /** What the operator wrote about the machine, as far as it is known which one that is. */
+  /** What the operator wrote about the machine; undefined until it is known which one that is. */
   about?(): string | undefined;
   /** [limits]; 0 = scale with the model's context. */
   readonly limits: Readonly<Record<BudgetKind, number>>;
-  /** Programs of the operator's that may object. */
+  /** The operator's programs that may object to a call. */
   readonly hooks?: CallHooks | undefined;
   /** Keeps the record of decisions and effects. */
   readonly recorder?: Recorder | undefined;
-  /** What is done before and after a call that may change something. */
+  /** Runs around a call that may change something. */
   readonly around?: AroundChange;
 }
 
@@ -53,9 +53,9 @@ export interface BatchContext {
   publish(body: AgentEventBody): void;
   /** The operator's own calls: no model declared anything. */
   readonly operator?: boolean;
-  /** The one of several that the calls are for. */
+  /** The machine that the calls are for, where there are several. */
   readonly machine?: string;
-  /** What each of several machines answered. */
+  /** Gets the result of each machine, where there are several. */
   onMachines?(results: readonly MachineResult[]): void;
 }
 
@@ -89,27 +89,25 @@ export class CallRunner {
     const results: ToolMessage[] = [];
     for (let at = 0; at < planned.length;) {
       let end = at + 1;
-      if (planned[at]!.aside) while (end < planned.length && planned[end]!.aside) end++;
-      this.#parts.approvals.following = planned.slice(end).filter(({ aside }) => !aside).length;
+      if (planned[at]!.concurrent) while (end < planned.length && planned[end]!.concurrent) end++;
+      this.#parts.approvals.following = planned.slice(end).filter(({ concurrent }) => !concurrent).length;
       results.push(...(await Promise.all(planned.slice(at, end).map((plan) => this.#perform(plan, batch)))));
       at = end;
     }
     return results;
   }
 
-  /** What the operator does with a tool of their own: judged, asked about and reported like a call of the model. */
+  /** A call by the operator: judged, asked about and reported like one of the model. */
   async runForOperator(tool: Tool, input: unknown, batch: BatchContext, machine?: string): Promise<ToolResult> {
     const call = { id: `operator-${crypto.randomUUID()}`, name: tool.name, arguments: JSON.stringify(input) };
     const intent = tool.intent(input);
     const one = machine === undefined ? undefined : await this.#machineOf(machine, batch.signal);
     const ready = { tool, input, intent, ...(one === undefined ? {} : { machines: [one] }) };
-    const plan: Plan = { call, aside: false, args: input, title: intent.title, ready, operator: true };
+    const plan: Plan = { call, concurrent: false, args: input, title: intent.title, ready, operator: true };
     return (await this.#outcome(plan, batch)).outcome;
   }
 
-  /**
-   * One of several: where the target of the run is not the machine it is about. After a resume none is connected yet.
-   */
+  /** Which of several machines has this identity; after a resume they must be connected to first. */
   async #machineOf(machine: string, signal: AbortSignal): Promise<FleetMachine | undefined> {
     const { machines = [] } = this.#parts.fleet ?? {};
     const known = machines.find(({ opened }) => identityOf(opened) === machine);
@@ -141,7 +139,7 @@ export class CallRunner {
       tool: call.name,
       title: plan.title,
       args: plan.args,
-      ...(machines === undefined ? {} : { machines }),
+      ...defined({ machines }),
     });
     const clock: Clock = { ms: 0, lines: new LineTimes() };
     let outcome: ToolResult;
@@ -165,14 +163,12 @@ export class CallRunner {
       tool: call.name,
       ok: outcome.ok,
       outcome: outcome.outcome,
-      ...(outcome.exitCode === undefined ? {} : { exit_code: outcome.exitCode }),
-      ...(outcome.cwd === undefined ? {} : { cwd: outcome.cwd }),
+      ...defined({ exit_code: outcome.exitCode, cwd: outcome.cwd }),
       ms: Math.round(clock.ms),
       result: content,
-      ...(outcome.display === undefined ? {} : { display: outcome.display }),
-      ...(outcome.outputId === undefined ? {} : { output_id: outcome.outputId }),
+      ...defined({ display: outcome.display, output_id: outcome.outputId }),
       ...clock.lines.ended(),
-      ...(outcome.machines === undefined ? {} : { machines: outcome.machines }),
+      ...defined({ machines: outcome.machines }),
     });
     return { outcome, content };
   }
@@ -207,7 +203,7 @@ export class CallRunner {
       patient: saysHowLong(ready.input),
       begin: (machine, { signal, ...parts }) =>
         this.#begin({
-          // Of its own: a tool knows its input again, and what it saw of one machine does not hold for another.
+          // A copy for each: a tool recognises its input, and what it saw on one machine does not hold for another.
           ready: { ...ready, input: { ...(ready.input as object) } },
           call,
           batch: machineBatch(batch, machine.name, signal),

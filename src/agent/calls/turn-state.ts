@@ -1,17 +1,17 @@
-/** What the calls of a turn have come to, and what earlier turns of the session allow the next ones to use. */
+/** What the calls of a turn led to, and what earlier turns of the session allow later ones to use. */
 import type { ProposedChange } from "../events.ts";
 import type { PrintedKinds } from "./printed-kinds.ts";
 
 export class TurnState {
   /** The operator's own words, of this turn and those before it. */
   readonly prompts: string[] = [];
-  /** What later reads of an output, or of a pane, will show; there is none before the first call. */
+  /** What kind of output was printed; undefined before the first call. */
   printed: PrintedKinds | undefined;
-  /** Nothing may be changed until the next turn. */
+  /** Nothing may be changed in this turn. */
   readOnly = false;
   /** Actions refused because there was no terminal to ask on. */
   unapproved: readonly string[] = [];
-  /** Changes that a read-only machine did not get. */
+  /** Changes that were not made because the machine is read-only. */
   proposed: readonly ProposedChange[] = [];
   /** What the calls did, one line each. */
   done: readonly string[] = [];
@@ -33,7 +33,7 @@ export class TurnState {
     if (!this.unapproved.includes(action)) this.unapproved = [...this.unapproved, action];
   }
 
-  /** The same change wanted twice is one. */
+  /** A change that is proposed twice is listed once. */
   propose(change: ProposedChange, machine: string | undefined): void {
     const proposed = machine === undefined ? change : { machine, ...change };
     const isKnown = this.proposed.some((one) => identity(one) === identity(proposed));

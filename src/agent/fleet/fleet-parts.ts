@@ -1,4 +1,4 @@
-/** What a run on several machines is made of, and which of them a call means. */
+/** What a run on several machines is made of, and which of them a call is for. */
 import { foldNames, matchNames } from "../../lib/names.ts";
 import type { Approvals } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
@@ -19,15 +19,15 @@ export interface FleetMachine {
 export interface FleetParts {
   readonly machines: readonly FleetMachine[];
   readonly approvals: Pick<Approvals, "decide" | "settled">;
-  /** Machines that connect or change something at the same time. */
+  /** How many machines connect, or change something, at the same time. */
   readonly parallel: number;
-  /** The number was asked for: it holds for what only reads, too. */
+  /** `parallel` was given by the operator: it holds for what only reads, too. */
   readonly bounded?: boolean;
-  /** A change happens on so many first; the others follow when it went well there. */
+  /** On how many machines a change runs first; the others follow if it succeeds there. */
   readonly canary?: number | undefined;
-  /** After so many failures nothing begins on the others. */
+  /** After how many failures nothing starts on the other machines. */
   readonly maxFail?: number | undefined;
-  /** Also waits for a command that takes much longer than on the others. */
+  /** Also waits for machines on which a command takes much longer than on the others. */
   readonly patient?: boolean;
   /** How long to wait for the last one: while it connects, and while it runs (milliseconds). */
   readonly patience?: { readonly connect: number; readonly run: number };
@@ -35,29 +35,22 @@ export interface FleetParts {
   readonly shells: Map<string, string>;
 }
 
-/** The machines that `on` names; a text says what is wrong with it. */
-function chooseMachines(
-  { machines }: Pick<FleetParts, "machines">,
-  on: readonly string[] | undefined,
-): readonly FleetMachine[] | string {
-  if (on === undefined) return machines;
-  const unknown = on.filter((one) => !machines.some(({ names }) => matchNames([one], names).length > 0));
-  const all = foldNames(machines.map(({ name }) => name));
-  if (unknown.length > 0) return `on: this run has no machine called ${unknown.join(", ")}. Its machines: ${all}.`;
-  return machines.filter(({ names }) => matchNames(on, names).length > 0);
-}
-
-/** The same, where what the call reads says by itself which machine has it. */
+/** The machines that `on` names, or that have what the call reads; a text: what is wrong with `on`. */
 export function machinesFor(
-  fleet: FleetParts,
+  { machines, shells }: FleetParts,
   on: readonly string[] | undefined,
   input: unknown,
 ): readonly FleetMachine[] | string {
   const { shell_id, output_id } = (input ?? {}) as Readonly<Record<string, unknown>>;
-  const { machines } = fleet;
-  // Outputs are kept here, for all machines together.
+  // Outputs are stored on this machine, for all machines together.
   if (typeof output_id === "string") return [machines.find(({ opened }) => opened !== undefined) ?? machines[0]!];
-  const owner = on === undefined && typeof shell_id === "string" ? fleet.shells.get(shell_id) : undefined;
-  const known = machines.find(({ name }) => name === owner);
-  return known === undefined ? chooseMachines(fleet, on) : [known];
+  if (on === undefined) {
+    const owner = typeof shell_id === "string" ? shells.get(shell_id) : undefined;
+    const known = machines.find(({ name }) => name === owner);
+    return known === undefined ? machines : [known];
+  }
+  const unknown = on.filter((one) => !machines.some(({ names }) => matchNames([one], names).length > 0));
+  const all = foldNames(machines.map(({ name }) => name));
+  if (unknown.length > 0) return `on: this run has no machine called ${unknown.join(", ")}. Its machines: ${all}.`;
+  return machines.filter(({ names }) => matchNames(on, names).length > 0);
 }

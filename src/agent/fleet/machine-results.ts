@@ -1,4 +1,5 @@
-/** The result of one machine: what it prints while it runs, what replaces a missing one, and its line in events. */
+/** The result of one machine: its events, what stands for a missing result, and a digest of its output. */
+import { defined } from "../../lib/values.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Target } from "../../targets/target.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
@@ -6,7 +7,7 @@ import type { ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody, MachineOutcome } from "../events.ts";
 import { inWords } from "../calls/call-results.ts";
 
-/** Events of one machine: its output has its name; questions are asked for the set. */
+/** For one machine: its output carries its name, and its questions are not reported (they are asked for all). */
 export function machineBatch<B extends { readonly signal: AbortSignal; publish(body: AgentEventBody): void }>(
   batch: B,
   machine: string,
@@ -30,13 +31,13 @@ export function machineOutcome({ machine, result, ms }: MachineResult): MachineO
     machine,
     ok: result.ok,
     outcome: result.outcome,
-    ...(result.exitCode === undefined ? {} : { exit_code: result.exitCode }),
+    ...defined({ exit_code: result.exitCode }),
     ms,
-    ...(result.outputId === undefined ? {} : { output_id: result.outputId }),
+    ...defined({ output_id: result.outputId }),
   };
 }
 
-/** Outputs that are compared only in part could differ in the rest. */
+/** Of the whole output, where the result has only a part: the rest may differ between machines. */
 export async function digest({ cut, outputs = [] }: ToolResult, target: Target): Promise<string | undefined> {
   if (cut !== true) return undefined;
   const hash = new Bun.CryptoHasher("sha256");

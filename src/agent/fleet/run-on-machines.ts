@@ -1,7 +1,8 @@
 /**
  * One call on several machines: each is judged by its own rules, one question covers all, then each runs by itself.
- * No machine holds up another: who does not answer is named in the result.
+ * No machine holds up another: one that does not answer is named in the result.
  */
+import { defined } from "../../lib/values.ts";
 import { foldNames } from "../../lib/names.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { Approvals } from "../../policy/approvals.ts";
@@ -10,25 +11,25 @@ import { answered, type MachineResult } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody } from "../events.ts";
 import type { FleetMachine, FleetParts } from "./fleet-parts.ts";
-import { areFew, awaitedUntil, isLost, silence } from "./late-machines.ts";
+import { areFew, awaitedUntil, isLost, lateResult } from "./late-machines.ts";
 import { digest, failure, machineOutcome, notRun, STOPPED, unreachable } from "./machine-results.ts";
 import { SharedQuestion } from "./shared-question.ts";
 
-/** What a machine may do with a call: it has its result already, or it may run. */
+/** A call on one machine after the decision: it has its result already, or it may run. */
 export type Attempt =
   | { readonly kind: "result"; readonly result: ToolResult }
   | {
       readonly kind: "run";
-      /** It changes nothing: it waits for no other machine. */
+      /** It only reads, and so waits for no other machine. */
       readonly reads: boolean;
       run(): Promise<ToolResult>;
     };
 
-export interface SetCall {
+export interface FleetCall {
   readonly call: string;
   readonly machines: readonly FleetMachine[];
   readonly signal: AbortSignal;
-  /** How long to wait was said: those that take longer than others are awaited. */
+  /** The call says how long to wait: machines that take longer than others are waited for. */
   readonly patient: boolean;
   begin(machine: FleetMachine, how: BeginOptions): Promise<Attempt>;
   publish(body: AgentEventBody): void;
@@ -41,7 +42,7 @@ export interface BeginOptions {
 }
 
 /** One result for each machine, in the order of the machines. */
-export async function runOnMachines(fleet: FleetParts, call: SetCall): Promise<readonly MachineResult[]> {
+export async function runOnMachines(fleet: FleetParts, call: FleetCall): Promise<readonly MachineResult[]> {
   return new MachineCalls(fleet, call).all();
 }
 
@@ -59,18 +60,18 @@ export interface Progress {
 
 class MachineCalls {
   readonly #fleet: FleetParts;
-  readonly #call: SetCall;
+  readonly #call: FleetCall;
   readonly #all: readonly Progress[];
   readonly #started = performance.now();
   readonly #done = Promise.withResolvers<void>();
   readonly #question: SharedQuestion;
-  /** Machines that may run unasked, and wait to hear whether another one has to be asked about. */
+  /** Machines that may run unasked, but wait until it is known whether another one needs approval. */
   #allowed: { readonly progress: Progress; go(why: string | undefined): void }[] = [];
-  /** The set has been asked about, or needed no question: what comes later is asked about together. */
+  /** The question was asked, or none was needed: later questions are asked together. */
   #judged = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #looking: ReturnType<typeof setImmediate> | undefined;
-  /** All have begun: before, none is late. */
+  #checking: ReturnType<typeof setImmediate> | undefined;
+  /** All machines have begun: until then, none is late. */
   #begun = false;
   #running = 0;
   #finished = 0;
@@ -78,7 +79,7 @@ class MachineCalls {
   readonly #queue: (() => void)[] = [];
   #canaries: readonly Progress[] = [];
 
-  constructor(fleet: FleetParts, call: SetCall) {
+  constructor(fleet: FleetParts, call: FleetCall) {
     this.#fleet = fleet;
     this.#call = call;
     this.#all = call.machines.map((machine) => ({
@@ -89,7 +90,7 @@ class MachineCalls {
       since: performance.now(),
     }));
     this.#question = new SharedQuestion(fleet, call, this.#all, {
-      goFirst: (some) => this.#goFirst(some),
+      approved: (some) => this.#pickCanaries(some),
       answered: (one) => this.#enter(one, "judging"),
       finish: (one, result) => this.#finish(one, result),
     });
@@ -103,7 +104,7 @@ class MachineCalls {
       await this.#beginAll();
       await this.#done.promise;
     } finally {
-      clearImmediate(this.#looking);
+      clearImmediate(this.#checking);
       clearTimeout(this.#timer);
       clearTimeout(last);
       this.#call.signal.removeEventListener("abort", leave);
@@ -111,17 +112,14 @@ class MachineCalls {
     return this.#all.map(({ result }) => result!);
   }
 
-  /**
-   * Some at a time, as far as they get by themselves: begun together, the first would get its command only when the
-   * last is judged, and no machine would work meanwhile.
-   */
+  /** A few at a time: if all began together, the first would get its command only after the last was judged. */
   async #beginAll(): Promise<void> {
     for (const [at, one] of this.#all.entries()) {
       void this.#one(one);
       if (at % BEGUN_TOGETHER === BEGUN_TOGETHER - 1) await new Promise<void>((resolve) => setImmediate(resolve));
     }
     this.#begun = true;
-    this.#look();
+    this.#check();
   }
 
   async #one(one: Progress): Promise<void> {
@@ -160,11 +158,11 @@ class MachineCalls {
     return this.#call.begin(one.machine, {
       approvals: { decide },
       signal,
-      ...(atLeastAsk === undefined ? {} : { atLeastAsk }),
+      ...defined({ atLeastAsk }),
     });
   }
 
-  /** Undefined: it may run; otherwise why it has to be asked about, too. */
+  /** Undefined: it may run; otherwise why it needs approval, too. */
   #untilJudged(progress: Progress): Promise<string | undefined> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     this.#allowed.push({ progress, go: resolve });
@@ -172,14 +170,14 @@ class MachineCalls {
     return promise;
   }
 
-  /** Every machine has said whether it needs approval, or is no longer awaited. */
+  /** Every machine has reported whether it needs approval, or is no longer waited for. */
   #allJudged(): void {
     if (this.#judged) return void this.#question.ask();
     const { first } = this.#question;
     if (first !== undefined) {
       for (const one of this.#all)
-        if (one.state === "connecting" || one.state === "judging") this.#leaveOut(one, silence(one));
-      // They come back as questions, and then all are here again.
+        if (one.state === "connecting" || one.state === "judging") this.#leaveOut(one, lateResult(one));
+      // They ask, too; this runs again once they all have.
       const allowed = this.#allowed.splice(0);
       if (allowed.length > 0) {
         const why = `${first.machine.name} needs an approval`;
@@ -192,7 +190,7 @@ class MachineCalls {
     }
     this.#judged = true;
     const allowed = this.#allowed.splice(0);
-    this.#goFirst(allowed.map(({ progress }) => progress));
+    this.#pickCanaries(allowed.map(({ progress }) => progress));
     for (const { go } of allowed) go(undefined);
     void this.#question.ask();
   }
@@ -202,7 +200,7 @@ class MachineCalls {
   /** Waits for a place among those that work at the same time; a result says why it does not run at all. */
   async #turn(one: Progress, reads: boolean): Promise<ToolResult | undefined> {
     const { parallel, bounded, maxFail } = this.#fleet;
-    // Over open connections, waiting for each other only takes time.
+    // Reading over open connections needs no limit.
     const most = reads && bounded !== true && maxFail === undefined ? Infinity : parallel;
     this.#enter(one, "queued");
     if (!reads && !this.#canaries.includes(one)) {
@@ -213,7 +211,7 @@ class MachineCalls {
     }
     while (this.#running >= most) await new Promise<void>((resolve) => this.#queue.push(resolve));
     const enough = maxFail !== undefined && this.#failed >= maxFail;
-    // The place it was called for goes to the next one.
+    // Its place goes to the next one.
     if (enough || this.#call.signal.aborted) this.#queue.shift()?.();
     this.#call.signal.throwIfAborted();
     if (enough)
@@ -226,8 +224,8 @@ class MachineCalls {
     return undefined;
   }
 
-  /** Those that go first, in the order of the machines. */
-  #goFirst(some: readonly Progress[]): void {
+  /** Picks the canaries, in the order of the machines. */
+  #pickCanaries(some: readonly Progress[]): void {
     const { canary } = this.#fleet;
     if (canary === undefined || this.#canaries.length > 0) return;
     this.#canaries = this.#all.filter((one) => some.includes(one)).slice(0, canary);
@@ -237,7 +235,7 @@ class MachineCalls {
     if (one.state === "finished") return;
     one.state = state;
     one.since = performance.now();
-    this.#look();
+    this.#check();
   }
 
   #finish(one: Progress, result: ToolResult, digested?: string): void {
@@ -245,7 +243,7 @@ class MachineCalls {
     const ms = Math.round(performance.now() - (one.state === "running" ? one.since : this.#started));
     const name = one.machine.name;
     one.state = "finished";
-    one.result = { machine: name, result, ms, ...(digested === undefined ? {} : { digest: digested }) };
+    one.result = { machine: name, result, ms, ...defined({ digest: digested }) };
     if (!result.ok && (answered(one.result) || result.outcome === "unreachable")) this.#failed++;
     for (const id of result.outputs ?? []) if (id.startsWith("sh-")) this.#fleet.shells.set(id, name);
     this.#finished++;
@@ -259,10 +257,10 @@ class MachineCalls {
     });
     one.over.resolve();
     if (this.#finished === this.#all.length) this.#done.resolve();
-    else this.#look();
+    else this.#check();
   }
 
-  /** Those that are awaited the longest. Not by sorting all of them: this is done for every machine. */
+  /** Those that have been waited for the longest. Without sorting all of them: this runs for every machine. */
   #longest(): readonly Progress[] {
     const first: Progress[] = [];
     for (const one of this.#all) {
@@ -274,25 +272,25 @@ class MachineCalls {
     return first;
   }
 
-  // --- those that are not awaited ---
+  // --- those that are late ---
 
-  /** After every step of any machine, once for those that come together. */
-  #look(): void {
-    this.#looking ??= setImmediate(() => {
-      this.#looking = undefined;
-      this.#lookNow();
+  /** After every step of any machine; once for several steps at the same time. */
+  #check(): void {
+    this.#checking ??= setImmediate(() => {
+      this.#checking = undefined;
+      this.#checkNow();
     });
   }
 
-  /** Which machines are still awaited, and for how long? */
-  #lookNow(): void {
+  /** Decides which machines are still waited for, and for how long. */
+  #checkNow(): void {
     if (!this.#begun) return;
     clearTimeout(this.#timer);
     const open = this.#all.filter(({ state }) => state !== "finished");
     const unjudged = open.filter(({ state }) => state === "judging" || (state === "connecting" && !this.#judged));
     const asks = this.#question.first !== undefined || this.#allowed.length > 0;
     if (asks && unjudged.length === 0) return this.#allJudged();
-    // A question is on the screen, or a canary has to end: nothing is late.
+    // While a question is on the screen, or a canary runs, nothing is late.
     if (!asks && open.some(({ state }) => state === "asking" || state === "allowed" || state === "queued")) return;
     const late = asks ? unjudged : open;
     if (late.length === 0 || late.length === this.#all.length) return;
@@ -303,9 +301,9 @@ class MachineCalls {
     this.#timer = setTimeout(
       () => {
         const over = late.filter((one) => performance.now() >= awaitedUntil(one, this.#all, this.#fleet));
-        if (!asks) for (const one of over) this.#leaveOut(one, silence(one));
+        if (!asks) for (const one of over) this.#leaveOut(one, lateResult(one));
         else if (over.length === late.length) this.#allJudged();
-        this.#look();
+        this.#check();
       },
       Math.max(0, deadline - performance.now()),
     );
@@ -313,10 +311,10 @@ class MachineCalls {
 
   #leaveOut(one: Progress, result: ToolResult): void {
     const connecting = one.state === "connecting" || one.state === "judging";
-    // Without a pane nothing outlives its connection.
+    // Without a pane, a command ends with its connection.
     const lost = isLost(one) && one.machine.opened?.shell.kind === "direct";
     this.#finish(one, result);
-    // A command that runs is left running; what has not begun must not begin later.
+    // A running command is left running; what has not begun must not begin later.
     if (connecting || lost) one.stop.abort(new Error("left out"));
   }
 

@@ -1,14 +1,16 @@
-/** What the machines of a call ask, as one question: for all, for some of them, or for one first. */
+/** The questions of the machines of a call, asked as one: for all, for some of them, or for one first. */
+import { defined } from "../../lib/values.ts";
 import { foldNames } from "../../lib/names.ts";
 import { within } from "../../lib/waiting.ts";
-import type { ApprovalRequest, Decision, RequestPlace } from "../../policy/approvals.ts";
+import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../../policy/approvals.ts";
+import { requiredAnswer } from "../../policy/verdict.ts";
+import { diffSize } from "../../tools/bound-output.ts";
 import { printedBy } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
-import { answeredEvent, askedEvent } from "../permit/ask-operator.ts";
+import { answeredEvent, askedEvent, stricter } from "../permit/ask-operator.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { failure, NOT_CHOSEN } from "./machine-results.ts";
-import type { Progress, SetCall } from "./run-on-machines.ts";
-import { placed, setQuestion } from "./set-question.ts";
+import type { Progress, FleetCall } from "./run-on-machines.ts";
 
 interface Asking {
   readonly progress: Progress;
@@ -17,23 +19,23 @@ interface Asking {
   resolve(decision: Decision): void;
 }
 
-/** What becomes of the machines. */
+/** What the answer means for the machines. */
 interface Effects {
-  /** These are approved; those of them that go first are known now. */
-  goFirst(approved: readonly Progress[]): void;
-  /** It goes on with its own look at the answer. */
+  /** These are approved: the first of them are the canaries. */
+  approved(some: readonly Progress[]): void;
+  /** It has its answer and checks the machine once more. */
   answered(one: Progress): void;
   finish(one: Progress, result: ToolResult): void;
 }
 
 export class SharedQuestion {
   readonly #fleet: FleetParts;
-  readonly #call: SetCall;
+  readonly #call: FleetCall;
   readonly #all: readonly Progress[];
   readonly #effects: Effects;
   readonly #asking: Asking[] = [];
 
-  constructor(fleet: FleetParts, call: SetCall, all: readonly Progress[], effects: Effects) {
+  constructor(fleet: FleetParts, call: FleetCall, all: readonly Progress[], effects: Effects) {
     this.#fleet = fleet;
     this.#call = call;
     this.#all = all;
@@ -51,7 +53,6 @@ export class SharedQuestion {
     return promise;
   }
 
-  /** Nothing where no machine asks. */
   async ask(): Promise<void> {
     const order = (one: Asking): number => this.#all.indexOf(one.progress);
     let left = this.#asking.splice(0).sort((a, b) => order(a) - order(b));
@@ -75,7 +76,7 @@ export class SharedQuestion {
           left = others;
           continue;
         }
-        this.#effects.goFirst(left.map(({ progress }) => progress));
+        this.#effects.approved(left.map(({ progress }) => progress));
         for (const one of left) this.#answer(one, decision);
         return;
       }
@@ -84,13 +85,13 @@ export class SharedQuestion {
     }
   }
 
-  /** Where a mode approves, those that only a person may approve do not hold up the others. */
+  /** Machines that the approval mode approves do not wait for those that need a person. */
   #settleByMode(asking: readonly Asking[]): Asking[] {
     const settled = asking.map((one) => ({ one, decision: this.#fleet.approvals.settled(one.request) }));
     const byMode = settled.flatMap(({ one, decision }) =>
       decision?.kind === "approved" && decision.by === "mode" ? [{ one, decision }] : [],
     );
-    this.#effects.goFirst(byMode.map(({ one }) => one.progress));
+    this.#effects.approved(byMode.map(({ one }) => one.progress));
     const [first] = byMode;
     if (first !== undefined) {
       const machines = byMode.map(({ one }) => one.progress.machine.name);
@@ -104,17 +105,17 @@ export class SharedQuestion {
     const asking = await Promise.all(
       left.map(async ({ progress, request, place }) => ({
         machine: progress.machine.name,
-        request: placed(request, place && (await within(place(), LOOK_MS))),
+        request: { ...request, ...(place && (await within(place(), LOOK_MS))) },
       })),
     );
-    const question = setQuestion(asking, { heading, named: this.#fleet.machines.length > 1 });
+    const question = joinedQuestion(asking, heading, this.#fleet.machines.length > 1);
     const { signal, publish } = this.#call;
     const decision = await this.#fleet.approvals.decide(question, signal, (asked) => publish(askedEvent(asked)));
     publish(answeredEvent(question, decision));
     return decision;
   }
 
-  /** It looks at the machine once more: where that has moved, or a changed command needs more, it asks again. */
+  /** The machine is checked once more: if its shell moved, or an edited command needs more, it asks again. */
   #answer(one: Asking, decision: Decision): void {
     this.#effects.answered(one.progress);
     one.resolve(decision);
@@ -141,6 +142,101 @@ export class SharedQuestion {
     this.#call.publish({ type: "tool_output", call: this.#call.call, stream: "info", text, machine: machine.name });
     return `canary ${machine.name}: ${ended}`;
   }
+}
+
+/** What one machine would ask. */
+interface MachineRequest {
+  readonly machine: string;
+  readonly request: ApprovalRequest;
+}
+
+/**
+ * One question made of those of several machines; the strictest one holds. `heading` precedes what the policy says: the
+ * result of a canary, machines that are left out. `named`: also a single machine is called by its name in the run.
+ */
+function joinedQuestion(asking: readonly MachineRequest[], heading: string, named: boolean): ApprovalRequest {
+  const [{ request: first, machine }] = asking as [MachineRequest, ...MachineRequest[]];
+  const policy = [heading, joined(asking, "; ", (request) => request.policy)].filter(Boolean).join("; ");
+  if (asking.length === 1) {
+    if (!named) return { ...first, policy };
+    const typed = first.typed === undefined ? {} : { typed: machine, alsoTyped: [] };
+    return { ...first, where: whereOf(asking), ...typed, policy };
+  }
+  const requests = asking.map(({ request }) => request);
+  const { call, tool, why, background, keep, write } = first;
+  const understated = requests.find((one) => one.understated);
+  const windows = requests.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
+  const typed = asking.filter(({ request }) => request.typed !== undefined).map((one) => one.machine);
+  const labels = new Set(requests.flatMap(({ label }) => label ?? []));
+  const diff = joined(
+    asking,
+    "\n",
+    (request) => request.diff ?? "",
+    (text, names) => `# ${names}\n${text}`,
+  );
+  return {
+    id: crypto.randomUUID(),
+    call,
+    tool,
+    where: whereOf(asking),
+    machine: "",
+    machines: asking.map((one) => ({ name: one.machine, machine: one.request.machine })),
+    action: joined(asking, "\n", ({ action }) => action),
+    ...requests.reduce<Stated>((all, one) => stricter(all, one), first),
+    why,
+    policy,
+    understated: understated !== undefined,
+    editable: requests.every((one) => one.editable),
+    ...defined({
+      background,
+      keep,
+      cwd: same(requests.map((one) => one.cwd)),
+      diff: diff || undefined,
+      write: write && {
+        ...write,
+        creates: requests.some((one) => one.write?.creates),
+        ...diffSize(first.diff ?? ""),
+      },
+      reverse: requests.find((one) => one.reverse !== undefined)?.reverse,
+      declared: understated?.declared,
+      found: understated?.found,
+      prefixes: same(requests.map((one) => JSON.stringify(one.prefixes))) === undefined ? undefined : first.prefixes,
+      approveMaxMs: windows.length === 0 ? undefined : Math.min(...windows),
+      answer: requests.map((one) => one.answer).reduce(requiredAnswer),
+      typed: typed.length === 0 ? undefined : foldNames(typed),
+      label: [...labels].join(" ") || undefined,
+    }),
+  };
+}
+
+/** `deploy@web[01-12] (12)`. */
+function whereOf(asking: readonly MachineRequest[]): string {
+  const names = asking.map(({ machine }) => machine);
+  const users = new Set(asking.map(({ request }) => request.where.replace(/@.*$/s, "")));
+  const [user = ""] = users;
+  const folded = foldNames(names);
+  const who = users.size === 1 && !names.some((name) => name.includes("@")) ? `${user}@${folded}` : folded;
+  return names.length === 1 ? who : `${who} (${names.length})`;
+}
+
+/** The text itself if it is the same for all; otherwise each text with the machines it belongs to. */
+function joined(
+  asking: readonly MachineRequest[],
+  separator: string,
+  textOf: (request: ApprovalRequest) => string,
+  named = (text: string, names: string) => `${text} (${names})`,
+): string {
+  const groups = Map.groupBy(asking, ({ request }) => textOf(request));
+  const [only] = groups.keys();
+  if (groups.size === 1) return only ?? "";
+  return [...groups]
+    .map(([text, members]) => named(text, foldNames(members.map(({ machine }) => machine))))
+    .join(separator);
+}
+
+function same<T>(values: readonly T[]): T | undefined {
+  const [first] = values;
+  return values.every((value) => value === first) ? first : undefined;
 }
 
 const LOOK_MS = 3_000;

@@ -1,7 +1,5 @@
-/**
- * Asks the operator through the broker: what, where the shell is at that moment, how risky; and reports question and
- * answer.
- */
+/** Asks the operator through the broker (what, where the shell is now, how risky), and reports question and answer. */
+import { defined } from "../../lib/values.ts";
 import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../../policy/approvals.ts";
 import type { Shell, ShellPlace, Target } from "../../targets/target.ts";
 import type { Declared } from "../../tools/tool.ts";
@@ -15,11 +13,11 @@ import { boundDiff } from "../../tools/bound-output.ts";
 export async function decide(
   parts: PermitParts,
   call: PermitCall,
-  /** Undefined for what happens on this machine whatever the target is. */
-  at: LookedAt | Target | undefined,
-  what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine" | "typed" | "alsoTyped">,
+  /** Undefined: it happens on this machine, whatever the target is. */
+  at: AskedShell | Target | undefined,
+  question: Question,
 ): Promise<Decision> {
-  const place = at === undefined || at instanceof LookedAt ? at : new LookedAt(at, at.shell);
+  const place = at === undefined || at instanceof AskedShell ? at : new AskedShell(at, at.shell);
   const identity = place?.target.identity;
   const rules = place === undefined ? undefined : await parts.rules(place.target);
   const asked: ApprovalRequest = {
@@ -28,11 +26,15 @@ export async function decide(
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
     machine: identity === undefined ? "" : identity.machine || identity.label,
-    ...(rules?.label === undefined ? {} : { label: rules.label }),
-    ...(rules?.approveMaxMs === undefined ? {} : { approveMaxMs: rules.approveMaxMs }),
-    ...what,
+    ...defined({ label: rules?.label, approveMaxMs: rules?.approveMaxMs }),
+    mutation: false,
+    privesc: false,
+    why: "",
+    understated: false,
+    editable: false,
+    ...question,
     ...(call.operator === true ? { understated: false, why: "" } : {}),
-    ...(what.answer === "typed" ? typedName(parts, place?.target, rules) : {}),
+    ...(question.answer === "typed" ? typedName(parts, place?.target, rules) : {}),
   };
   const look = place && (() => place.look());
   const publish = (request: ApprovalRequest) => call.publish(askedEvent(request));
@@ -41,6 +43,10 @@ export async function decide(
   call.publish(answeredEvent(asked, decision));
   return decision;
 }
+
+/** What is not given is low: nothing changes, no other user, nothing to edit. */
+type Question = Pick<ApprovalRequest, "action" | "risk" | "policy"> &
+  Partial<Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine" | "typed" | "alsoTyped">>;
 
 function typedName(
   parts: PermitParts,
@@ -70,8 +76,7 @@ export function askedEvent(request: ApprovalRequest): ApprovalAskedEvent {
     why,
     policy,
     understated,
-    ...(request.answer === undefined ? {} : { answer: request.answer }),
-    ...(request.label === undefined ? {} : { label: request.label }),
+    ...defined({ answer: request.answer, label: request.label }),
   };
 }
 
@@ -90,8 +95,8 @@ export function answeredEvent({ id, call, machines }: ApprovalRequest, decision:
   };
 }
 
-/** The shell a question is about, looked at when it is asked: who and where it is then. */
-export class LookedAt {
+/** The shell that a question is about: its user and directory at the moment of the question. */
+export class AskedShell {
   readonly target: Target;
   readonly #shell: Shell;
   #seen: ShellPlace | undefined;
@@ -101,7 +106,7 @@ export class LookedAt {
     this.#shell = shell;
   }
 
-  /** A person saw where it would happen. */
+  /** The question said where it would happen. */
   get known(): boolean {
     return this.#seen !== undefined;
   }
@@ -112,7 +117,7 @@ export class LookedAt {
     return {
       where: `${seen.user || user}@${host}`,
       cwd: seen.cwd || "an unknown directory",
-      ...(seen.pane === undefined ? {} : { pane: seen.pane }),
+      ...defined({ pane: seen.pane }),
     };
   }
 
@@ -123,9 +128,7 @@ export class LookedAt {
     return now.cwd !== this.#seen.cwd || now.user !== this.#seen.user;
   }
 
-  /**
-   * A target that does not answer is asked again when the command is sent; until then what is known about it counts.
-   */
+  /** A target that does not answer now is asked again when the command is sent; until then, what is known counts. */
   async #now(): Promise<ShellPlace> {
     return this.#shell.where().catch(() => ({ cwd: this.#shell.cwd, user: "", typed: "" }));
   }
@@ -141,7 +144,7 @@ export function stricter(declared: Stated, derived: Stated): Stated {
   };
 }
 
-/** Only what matters for the decision: one step of risk, or a change that is called one, is a matter of opinion. */
+/** Only what matters for the decision: one step of risk is a matter of opinion. */
 export function understates(declared: Declared, derived: Stated): boolean {
   return (
     (derived.risk === "high" && declared.risk !== "high") ||
@@ -150,12 +153,12 @@ export function understates(declared: Declared, derived: Stated): boolean {
   );
 }
 
-/** shell_confirm = false is an approval without an end: a machine that limits approvals does not take it. */
+/** shell_confirm = false approves for ever: not on a machine that limits how long approvals last. */
 export function confirms(parts: PermitParts, { approveMaxMs }: EffectiveRules): boolean {
   return parts.confirm.shell || approveMaxMs !== undefined;
 }
 
-/** Nothing approves a secret's use by itself, and the question names it. */
+/** The use of a secret is never approved automatically, and the question names it. */
 export function withSecrets(verdict: Verdict, names: readonly string[], privacy: Privacy): Verdict {
   if (names.length === 0) return verdict;
   const uses = `it uses ${names.join(", ")}`;

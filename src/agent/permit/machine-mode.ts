@@ -1,16 +1,17 @@
 /**
- * What the rules of a machine make of a call: where it is guarded, high risk needs its name; where it is read-only, a
- * change becomes a command that a person can copy.
+ * The modes of machines: on a guarded one, high risk needs its name typed; on a read-only one, a change becomes a
+ * command that a person can copy.
  */
+import { defined } from "../../lib/values.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import { alsoNamed, namedMachines } from "../../policy/shell/named-machines.ts";
 import type { JudgedCommand, Verdict } from "../../policy/verdict.ts";
 import type { Target } from "../../targets/target.ts";
 import type { ProposedChange, Risk } from "../events.ts";
-import type { Permission, PermitParts } from "./permission.ts";
+import { denied, type PermitParts, type Refusal } from "./permission.ts";
 import { quote } from "../../lib/quote.ts";
 
-/** What holds for a text: also the rules of machines that it names, as `ssh prod` does. */
+/** The rules that hold for a command: also those of machines that it names, as `ssh prod` does. */
 export function rulesOfText(
   { rulesNamed }: Pick<PermitParts, "rulesNamed">,
   rules: EffectiveRules,
@@ -20,36 +21,33 @@ export function rulesOfText(
   return namedMachines(commands).reduce((all, name) => alsoNamed(all, rulesNamed([name]), name), rules);
 }
 
-/** Where a machine is guarded, nothing approves by itself what is high risk, whatever list allows it. */
+/** On a guarded machine, high risk is never approved automatically, whatever list allows it. */
 export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: EffectiveRules): Verdict {
   if (mode !== "guarded" || risk !== "high" || verdict.kind === "deny") return verdict;
   const why = verdict.kind === "ask" ? verdict.why : `high risk on a guarded machine${label ? ` (${label})` : ""}`;
   return { kind: "ask", why, answer: "typed" };
 }
 
-/** Nothing can approve a change there: the model is informed, the operator gets the command. */
+/** On a read-only machine: the model learns that nothing can approve a change, the operator gets the command. */
 export function withheld(
   { called }: Pick<PermitParts, "called">,
   target: Target,
   { label, because }: EffectiveRules,
   change: Pick<ProposedChange, "command" | "directory" | "why">,
-): Permission & { readonly kind: "result" } {
+): Refusal {
   const { user, host } = target.identity;
   const name = called?.(target)[0] ?? host;
   const machine = because ?? (label === undefined ? name : `${name} (${label})`);
   return {
-    kind: "result",
-    proposed: { where: `${user}@${host}`, ...(label === undefined ? {} : { label }), ...change },
-    result: {
-      ok: false,
-      outcome: "denied",
-      result: `Not allowed: ${machine} is read-only, and nothing can approve a change. The operator gets a list of the changes you wanted, to make them by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
-      display: `not run: ${machine} is read-only`,
-    },
+    ...denied(
+      `Not allowed: ${machine} is read-only, and nothing can approve a change. The operator gets a list of the changes you wanted, to make them by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
+      `not run: ${machine} is read-only`,
+    ),
+    proposed: { where: `${user}@${host}`, ...defined({ label }), ...change },
   };
 }
 
-/** The change of a file as a command: its difference, given to patch. */
+/** The change of a file as a command: its diff, given to patch. */
 export function patchCommand(path: string, diff: string, sudo: boolean): string {
   if (diff === "" || diff.split("\n").length > MOST_LINES) return `# write ${path}`;
   let end = "END_OF_CHANGE";

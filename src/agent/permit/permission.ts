@@ -1,4 +1,4 @@
-/** What it takes to decide on a call, and the decision: it runs, or the model gets a result that says why not. */
+/** What a decision on a call needs, and the decision: it runs, or the model gets a result that says why not. */
 import type { ApprovalRequest, Approvals, Decision } from "../../policy/approvals.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import type { OutputKind } from "../../policy/privacy/output-kind.ts";
@@ -13,20 +13,20 @@ import { boundDiff } from "../../tools/bound-output.ts";
 
 export interface PermitParts {
   readonly approvals: Pick<Approvals, "decide"> & Partial<Pick<Approvals, "following">>;
-  /** Another machine of the set has to be asked about, so this one is too: why. */
+  /** Why this machine is asked about although it needs no approval: another one of the call does. */
   readonly atLeastAsk?: string;
   target(): Promise<Target>;
-  /** A read-only runbook runs: also what happens on no machine changes nothing. */
+  /** A read-only runbook runs: what happens outside any machine must not change anything either. */
   readonly readOnly?: boolean;
-  /** What holds on the machine: asked once it is open, so that all its names are known. */
+  /** The rules of the machine; looked up once it is open, when all its names are known. */
   rules(target: Target): Promise<EffectiveRules>;
-  /** What the operator may call the machine, as it is shown first; its host name, where nothing else is known. */
+  /** The operator's names for the machine, the one to show first; its host name if it has no other. */
   called?(target: Target): readonly string[];
-  /** What holds on machines that are known by name alone. */
+  /** The rules of machines that are known by name alone. */
   rulesNamed?(names: readonly string[]): EffectiveRules;
-  /** What holds on the machine that buddy itself runs on. */
+  /** The rules of the machine that buddy itself runs on. */
   rulesHere?(): Promise<EffectiveRules>;
-  /** `cwd`: where the shell is; relative names count from it. */
+  /** Relative names are resolved from `cwd`, the shell's directory. */
   judgeShell(command: string, cwd: string, rules: EffectiveRules): Promise<ShellJudgement>;
   /** `asked` is the path before it was resolved; `sudo`: it would be written as root. */
   judgeWrite(path: ResolvedPath, asked: string, sudo: boolean): Promise<Verdict>;
@@ -43,7 +43,7 @@ export interface PermitParts {
   /** [safety] second_lock. */
   readonly secondLock: SecondLock;
   readonly dryRun: boolean;
-  /** For commands that can lock the operator out; undefined: they run without a revert. */
+  /** For commands that can lock the operator out; undefined: such a command runs without a revert. */
   readonly planRevert?: PlanRevert | undefined;
 }
 
@@ -54,16 +54,16 @@ export type PlanRevert = (
   target: Target,
 ) => Promise<RevertPlan | { readonly problem: string }>;
 
-/** What waits on the target, to be run unless the operator keeps the change. */
+/** What runs on the target after a while unless the operator keeps the change. */
 export interface RevertPlan {
-  /** Ends the question. */
+  /** Added to the end of the question. */
   readonly says: string;
-  /** The model's own part of `back`: it would run, so it is shown like the command. */
+  /** The part of `back` that the model wrote: shown like the command, because it would run. */
   readonly own?: string;
   readonly save: string;
   readonly back: string;
   readonly seconds: number;
-  /** False where the files of the user alone are put back. */
+  /** False: it restores only files of the user. */
   readonly asRoot: boolean;
 }
 
@@ -72,14 +72,14 @@ export interface PermitCall {
   readonly input: unknown;
   readonly intent: Intent;
   readonly call: string;
-  /** The operator's own: no model declared anything. */
+  /** Made by the operator: no model declared anything. */
   readonly operator?: boolean;
   readonly context: ToolContext;
-  /** Names of secrets in the arguments: they are shown, and nothing approves such a call by itself. */
+  /** Names of secrets in the arguments: the question shows them, and such a call is never approved automatically. */
   readonly secrets: readonly string[];
-  /** The arguments with values instead of names. */
+  /** The arguments with the secrets themselves instead of their names. */
   reveal(input: unknown): unknown;
-  /** Before the tool looks at a file: what is in it decides how its text is masked. */
+  /** Called before the tool reads a file: what is in the file decides how its text is masked. */
   expect(output: OutputKind): void;
   publish(body: AgentEventBody): void;
   /** A question about it was settled. */
@@ -87,11 +87,12 @@ export interface PermitCall {
 }
 
 export type Permission =
-  /** `note` is for the model: the operator changed the command, for example; `path` is where a write was permitted. */
   | {
       readonly kind: "run";
       readonly input: unknown;
+      /** For the model: that the operator changed the command, for example. */
       readonly note?: string;
+      /** Where a write was permitted. */
       readonly path?: string;
       /** What a write changes. */
       readonly diff?: string;
@@ -101,23 +102,23 @@ export type Permission =
       readonly onlyIn?: string;
       /** What keys were approved for. */
       readonly onlyWhere?: ShellPlace;
-      /** Armed before it runs, and fired unless the change is kept. */
+      /** Armed before it runs; takes effect unless the change is kept. */
       readonly revert?: RevertPlan;
       /** What it will print. */
       readonly output?: OutputKind;
       /** The command with names instead of secrets, where `input` has the secrets themselves. */
       readonly shown?: string;
     }
-  /**
-   * `nobody` names what was refused because there was no terminal to ask on, `proposed` what was not done because the
-   * machine is read-only.
-   */
-  | {
-      readonly kind: "result";
-      readonly result: ToolResult;
-      readonly nobody?: string;
-      readonly proposed?: ProposedChange;
-    };
+  | Refusal;
+
+export interface Refusal {
+  readonly kind: "result";
+  readonly result: ToolResult;
+  /** What was refused because there was no terminal to ask on. */
+  readonly unapproved?: string;
+  /** What was not done because the machine is read-only. */
+  readonly proposed?: ProposedChange;
+}
 
 /** A call that may change something, about to run. */
 export interface PermittedCall {
@@ -127,76 +128,59 @@ export interface PermittedCall {
   readonly permission: Permission & { readonly kind: "run" };
   readonly context: ToolContext;
   target(): Promise<Target>;
-  /** Asks once more, about something that the first question could not say; undefined: go ahead. */
+  /** Asks once more, about something that was not known at the first question; undefined: go ahead. */
   askAgain(why: string): Promise<ToolResult | undefined>;
-  /** Asks whether a change stays that is reverted at `until`; false also when no one answers in time. */
+  /** Asks whether to keep a change that is reverted at `until`; false also without an answer in time. */
   askToKeep(until: number, why: string): Promise<boolean>;
 }
 
-export function refused(decision: Decision, action: string): Permission & { kind: "result" } {
+export function denied(result: string, display = result, outcome = "denied"): Refusal {
+  return { kind: "result", result: { ok: false, outcome, result, display } };
+}
+
+export function refused(decision: Decision, action: string): Refusal {
   if (decision.kind !== "denied") throw new Error("only a denial is refused");
-  const result = (text: string, display: string, outcome = "denied"): ToolResult => ({
-    ok: false,
-    outcome,
-    result: text,
-    display,
-  });
-  switch (decision.by) {
+  const { by, reason } = decision;
+  switch (by) {
     case "operator":
-      return {
-        kind: "result",
-        result: result(
-          decision.reason === undefined
-            ? "The operator refused this. Do not try it again in another form; ask what they want instead."
-            : `The operator refused this: ${decision.reason}`,
-          decision.reason === undefined ? "denied" : `denied: ${decision.reason}`,
-        ),
-      };
+      return reason === undefined
+        ? denied(
+            "The operator refused this. Do not try it again in another form; ask what they want instead.",
+            "denied",
+          )
+        : denied(`The operator refused this: ${reason}`, `denied: ${reason}`);
     case "mode":
-      return {
-        kind: "result",
-        result: result(
-          "Refused: approvals are set to none, so nothing that needs one can run. Continue with read-only work, or answer with what you have.",
-          "denied: approvals are set to none",
-        ),
-      };
+      return denied(
+        "Refused: approvals are set to none, so nothing that needs one can run. Continue with read-only work, or answer with what you have.",
+        "denied: approvals are set to none",
+      );
     case "nobody":
       return {
-        kind: "result",
-        nobody: action,
-        result: result(
+        ...denied(
           "Refused: this needs an approval, and there is no terminal to ask on. Do not retry it; answer with what you have and say what you would have done.",
           "approval required, but there is no terminal to ask on",
         ),
+        unapproved: action,
       };
     case "timeout":
-      return {
-        kind: "result",
-        result: result("operation stopped: the task ran out of time", "out of time", "timeout"),
-      };
+      return denied("operation stopped: the task ran out of time", "out of time", "timeout");
     case "cancelled":
-      return { kind: "result", result: result("operation cancelled by user", "stopped", "cancelled") };
+      return denied("operation cancelled by user", "stopped", "cancelled");
   }
 }
 
-export function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
-  const instead = verdict.instead === undefined ? "" : ` ${asSentence(verdict.instead)}`;
-  const why = `Not allowed: ${verdict.why.replace(/\.$/, "")}.`;
-  const display = `blocked: ${verdict.brief ?? verdict.why}`;
-  return { kind: "result", result: { ok: false, outcome: "denied", result: why + instead, display } };
+export function refusedByPolicy({ why, instead, brief }: Verdict & { kind: "deny" }): Refusal {
+  const advice = instead === undefined ? "" : ` ${asSentence(instead)}`;
+  return denied(`Not allowed: ${why.replace(/\.$/, "")}.${advice}`, `blocked: ${brief ?? why}`);
 }
 
 function asSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
-export function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Permission {
+export function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Refusal {
   const lines = [`[dry run] ${what}`];
   if (verdict !== undefined) lines.push(`policy: ${verdict.kind} (${verdict.why})`);
   if (diff) lines.push(boundDiff(diff));
   return { kind: "result", result: { ok: true, outcome: "dry-run", result: lines.join("\n") } };
-}
-
-export function refusedWith(problem: string): Permission {
-  return { kind: "result", result: { ok: false, outcome: "denied", result: problem, display: problem } };
 }

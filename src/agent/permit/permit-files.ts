@@ -1,27 +1,19 @@
 /** May this file be read or written? Its path is resolved on the target first. */
+import { defined } from "../../lib/values.ts";
 import { fileKind } from "../../policy/privacy/output-kind.ts";
 import { holdsSecrets } from "../../policy/files/secret-files.ts";
 import { isDeviceToRead } from "../../policy/shell/dangers/protected-paths.ts";
-import { requiredAnswer, type Verdict } from "../../policy/verdict.ts";
+import type { Verdict } from "../../policy/verdict.ts";
 import type { Target } from "../../targets/target.ts";
 import { filesFor, needsRoot } from "../../tools/files-as-root.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { patchCommand, removeCommand, underGuard, withheld } from "./machine-mode.ts";
 import { decide, confirms, withSecrets } from "./ask-operator.ts";
-import {
-  dryRun,
-  type PlanRevert,
-  type Permission,
-  type PermitCall,
-  type PermitParts,
-  refused,
-  refusedByPolicy,
-  type RevertPlan,
-  refusedWith,
-} from "./permission.ts";
+import { denied, dryRun, type Permission, type PermitCall, type PermitParts } from "./permission.ts";
+import { refused, refusedByPolicy } from "./permission.ts";
 import { diffSize } from "../../tools/bound-output.ts";
 
-/** Reading changes nothing and is not asked, except as root, and for files of keys, also behind a link. */
+/** Reading needs no approval, except as root, of a device, and of files with keys (also behind a link). */
 export async function permitRead(
   parts: PermitParts,
   call: PermitCall,
@@ -33,7 +25,7 @@ export async function permitRead(
   const privesc = sudo && target.transport.facts.uid !== 0 && (await needsRoot(target.files, path));
   const kinds = [fileKind(path), fileKind(resolved?.path ?? "")];
   const output = kinds.find((kind) => kind !== "ordinary") ?? "ordinary";
-  // What the user may read is read without root, also when that changes before it runs.
+  // What the user may read is read without root, even if that changes before it runs.
   const input = sudo && !privesc ? { ...(call.input as object), sudo: false } : call.input;
   const run: Permission = { kind: "run", input, output };
   const keys = holdsSecrets(path) || holdsSecrets(resolved?.path ?? "");
@@ -45,16 +37,12 @@ export async function permitRead(
   const decision = await decide(parts, call, target, {
     action,
     risk: "high",
-    mutation: false,
     privesc,
-    why: "",
     policy: keys
       ? "it contains keys, which the model would see"
       : disturbs
         ? "reading a device may disturb it"
         : "only root may read it",
-    understated: false,
-    editable: false,
     ...(isGuarded ? { answer: "typed" as const } : {}),
   });
   return decision.kind === "approved" ? run : refused(decision, action);
@@ -72,11 +60,11 @@ export async function permitWrite(
   if (judged.kind === "deny") return refusedByPolicy(judged);
   const rules = await parts.rules(target);
   const revert = await revertOfWrite(parts.planRevert, resolved.path, target);
-  if (revert !== undefined && "problem" in revert) return refusedWith(revert.problem);
+  if (revert !== undefined && "problem" in revert) return denied(revert.problem);
   const risk = judged.kind === "ask" || sudo || revert !== undefined ? "high" : "medium";
   const inPerson = revert === undefined ? judged : onlyInPerson(judged, revert.says);
   const verdict = underGuard(withSecrets(inPerson, call.secrets, parts.privacy), risk, rules);
-  // The same object goes to `prepare` and `run`: the tool knows it again.
+  // `prepare` and `run` get the same object, by which the tool recognises the call.
   const input = call.reveal(call.input);
   const output = fileKind(resolved.path);
   call.expect(output);
@@ -88,9 +76,9 @@ export async function permitWrite(
   if (rules.mode === "read-only")
     return withheld(parts, target, rules, {
       command: removes ? removeCommand(resolved.path, asRoot) : patchCommand(resolved.path, diff, asRoot),
-      ...(intent.why === undefined ? {} : { why: intent.why }),
+      ...defined({ why: intent.why }),
     });
-  // A path that is fine does not make a write that needs no approval.
+  // A write needs approval also where the path is allowed.
   const needed: Verdict =
     verdict.kind === "allow" && confirms(parts, rules) ? { kind: "ask", why: "a write needs approval" } : verdict;
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, needed, diff);
@@ -100,50 +88,35 @@ export async function permitWrite(
     path: resolved.path,
     diff,
     output,
-    ...(revert === undefined ? {} : { revert }),
+    ...defined({ revert }),
   };
   if (!confirms(parts, rules) && verdict.kind === "allow") return run;
   const verb = removes ? "remove" : "write";
   const action = `${verb} ${resolved.path}${asRoot ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
-    write: {
-      path: resolved.path,
-      creates: !resolved.exists,
-      ...(removes ? { removes } : {}),
-      ...diffSize(diff),
-    },
+    write: { path: resolved.path, creates: !resolved.exists, ...(removes ? { removes } : {}), ...diffSize(diff) },
     diff,
     risk,
     mutation: true,
     privesc: asRoot,
     why: intent.why ?? "",
     policy: verdict.kind === "allow" ? "" : verdict.why,
-    understated: false,
-    editable: false,
     ...(verdict.kind === "ask" && verdict.answer !== undefined ? { answer: verdict.answer } : {}),
   });
   return decision.kind === "approved" ? run : refused(decision, action);
 }
 
 /** How a file that can lock the operator out is reverted. */
-async function revertOfWrite(
-  planRevert: PlanRevert | undefined,
-  path: string,
-  target: Target,
-): Promise<RevertPlan | { readonly problem: string } | undefined> {
+async function revertOfWrite(planRevert: PermitParts["planRevert"], path: string, target: Target) {
   if (planRevert === undefined) return undefined;
   const { lockoutFile } = await import("../../policy/shell/dangers/lockout.ts");
   const found = lockoutFile(path, target.transport.facts.home);
   return found && planRevert([{ ...found, program: "", words: [], file: path }], { text: "" }, target);
 }
 
-/** As for a command that can lock the operator out: nothing approves it by itself. */
+/** As for a command that can lock the operator out: never approved automatically. */
 function onlyInPerson(verdict: Exclude<Verdict, { kind: "deny" }>, says: string): Verdict {
-  const why = verdict.kind === "ask" ? `${verdict.why}; ${says}` : says;
-  return {
-    kind: "ask",
-    why,
-    answer: requiredAnswer(verdict.kind === "ask" ? verdict.answer : undefined, "in-person") ?? "in-person",
-  };
+  if (verdict.kind === "allow") return { kind: "ask", why: says, answer: "in-person" };
+  return { kind: "ask", why: `${verdict.why}; ${says}`, answer: verdict.answer ?? "in-person" };
 }

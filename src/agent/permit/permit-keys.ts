@@ -2,6 +2,7 @@
  * May these keys be pressed? At a shell's prompt they are judged as the lines they enter; in any other program they
  * need approval. A program that asks for a password gets none: the pane itself sees to that (targets/tmux/pane.ts).
  */
+import { defined } from "../../lib/values.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import { outsideRoots } from "../../policy/shell/shell-roots.ts";
 import { requiredAnswer, type RequiredAnswer, type ShellJudgement, type Verdict } from "../../policy/verdict.ts";
@@ -12,14 +13,14 @@ import type { Intent } from "../../tools/tool.ts";
 import {
   type PermitCall,
   type PermitParts,
-  refusedWith,
+  denied,
   type Permission,
   refusedByPolicy,
   dryRun,
   refused,
 } from "./permission.ts";
 import { unaskedRun } from "./read-only-run.ts";
-import { confirms, withSecrets, decide, LookedAt, stricter, understates } from "./ask-operator.ts";
+import { confirms, withSecrets, decide, AskedShell, stricter, understates } from "./ask-operator.ts";
 import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
 import type { Stated } from "../../policy/approvals.ts";
 import { isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
@@ -27,12 +28,12 @@ import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
 
 interface KeysVerdict {
   readonly verdict: Verdict;
-  /** Of each line that would be entered. */
+  /** Each line that would be entered. */
   readonly judged: readonly ShellJudgement[];
-  /** Instead of being typed, the one line they enter runs as a clean child. */
+  /** The one line they enter is not typed, but runs as a clean child. */
   readonly unasked?: Unasked;
   readonly place: ShellPlace;
-  /** What they do is known: lines for a shell, or nothing but a stop or a move. */
+  /** Their effect is known: they enter lines in a shell, or only stop or move something. */
   readonly known: boolean;
 }
 
@@ -48,10 +49,10 @@ async function judgeKeys(
   const place = await pane.where();
   const atPrompt = place.program === undefined;
   const { lines, rest, unknown } = typedLines(place.typed, input);
-  // Another shell in the foreground, after sudo -i or ssh, reads lines like any other.
+  // Another shell in the foreground (after sudo -i or ssh) reads lines like any other.
   const isRead = atPrompt || SHELLS.test(place.program ?? "");
   const texts = isRead ? [...lines, ...(rest === "" ? [] : [rest])] : [];
-  // A blank at the end of the line cannot be seen: it is judged with one too.
+  // A space at the end of the line cannot be seen: the line is judged with one, too.
   if (isRead && place.typed !== "") texts.push(...typedLines(`${place.typed} `, input).lines);
   const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, pane.cwd, rules)));
   // What one of the lines requires counts for all of them.
@@ -64,7 +65,7 @@ async function judgeKeys(
     judged,
     place,
     known: (isRead && unknown === undefined) || onlyMoves(input),
-    ...(unasked === undefined ? {} : { unasked }),
+    ...defined({ unasked }),
   });
   for (const one of judged) {
     if (one.verdict.kind === "deny") return done(one.verdict);
@@ -72,7 +73,7 @@ async function judgeKeys(
       parts.shellRoots.length === 0 ? undefined : outsideRoots(one, place.cwd || pane.cwd, parts.shellRoots);
     if (outside !== undefined) return done(outside);
   }
-  // They would be read by buddy itself: an advance approval must not become a way to its own questions and commands.
+  // buddy itself would read them: an approval in advance must not answer buddy's own questions.
   if (pane === target.ownPane) return done({ kind: "ask", why: "buddy itself reads these keys", answer: "in-person" });
   if (!atPrompt) {
     const who = place.user === "" ? "" : `, which runs as ${place.user}`;
@@ -87,8 +88,7 @@ async function judgeKeys(
   if (only === undefined || judged.length > 1 || rest !== "" || place.typed !== "" || !only.readOnly || understates) {
     const changed = judged.length > 0 && judged.every(({ readOnly }) => !readOnly) && rest === "" && place.typed === "";
     const allowed = changed && !texts.some((text) => READ_OTHERWISE.test(text));
-    // A proof holds for the clean child and not for the operator's shell; what the configuration allows holds there
-    // too.
+    // A proof holds only for the clean child; what the configuration allows holds in the operator's shell, too.
     return done(allowed ? (judged[0]?.verdict ?? ASK) : ASK);
   }
   const how = await unaskedRun(target, texts[0] ?? "", only, pane.cwd, parts.secondLock, call.context.signal);
@@ -101,7 +101,7 @@ function onlyMoves({ keys, literal_text = "", enter = false }: KeysInput): boole
 }
 
 const MOVES = /^(?:C-[cdlz]|\^[CDLZ]|Escape|Up|Down|Left|Right|Home|End|[NP]Page|Page(?:Up|Down))$/i;
-/** A line at a prompt is read otherwise than a text: the history is put in, and comments need not be any. */
+/** A shell reads a line at its prompt differently: history is expanded, and # need not begin a comment. */
 const READ_OTHERWISE = /!|#|^\s*\^/;
 const ASK: Verdict = { kind: "ask", why: "it is typed into the shell itself" };
 const SHELLS = /^-?(?:ba|z|fi|da|a|mk|k|tc|c|nu|el)?sh$|^(?:su|sudo|ssh|xonsh|pwsh)$/;
@@ -120,33 +120,30 @@ export async function permitKeys(
     judged.flatMap(({ commands }) => commands),
   );
   const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
-  const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
-    risk: "low",
-    mutation: false,
-    privesc: false,
-  });
+  const nothing: Stated = { risk: "low", mutation: false, privesc: false };
+  const derived = judged.reduce<Stated>(stricter, nothing);
   const secret = withSecrets(keys, call.secrets, parts.privacy);
   const verdict = underGuard(secret, known ? stricter(intent.declared, derived).risk : "high", rules);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   if (rules.mode === "read-only" && (verdict.kind !== "allow" || unasked === undefined))
     return withheld(parts, target, rules, { command: `# press keys: ${intent.title}`, why: intent.declared.why });
   if (parts.planRevert !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
-    return refusedWith("This can lock the operator out: run it with run_shell, which prepares a revert first.");
+    return denied("This can lock the operator out: run it with run_shell, which prepares a revert first.");
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
   const input = call.reveal(call.input);
-  // What it prints stays on the screen, for capture-pane.
+  // Its output stays on the screen, where capture-pane reads it.
   const output = outputKind(
     judged.flatMap((one) => printing(one, "")),
     parts.maskOutput,
   );
-  if (unasked === undefined && place.program === undefined && isSecret(output)) return refusedWith(UNSEEN_SECRETS);
+  if (unasked === undefined && place.program === undefined && isSecret(output)) return denied(UNSEEN_SECRETS);
   const run: Permission = { kind: "run", input, output, onlyWhere: place };
   if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
-  // What is in the line already is entered with the keys.
+  // What is already in the line is entered with the keys.
   const line = place.typed.trim() === "" ? "" : parts.privacy.mask(place.typed, { from: "the line in the pane" });
   const action = line === "" ? intent.title : `${intent.title}, behind ${JSON.stringify(line)}`;
   if (!confirms(parts, rules) && call.secrets.length === 0 && verdict.answer === undefined) return run;
-  const decision = await decide(parts, call, new LookedAt(target, await paneFor(target, input as object)), {
+  const decision = await decide(parts, call, new AskedShell(target, await paneFor(target, input as object)), {
     action,
     ...stricter(intent.declared, derived),
     why: intent.declared.why,
@@ -154,8 +151,7 @@ export async function permitKeys(
     understated: understates(intent.declared, derived),
     declared: intent.declared,
     found: derived,
-    editable: false,
-    ...(verdict.answer === undefined ? {} : { answer: verdict.answer }),
+    ...defined({ answer: verdict.answer }),
   });
   return decision.kind === "approved" ? run : refused(decision, action);
 }

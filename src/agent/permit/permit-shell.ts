@@ -1,7 +1,8 @@
 /**
- * May this command run? Judged as it will run, approved by the operator where needed, and judged again when it was
- * edited or the shell moved.
+ * May this command run? It is judged as it will run, approved by the operator where needed, and judged again if it was
+ * edited or the shell changed its directory.
  */
+import { defined } from "../../lib/values.ts";
 import { dumpsSecret } from "../../policy/privacy/dumped-secrets.ts";
 import { fileKind, isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
 import { prefixesOf } from "../../policy/shell/command-prefix.ts";
@@ -12,18 +13,9 @@ import type { Shell, Target, Unasked } from "../../targets/target.ts";
 import { shellFor } from "../../tools/select-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
-import { decide, LookedAt, stricter, understates, confirms, withSecrets } from "./ask-operator.ts";
-import {
-  dryRun,
-  type PlanRevert,
-  type Permission,
-  type PermitCall,
-  type PermitParts,
-  refused,
-  refusedByPolicy,
-  type RevertPlan,
-  refusedWith,
-} from "./permission.ts";
+import { decide, AskedShell, stricter, understates, confirms, withSecrets } from "./ask-operator.ts";
+import type { Permission, PermitCall, PermitParts, PlanRevert, Refusal, RevertPlan } from "./permission.ts";
+import { denied, dryRun, refused, refusedByPolicy } from "./permission.ts";
 import { changedFiles, conditionDoubt, inputsOf, isHere, unaskedRun } from "./read-only-run.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import type { Stated } from "../../policy/approvals.ts";
@@ -48,12 +40,12 @@ export async function permitShell(
     if ("kind" in prepared) return prepared;
     const { run, verdict, secrets, revert } = prepared;
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
-    // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
-    // unless the name of the machine has to be typed, or the model's own revert would run.
+    // The operator typed an edited command: the policy may still refuse it, but there is no second question, unless the
+    // name of the machine must be typed, or the model's own revert would run.
     const isTyped = edited && answer !== "typed" && revert?.own === undefined;
     if (verdict.kind === "allow" || isTyped) return { ...run, ...place };
     if (!confirms(parts, rules) && secrets.length === 0 && answer === undefined) return run;
-    const where = new LookedAt(target, shell);
+    const where = new AskedShell(target, shell);
     const decision = await decide(parts, call, where, {
       ...questionAbout(command, call, intent, prepared, moved),
       editable: call.tool.name === "run_shell",
@@ -89,10 +81,9 @@ function questionAbout(
     understated: understates(declared, found),
     declared,
     found,
-    ...(revert?.own === undefined ? {} : { reverse: revert.own }),
+    ...defined({ reverse: revert?.own }),
     ...(background ? { background } : {}),
-    ...(prefixes === undefined ? {} : { prefixes }),
-    ...(answer === undefined ? {} : { answer }),
+    ...defined({ prefixes, answer }),
   };
 }
 
@@ -105,7 +96,7 @@ interface ShellCall {
   readonly shell: Shell;
 }
 
-/** What runs if nothing else objects, and what the policy says about it. */
+/** What runs if it is approved, and what the policy says about it. */
 interface PreparedCommand {
   readonly run: Permission & { kind: "run" };
   readonly verdict: Exclude<Verdict, { kind: "deny" }>;
@@ -115,8 +106,8 @@ interface PreparedCommand {
   readonly revert: RevertPlan | undefined;
 }
 
-/** A permission returned here is a refusal: neither a question nor a mode can allow it. */
-async function prepare(it: ShellCall, command: string, edited: boolean): Promise<Permission | PreparedCommand> {
+/** A refusal here is final: neither a question nor a mode can allow it. */
+async function prepare(it: ShellCall, command: string, edited: boolean): Promise<Refusal | PreparedCommand> {
   const { parts, call, intent, target, rules, shell } = it;
   const { names: secrets } = parts.privacy.used(command);
   // Judged as it will run: the value of a secret may be a path or an option.
@@ -138,11 +129,11 @@ async function prepare(it: ShellCall, command: string, edited: boolean): Promise
     parts.planRevert === undefined || lockouts.length === 0
       ? undefined
       : await checkedRevert(parts, parts.planRevert, lockouts, { text: real, revert: input.revert }, target);
-  if (revert !== undefined && "problem" in revert) return refusedWith(revert.problem);
+  if (revert !== undefined && "problem" in revert) return denied(revert.problem);
   const output = outputKind(printing(judged, real), parts.maskOutput);
-  if (intent.detached === true && input.mode !== "background" && isSecret(output)) return refusedWith(UNSEEN_SECRETS);
+  if (intent.detached === true && input.mode !== "background" && isSecret(output)) return denied(UNSEEN_SECRETS);
   parts.privacy.dumpsSecret = dumpsSecret;
-  // What is secret in a file gets its name before a column of it is shown.
+  // Secrets in a file get their names before a single column of it is shown.
   if (way.unasked !== undefined && isHere(target))
     for (const file of changedFiles(real, judged, shell.cwd))
       parts.privacy.mask(file.text, { from: file.path, output: fileKind(file.path) });
@@ -150,10 +141,10 @@ async function prepare(it: ShellCall, command: string, edited: boolean): Promise
     kind: "run",
     input: real === intent.command ? call.input : { ...input, command: real },
     output,
-    ...(way.unasked === undefined ? {} : { unasked: way.unasked }),
+    ...defined({ unasked: way.unasked }),
     ...(edited ? { note: `the operator changed the command; what ran was: ${command}` } : {}),
     ...(real === command ? {} : { shown: command }),
-    ...(revert === undefined ? {} : { revert }),
+    ...defined({ revert }),
   } as const;
   return { run, verdict, judged, secrets, revert };
 }
@@ -162,7 +153,7 @@ function statedOf({ risk, mutation, privesc }: ShellJudgement): Stated {
   return { risk, mutation, privesc };
 }
 
-/** In the clean child or in the shell, and whether a doubt about the machine needs a question; undefined: nowhere. */
+/** In the clean child or in the shell, and whether a doubt about the machine needs a question; undefined: neither. */
 async function wayToRun(
   { parts, call, target, rules, shell }: ShellCall,
   real: string,
@@ -174,7 +165,7 @@ async function wayToRun(
   const atLeastAsk = (one: typeof verdict): typeof verdict =>
     one.kind === "allow" && parts.atLeastAsk !== undefined ? { kind: "ask", why: parts.atLeastAsk } : one;
   if (rules.mode === "read-only") {
-    // A proof holds only for the clean child: what needs approval runs in it, too.
+    // A proof holds only for the clean child, so also what needs approval runs in it.
     const how = judged.readOnly ? await clean() : undefined;
     return how === undefined || "ask" in how ? undefined : { verdict: atLeastAsk(verdict), unasked: how.unasked };
   }
@@ -189,21 +180,20 @@ async function wayToRun(
   return settled.kind === "allow" && how !== undefined ? { verdict: settled, ...how } : { verdict: settled };
 }
 
-/** What is printed while no call waits for it would be on the screen as it is. */
+/** What is printed while no call waits for it would be on the screen unmasked. */
 export const UNSEEN_SECRETS =
   "Not allowed: this prints secrets. Run it with run_shell and wait for it: then they are masked in its output.";
 
 async function shellVerdict({ parts, intent, shell }: ShellCall, judged: ShellJudgement): Promise<Verdict> {
   if (judged.verdict.kind === "deny") return judged.verdict;
   if (parts.shellRoots.length > 0) {
-    // The machine is asked: what a mark said about the directory may be forged.
+    // Asks the machine: a mark that reported the directory may be forged.
     const { cwd } = await shell.where();
     const outside = outsideRoots(judged, cwd || shell.cwd, parts.shellRoots);
     if (outside !== undefined) return outside;
   }
   const { declared } = intent;
-  // What the operator allowed in the configuration holds whatever the model says about it; a proof by the parser does
-  // not.
+  // What the operator allowed in the configuration holds whatever the model declares; a proof by the parser does not.
   if (
     judged.verdict.kind === "allow" &&
     judged.readOnly &&
@@ -214,7 +204,7 @@ async function shellVerdict({ parts, intent, shell }: ShellCall, judged: ShellJu
   return judged.verdict;
 }
 
-/** What must hold of a repository holds where the machine says the shell is, too: what a mark says may be forged. */
+/** Checks the conditions also in the directory that the machine reports: a mark may be forged. */
 async function doubtWhereItIs(
   target: Target,
   { conditions }: ShellJudgement,
@@ -225,7 +215,7 @@ async function doubtWhereItIs(
   return cwd === "" || cwd === shell.cwd ? undefined : conditionDoubt(target.transport, conditions, cwd);
 }
 
-/** What the model names as the reverse is judged, too: it would run by itself. */
+/** The revert that the model wrote is judged, too: it would run on its own. */
 async function checkedRevert(
   parts: PermitParts,
   planRevert: PlanRevert,

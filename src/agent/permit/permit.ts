@@ -1,7 +1,8 @@
 /**
- * May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into
- * "run it" or a result for the model.
+ * May this call happen? Policy, what the model declared, dry run and the operator's answer become “run it” or a result
+ * for the model.
  */
+import { defined } from "../../lib/values.ts";
 import { isListedHost, namesHost } from "../../policy/web/domain-list.ts";
 import { NO_RULES } from "../../policy/machine-rules.ts";
 import { outgoingSecret } from "../../policy/privacy/outgoing-secret.ts";
@@ -10,14 +11,8 @@ import type { Verdict } from "../../policy/verdict.ts";
 import type { Intent, ToolResult } from "../../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
 import { underGuard, withheld } from "./machine-mode.ts";
-import {
-  dryRun,
-  type Permission,
-  type PermitCall,
-  type PermitParts,
-  type PermittedCall,
-  refused,
-} from "./permission.ts";
+import type { Permission, PermitCall, PermitParts, PermittedCall, Refusal } from "./permission.ts";
+import { denied, dryRun, refused } from "./permission.ts";
 import { permitRead, permitWrite } from "./permit-files.ts";
 import { permitKeys } from "./permit-keys.ts";
 import { permitShell } from "./permit-shell.ts";
@@ -44,7 +39,7 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
   }
 }
 
-/** What another session started is not this one's to end: its command is shown, and a person decides. */
+/** Ending what another session started needs approval, and the question shows its command. */
 async function permitEnding(
   parts: PermitParts,
   call: PermitCall,
@@ -64,11 +59,7 @@ async function permitEnding(
     action,
     risk: "medium",
     mutation: true,
-    privesc: false,
-    why: "",
     policy: "another session started it",
-    understated: false,
-    editable: false,
   });
   return decision.kind === "approved" ? run : refused(decision, action);
 }
@@ -80,7 +71,7 @@ async function permitControl(
 ): Promise<Permission> {
   const target = await parts.target();
   const rules = await parts.rules(target);
-  const { risk, mutation, privesc, why } = intent.declared;
+  const { risk, why } = intent.declared;
   if (rules.mode === "read-only") return withheld(parts, target, rules, { command: `# ${intent.title}`, why });
   const keys: Verdict = { kind: "ask", why: "what happens in the panes cannot be analysed in advance" };
   const verdict = underGuard(withSecrets(keys, call.secrets, parts.privacy), risk, rules);
@@ -89,23 +80,15 @@ async function permitControl(
   const run: Permission = { kind: "run", input: call.reveal(call.input) };
   if (!confirms(parts, rules) && call.secrets.length === 0 && answer === undefined) return run;
   const decision = await decide(parts, call, target, {
+    ...intent.declared,
     action: intent.title,
-    risk,
-    mutation,
-    privesc,
-    why,
     policy: verdict.why,
-    understated: false,
-    editable: false,
-    ...(answer === undefined ? {} : { answer }),
+    ...defined({ answer }),
   });
   return decision.kind === "approved" ? run : refused(decision, intent.title);
 }
 
-/**
- * May this tool of a server be called? It asks like anything that may change something; what it says about itself is
- * shown.
- */
+/** A tool of an MCP server needs approval like anything that may change something; the question says what it claims. */
 async function permitServer(
   parts: PermitParts,
   call: PermitCall,
@@ -127,20 +110,17 @@ async function permitServer(
   const by = parts.readOnly === true ? "this runbook" : rules.mode === "read-only" ? "this machine" : undefined;
   if (by !== undefined)
     return {
-      kind: "result",
+      ...denied(
+        `Not allowed: ${by} is read-only, and this tool may change something. Continue with what only reads.`,
+        `not called: ${by} is read-only`,
+      ),
       proposed: {
         where: `MCP server ${server}`,
-        ...(label === undefined ? {} : { label }),
+        ...defined({ label }),
         command: `# ${parts.privacy.maskKnown(action)}`,
       },
-      result: {
-        ok: false,
-        outcome: "denied",
-        result: `Not allowed: ${by} is read-only, and this tool may change something. Continue with what only reads.`,
-        display: `not called: ${by} is read-only`,
-      },
     };
-  // That it only reads is shown, but not believed.
+  // A claim to only read is shown, but not believed.
   const risk = secrets || says === "destroys" ? "high" : "medium";
   const verdict = underGuard({ kind: "ask", why: policy }, risk, rules);
   const answer = verdict.kind === "ask" ? verdict.answer : undefined;
@@ -150,15 +130,9 @@ async function permitServer(
     action,
     risk,
     mutation: !believed,
-    privesc: false,
-    why: "",
     policy,
-    understated: false,
-    editable: false,
-    ...(label === undefined ? {} : { label }),
-    ...(approveMaxMs === undefined ? {} : { approveMaxMs }),
-    ...(answer === undefined ? {} : { answer }),
-    // What is remembered is the tool as it is now; a call with a secret in it needs approval every time.
+    ...defined({ label, approveMaxMs, answer }),
+    // “always” remembers the tool as it is described now; a call with a secret in it needs approval every time.
     ...(secrets ? {} : { prefixes: [{ words: [call.tool.name], open: true, described: intent.described }] }),
   });
   return decision.kind === "approved" ? run() : refused(decision, action);
@@ -170,7 +144,7 @@ const SAYS = {
   destroys: (server: string) => `${server} says that it may destroy something`,
 } as const;
 
-/** A page: a host that is new in the session asks, and so does a URL that holds a secret. */
+/** A page needs approval if its host is new in the session, or if its URL contains a secret. */
 async function permitFetch(
   parts: PermitParts,
   call: PermitCall,
@@ -179,15 +153,15 @@ async function permitFetch(
   return (await permitUrl(parts, call, intent.url, intent.search === true)) ?? { kind: "run", input: call.input };
 }
 
-/** Whether a page may be asked for, at first and after every redirect; undefined: yes. */
+/** May this page be fetched? Asked for the first URL and for every redirect; undefined: yes. */
 export async function permitUrl(
   parts: PermitParts,
   call: PermitCall,
   url: string,
   search: boolean,
-): Promise<(Permission & { kind: "result" }) | undefined> {
+): Promise<Refusal | undefined> {
   const ask = parts.confirm.fetch;
-  // What the policy refuses by its name needs no question: the tool refuses it.
+  // No question about what the policy refuses: the tool refuses it.
   if (!search && ask !== "always" && (await judgeUrl(url, parts.urlRules)).kind === "deny") return undefined;
   const secret = outgoingSecret(url, parts.privacy.values());
   const host = URL.parse(url)?.hostname ?? "";
@@ -198,24 +172,19 @@ export async function permitUrl(
   const decision = await decide(parts, call, undefined, {
     action,
     risk: secret === undefined ? "low" : "high",
-    mutation: false,
-    privesc: false,
-    why: "",
     policy:
       secret === undefined
         ? known
           ? "fetch_confirm is on"
           : `${host} is new in this session`
         : `it sends ${secret} to another host`,
-    understated: false,
-    editable: false,
-    // What is remembered is the host; a URL with a secret in it needs approval every time.
+    // “always” remembers the host; a URL with a secret in it needs approval every time.
     ...(secret === undefined && ask === "new-domain" ? { prefixes: [{ words: ["fetch", host], open: true }] } : {}),
   });
   return decision.kind === "approved" ? undefined : refused(decision, action);
 }
 
-// What was permitted runs with what belongs around a change: files are kept before, a revert is armed.
+// Around a permitted change: files are kept before, a revert is armed.
 
 export interface AroundChange {
   (call: PermittedCall, run: () => Promise<ToolResult>): Promise<ToolResult>;
@@ -258,32 +227,19 @@ async function askToKeep(
   const decision = await decide(parts, timed, await parts.target(), {
     action,
     keep: { until },
-    ...highRisk(why),
+    risk: "high",
+    mutation: true,
+    policy: why,
     answer: "in-person",
   });
   return decision.kind === "approved";
 }
 
 async function askAgain(parts: PermitParts, call: PermitCall, why: string): Promise<ToolResult | undefined> {
-  // The operator wants no questions: it happens, and the result says what could not be done.
+  // The operator wants no questions: it runs, and the result says what could not be done.
   if (!parts.confirm.shell) return undefined;
   const action = call.intent.kind === "write" ? `write ${call.intent.path}` : call.intent.title;
-  const decision = await decide(parts, call, await parts.target(), {
-    action,
-    ...highRisk(why),
-  });
+  const question = { action, risk: "high", mutation: true, policy: why } as const;
+  const decision = await decide(parts, call, await parts.target(), question);
   return decision.kind === "approved" ? undefined : refused(decision, action).result;
-}
-
-/** A question of buddy's own about a change that the model has declared before. */
-function highRisk(policy: string) {
-  return {
-    risk: "high",
-    mutation: true,
-    privesc: false,
-    why: "",
-    policy,
-    understated: false,
-    editable: false,
-  } as const;
 }

@@ -1,7 +1,4 @@
-/**
- * How a text that only reads runs without a question: which locks hold for it, and what must be looked up on the
- * target first.
- */
+/** How a command that only reads runs without a question: its locks, and what is checked on the target first. */
 import { nameFrom, withBytes } from "../../lib/byte-names.ts";
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -19,7 +16,7 @@ import { namesOnly } from "../../policy/shell/secret-reads.ts";
 import type { Condition, ShellJudgement } from "../../policy/verdict.ts";
 import type { SecondLock, Target, Transport, Unasked } from "../../targets/target.ts";
 
-/** `ask`: why it has to be asked about after all. */
+/** `ask`: why it needs a question after all. */
 export type UnaskedRun = { readonly unasked: Unasked } | { readonly ask: string };
 
 export async function unaskedRun(
@@ -31,11 +28,10 @@ export async function unaskedRun(
   signal: AbortSignal,
 ): Promise<UnaskedRun> {
   if (target.isAdopted === true) {
-    if (judged.conditions.length > 0 || runsSudo(judged))
-      return { ask: "it cannot be looked up from an adopted shell" };
-    // The clean child has nowhere to leave its directory.
+    if (judged.conditions.length > 0 || runsSudo(judged)) return { ask: "buddy cannot check it from an adopted shell" };
+    // A change of directory in the clean child would not last.
     if (/\b(?:cd|pushd|popd)\b/.test(text))
-      return { ask: "in an adopted shell, a change of directory needs an approval to last" };
+      return { ask: "in an adopted shell, a change of directory lasts only if it is approved" };
   }
   const doubt =
     (await sudoDoubt(target, judged)) ??
@@ -43,7 +39,7 @@ export async function unaskedRun(
     (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";
-  // The lock holds from the first command on: it is made while the model thinks, so that this hardly ever waits.
+  // The namespace is made while the model thinks, so this hardly ever waits.
   const namespace = await unlessAborted(signal, target.locks.settled);
   if (required && namespace.kind === "none")
     return { ask: `second_lock is required, and the target has none: ${namespace.why}` };
@@ -53,8 +49,8 @@ export async function unaskedRun(
 }
 
 /**
- * A ticket that the operator got for something else is not for what runs unasked: sudo has to work without one. The
- * script runner has no terminal, and so no ticket.
+ * What runs unasked must not use a sudo ticket that the operator got for something else: sudo has to work without one.
+ * The script runner has no terminal, and so no ticket.
  */
 async function sudoDoubt(target: Target, judged: ShellJudgement): Promise<string | undefined> {
   if (target.transport.facts.uid === 0 || !runsSudo(judged)) return undefined;
@@ -66,12 +62,12 @@ function runsSudo({ commands }: ShellJudgement): boolean {
   return commands.some(({ words }) => /(?:^|\/)sudo$/.test(words[0] ?? ""));
 }
 
-/** Its files are those of this machine. */
+/** Its files are on this machine. */
 export const isHere = (target: Target): boolean => target.transport.kind === "local" && target.isAdopted !== true;
 
 /**
- * A link in a repository may lead to a file of keys. Followed on this machine only, where that costs nothing; what
- * find or a loop comes to is not.
+ * A link in a repository may lead to a file with keys. Links are followed on this machine only, where that costs
+ * nothing, and not those that find or a loop would reach.
  */
 function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | undefined {
   for (const { word, path: written } of openedBy(text, judged, cwd))
@@ -80,18 +76,18 @@ function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | 
       if (real !== path && (holdsSecrets(real) || holdsSecretFiles(real)))
         return `${word} leads to ${real}, which contains secrets the model would see`;
       if (real !== path && isDeviceToRead(real)) return `${word} leads to ${real}, which is a device`;
-      if (isPipe(real)) return `${word} is a pipe: what is read from it is gone for others`;
+      if (isPipe(real)) return `${word} is a pipe: other readers lose what is read from it`;
     }
   return undefined;
 }
 
 function isPipe(path: string): boolean {
-  // These mean files of the process that looks.
+  // These mean the files of whichever process opens them.
   if (/^\/(?:dev|proc)\//.test(path)) return false;
   return statSync(withBytes(path), { throwIfNoEntry: false })?.isFIFO() === true;
 }
 
-/** Whatever the words of a text may name, from each directory that it enters. */
+/** Every path that the words of a command may name, from each directory that it enters. */
 function openedBy(text: string, { commands }: ShellJudgement, cwd: string): { word: string; path: string }[] {
   const opened = commands.flatMap(({ words: [program = "", ...args] }) => (namesOnly(program) ? [] : args));
   const entered = commands.flatMap(({ words: [program, ...args] }) => (program === "cd" ? args : []));
@@ -101,10 +97,7 @@ function openedBy(text: string, { commands }: ShellJudgement, cwd: string): { wo
     .flatMap((word) => bases.map((base) => ({ word, path: resolve(base, word) })));
 }
 
-/**
- * The files that a text of this machine prints in another form: what is secret in them can be seen in the file, and
- * not any more in a column of it.
- */
+/** The files that a command prints in another form: a secret is recognised in the whole file, but not in one column. */
 export function changedFiles(text: string, judged: ShellJudgement, cwd: string): { path: string; text: string }[] {
   if (!changesAnyText(judged.commands.map(({ words }) => words))) return [];
   const paths = new Set(openedBy(text, judged, cwd).map(({ path }) => path));
@@ -122,12 +115,12 @@ export function changedFiles(text: string, judged: ShellJudgement, cwd: string):
 const MOST_FILES = 20;
 const LARGEST_FILE = 64 * 1024;
 
-/** Files that a text reads through a redirection. */
+/** Files that a command reads through a redirection. */
 export function inputsOf(text: string): readonly string[] {
   return [...text.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].map(([, file = ""]) => file);
 }
 
-/** The path, or the links that a pattern at its end may mean. */
+/** The path, or the links that a pattern at its end may match. */
 function matching(path: string): readonly string[] {
   if (!/[*?]/.test(path)) return [path];
   const directory = dirname(path);
@@ -144,7 +137,7 @@ function matching(path: string): readonly string[] {
   }
 }
 
-/** Where it leads; a path that cannot be followed leads nowhere. */
+/** Where it leads; the path itself if it cannot be followed. */
 function realPath(path: string): string {
   try {
     return nameFrom(realpathSync(withBytes(path), { encoding: "buffer" }));
@@ -159,7 +152,7 @@ interface Known {
   readonly fingerprint: string;
 }
 
-/** What is known about repositories, for each connection; it holds as long as the fingerprint does. */
+/** What is known about repositories, by connection; valid while the fingerprint stays the same. */
 const known = new WeakMap<Transport, Map<string, Known>>();
 
 /** Why a condition does not hold on the target; undefined: all do. */
@@ -188,7 +181,7 @@ async function repositoryDoubt(transport: Transport, condition: Condition, cwd: 
   return doubt;
 }
 
-/** Kept only when the same answer comes again after the fingerprint: nothing changed between the two. */
+/** Kept only if the answer is the same after the fingerprint: then nothing changed in between. */
 async function keep(
   transport: Transport,
   condition: Condition,
@@ -200,7 +193,7 @@ async function keep(
     const fingerprint = await ask(transport, cwd, gitFingerprintScript(condition, files));
     if ((await ask(transport, cwd, gitRepositoryScript(condition))) === answer) store({ doubt, files, fingerprint });
   } catch {
-    // Then it is looked up again the next time.
+    // It is looked up again the next time.
   }
 }
 

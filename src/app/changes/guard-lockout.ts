@@ -2,6 +2,7 @@
  * Commands that can lock the operator out: a revert is armed on the target before they run, and fires unless a new
  * connection works and the operator keeps the change.
  */
+import { defined } from "../../lib/values.ts";
 import { randomBytes } from "node:crypto";
 import type { PermittedCall, RevertPlan } from "../../agent/permit/permission.ts";
 import { revertRecipe } from "../../changes/revert-recipes.ts";
@@ -32,7 +33,7 @@ export async function planRevert(
   const what = [known?.what, own === undefined ? undefined : `with: ${own}`].filter((part) => part !== undefined);
   return {
     says: `reverted after ${formatDuration(seconds * 1000)} unless you keep it (${what.join("; ")})`,
-    ...(own === undefined ? {} : { own }),
+    ...defined({ own }),
     save: known?.save ?? "",
     back: back.map((part) => `( ${part}\n)`).join(" && "),
     seconds,
@@ -108,7 +109,7 @@ function question({ transport }: Target, before: string | undefined): string {
 function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Promise<RevertTimer> {
   const { transport, shell } = target;
   const asRoot = runAsRoot(transport, context.password === undefined ? undefined : shell, {
-    ...(context.password === undefined ? {} : { password: context.password }),
+    ...defined({ password: context.password }),
     onDelay: (text) => context.emit({ stream: "info", text }),
   });
   const run: ScriptOnTarget = (script, options) => transport.run(script, options);

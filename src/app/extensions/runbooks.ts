@@ -1,4 +1,5 @@
 /** Runbooks of a run: found by name, checked against the target, and made into a prompt. */
+import { defined } from "../../lib/values.ts";
 import type { TurnOptions } from "../../agent/loop.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import type { Skill } from "../../extend/skills/find-skills.ts";
@@ -33,7 +34,7 @@ export async function prepareRunbook(
   return {
     name,
     prompt: runbookPrompt(skill, values),
-    ...(target === undefined ? {} : { target }),
+    ...defined({ target }),
     turn: skill.runbook?.readOnly === true ? { readOnly: true } : {},
     requireTarget: (names) => requireTarget(skill, names),
   };

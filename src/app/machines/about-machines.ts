@@ -1,4 +1,5 @@
 /** What is known about the machines of a run: their rules, names and labels, and what the operator wrote about them. */
+import { defined } from "../../lib/values.ts";
 import { buddyPaths } from "../../config/paths.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { VERSION } from "../../lib/version.ts";
@@ -86,7 +87,7 @@ export class RunMachines {
       : { places: this.#at.places.map(({ name, path }) => ({ name, path })) };
     const resume = { ...places, ...(resumed ? { resumed: true } : {}) };
     const { label, mode } = this.rules.current;
-    const rules = { ...(label === undefined ? {} : { label }), ...(mode === "normal" ? {} : { mode }) };
+    const rules = { ...defined({ label }), ...(mode === "normal" ? {} : { mode }) };
     if (identity === undefined) return { buddy: VERSION, cwd, ...rules, ...resume };
     const { user, host, machine, attach } = identity;
     return {
@@ -96,7 +97,7 @@ export class RunMachines {
       host,
       machine,
       ...rules,
-      ...(attach === undefined ? {} : { attach }),
+      ...defined({ attach }),
       ...resume,
     };
   }

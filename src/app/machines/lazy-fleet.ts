@@ -1,4 +1,5 @@
 /** The machines of a run that has several: opened in parallel, independently, so that none delays another. */
+import { defined } from "../../lib/values.ts";
 import type { FleetMachine, FleetParts } from "../../agent/fleet/fleet-parts.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { foldNames } from "../../lib/names.ts";
@@ -289,7 +290,7 @@ export function runFleet(run: Run, options: RunOptions, places: Run["places"]): 
         user,
         host,
         id,
-        ...(attach === undefined ? {} : { attach }),
+        ...defined({ attach }),
       }),
     onUnreachable: (machine, label, error) =>
       run.agent.publish({

@@ -2,6 +2,7 @@
  * The target of a run: opened alongside the first model request, and only if there is a prompt; its facts before and
  * after.
  */
+import { defined } from "../../lib/values.ts";
 import { currentDirectory, exactName } from "../../lib/byte-names.ts";
 import { isLocal, labelOfPath, type Place } from "../../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../../targets/target.ts";
@@ -86,7 +87,7 @@ export class LazyTarget implements RunTarget {
     const label = labelOfPath(target.place.path);
     if (!isLocal(target.place)) {
       const tmux = target.tmux === "auto" ? undefined : target.tmux === "required";
-      return { label, tmux, ...(target.cwd === undefined ? {} : { cwd: target.cwd }) };
+      return { label, tmux, ...defined({ cwd: target.cwd }) };
     }
     const tmux =
       target.tmux === "required" || (target.tmux === "auto" && (this.#hasTmux ??= Bun.which("tmux") !== null));
@@ -146,7 +147,7 @@ export class LazyTarget implements RunTarget {
 function thisMachine(): Pick<TargetFacts, "who" | "system"> {
   const user = process.getuid?.() === 0 ? "root" : (process.env["USER"] ?? process.env["LOGNAME"]);
   const system = `${process.platform === "darwin" ? "macOS" : "Linux"} ${process.arch}`;
-  return { system, ...(user === undefined ? {} : { who: user }) };
+  return { system, ...defined({ who: user }) };
 }
 
 /** After an opening that failed this late, further calls get its error at once for as long again. */
@@ -173,14 +174,13 @@ export function targetOptions(
   return {
     place,
     tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
-    ...(tmuxSession === undefined ? {} : { tmuxSession }),
-    ...(globals.pane === undefined ? {} : { pane: globals.pane }),
+    ...defined({ tmuxSession, pane: globals.pane }),
     agentName: config.agent.name,
     tmuxSocket: config.tmux.socket,
     maxSessions: config.tmux.max_sessions,
     tmuxIdleMs: config.tmux.idle,
     maxPanes: config.tmux.max_panes,
-    ...(cwd === undefined ? {} : { cwd }),
+    ...defined({ cwd }),
     backgroundTimeoutMs: config.tools.background_timeout,
     secondLock: config.safety.second_lock,
     secretEnv: secretVariables(loaded),

@@ -1,4 +1,5 @@
 /** The machines a command line names: with --on by name, with --ssh and --container as they are written. */
+import { defined } from "../../lib/values.ts";
 import { dirname, resolve } from "node:path";
 import type { StoredPlace } from "../../agent/events.ts";
 import type { GlobalOptions } from "../../cli/args/options.ts";
@@ -94,15 +95,14 @@ function namedTarget({ ssh, container, via, attach_via, cd, tmux, include, writt
     if (key !== "via") return [];
     return (via ?? []).map((argv, at) => {
       const attach = attach_via?.[at];
-      return { kind: "via", argv, ...(attach === undefined ? {} : { attach }) };
+      return { kind: "via", argv, ...defined({ attach }) };
     });
   });
   return {
     inner,
-    ...(ssh === undefined ? {} : { ssh }),
-    ...(cd === undefined ? {} : { cd }),
+    ...defined({ ssh, cd }),
     ...(tmux === undefined ? {} : { tmux: tmuxOf(tmux) }),
-    ...(include === undefined ? {} : { include }),
+    ...defined({ include }),
   };
 }
 

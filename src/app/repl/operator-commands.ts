@@ -1,4 +1,5 @@
 /** What the operator does on the target without the model: their own commands, background shells, the pane, outputs. */
+import { defined } from "../../lib/values.ts";
 import type { RecordedEntry } from "../../agent/calls/call-record.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import { LineTimes } from "../../agent/calls/line-times.ts";
@@ -27,7 +28,7 @@ export async function workInFlight(run: Run): Promise<WorkInFlight> {
       command: run.secrets.redact(command),
       status,
       startedAt,
-      ...(exitCode === undefined ? {} : { exitCode }),
+      ...defined({ exitCode }),
     })),
     panes: panes.map(({ pane, shared, command, running }) => {
       const shell = SHELLS.has(command);
@@ -165,7 +166,7 @@ export function operatorCommand(
     const password = run.passwords.for(() => Promise.resolve(target));
     const running = target.shell.run(command, {
       signal: inner,
-      ...(password === undefined ? {} : { password }),
+      ...defined({ password }),
       keep: budget,
       onOutput: ({ stream, text }) => {
         lines.note(text);
@@ -205,8 +206,7 @@ export function operatorCommand(
       cwd: about.cwd,
       ms,
       result: JSON.stringify({ result: ended.result }),
-      ...(ended.display === undefined ? {} : { display: ended.display }),
-      ...(ended.outputId === undefined ? {} : { output_id: ended.outputId }),
+      ...defined({ display: ended.display, output_id: ended.outputId }),
       ...lines.ended(),
     });
     const text = boundText(String(ended.result), budget, () => "left out");
@@ -252,7 +252,7 @@ async function typedName(
       tool: "run_shell",
       where: `${identity.user}@${identity.host}`,
       machine: identity.machine || identity.label,
-      ...(label === undefined ? {} : { label }),
+      ...defined({ label }),
       why: "",
       policy: "high risk on a guarded machine",
       understated: false,

@@ -1,4 +1,5 @@
 /** What the REPL shows of a run: its facts for the prompt, and the rows of /status, /tools, /model and /config. */
+import { defined } from "../../lib/values.ts";
 import { lockWords } from "../../ui/words.ts";
 import { hostname } from "node:os";
 import { usd } from "../../agent/budget.ts";
@@ -26,7 +27,7 @@ export function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean)
       name: adopted ?? targetName(run.place),
       ...who,
       cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
-      ...(attach === undefined ? {} : { attach }),
+      ...defined({ attach }),
       ...ruleFacts(run),
       state: opened === undefined ? (target.error === undefined ? "opening" : "failed") : "open",
     },
@@ -46,7 +47,7 @@ function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): 
     model: profile.model,
     session: run.session(),
     resumed,
-    ...(last === undefined ? {} : { lastPrompt: last }),
+    ...defined({ lastPrompt: last }),
     ...(answer?.content ? { lastAnswer: answer.content } : {}),
     contextUsed: agent.contextUsed,
     contextLimit: agent.contextLimit,
@@ -69,7 +70,7 @@ function fleetFacts(run: Run, fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts,
 function ruleFacts({ rules }: Run): Pick<ReplFacts["target"], "label" | "mode" | "notes"> {
   const { label, mode, notes } = rules.current;
   return {
-    ...(label === undefined ? {} : { label }),
+    ...defined({ label }),
     ...(mode === "normal" ? {} : { mode }),
     ...(notes.length === 0 ? {} : { notes }),
   };
@@ -86,7 +87,7 @@ function targetName({ name, path }: Place): string {
 function localWho(kind: ReplFacts["target"]["kind"]): { user?: string; host?: string } {
   if (kind !== "local") return {};
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
-  return { ...(user === undefined ? {} : { user }), host: hostname().replace(/\..*$/, "") };
+  return { ...defined({ user }), host: hostname().replace(/\..*$/, "") };
 }
 
 export function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {

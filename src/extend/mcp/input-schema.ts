@@ -4,7 +4,7 @@
  */
 import { redactor } from "../../lib/secrets/redact.ts";
 import { words, shorten, collapseSpaces } from "../../lib/text.ts";
-import { isRecord } from "../../lib/values.ts";
+import { defined, isRecord } from "../../lib/values.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -21,8 +21,7 @@ export function inputSchema(raw: unknown): JsonSchema | undefined {
   return {
     type: "object",
     properties,
-    ...(required === undefined ? {} : { required }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ required, description }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** One MCP server, and what this session knows about it: its list of tools, its connection, how often it failed. */
+import { defined } from "../../lib/values.ts";
 import type { McpSettings } from "../../config/schema.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
@@ -113,7 +114,7 @@ export class Server {
       name,
       state,
       about: this.#open?.about ?? "",
-      ...(this.#problem === undefined ? {} : { problem: this.#problem }),
+      ...defined({ problem: this.#problem }),
       tools: allowedTools(this.#list ?? this.#latest ?? [], this.settings.tools),
       trusted: this.settings.trust_read_only,
       problems: this.#problems,

@@ -1,6 +1,6 @@
 /** A skill as its SKILL.md describes it: the open Agent Skills format, and what makes one a runbook. */
 import { shorten, words, collapseSpaces } from "../../lib/text.ts";
-import { isRecord } from "../../lib/values.ts";
+import { defined, isRecord } from "../../lib/values.ts";
 
 export interface SkillText {
   readonly name: string;
@@ -63,7 +63,7 @@ export function parseSkill(text: string, folder: string): ParsedSkill {
   const { problems, warnings } = reader;
   if (problems.length > 0) return { problems, warnings };
   return {
-    skill: { name, description, body: matter.body, ...(runbook === undefined ? {} : { runbook }) },
+    skill: { name, description, body: matter.body, ...defined({ runbook }) },
     problems,
     warnings,
   };

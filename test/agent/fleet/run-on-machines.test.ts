@@ -2,10 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import type { AgentEventBody } from "../../../src/agent/events.ts";
 import type { FleetMachine, FleetParts } from "../../../src/agent/fleet/fleet-parts.ts";
-import { type Attempt, runOnMachines, type SetCall } from "../../../src/agent/fleet/run-on-machines.ts";
+import { type Attempt, runOnMachines, type FleetCall } from "../../../src/agent/fleet/run-on-machines.ts";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../../src/policy/approvals.ts";
 import type { Target } from "../../../src/targets/target.ts";
 import type { ToolResult } from "../../../src/tools/tool.ts";
+import { until } from "../../support/until.ts";
 
 const NAMES = ["web01", "web02", "web03", "web04"];
 const TARGET = { shell: {} } as unknown as Target;
@@ -60,7 +61,7 @@ function rig(options: Rig) {
     openingMs: undefined,
   }));
   const fleet: FleetParts = { machines, approvals, parallel: 32, shells: new Map(), ...options.fleet };
-  const begin: SetCall["begin"] = async ({ name }, { approvals: broker, signal, atLeastAsk }): Promise<Attempt> => {
+  const begin: FleetCall["begin"] = async ({ name }, { approvals: broker, signal, atLeastAsk }): Promise<Attempt> => {
     const free = options.reads === true || (options.allowed?.includes(name) === true && atLeastAsk === undefined);
     if (!free) {
       const request: ApprovalRequest = {
@@ -97,7 +98,7 @@ function rig(options: Rig) {
       },
     };
   };
-  const call: SetCall = {
+  const call: FleetCall = {
     call: "1",
     machines,
     signal: options.signal ?? new AbortController().signal,
@@ -258,8 +259,9 @@ describe("the question", () => {
         queued: "web03",
         target: (name) => (name === "web02" ? hang() : name === "web03" ? promise : Promise.resolve(TARGET)),
       });
-      // Longer than any other machine is waited for.
-      setTimeout(() => resolve(TARGET), 100);
+      const begun = performance.now();
+      await until(() => performance.now() > begun + 5 * 5, "more time than any other machine gets");
+      resolve(TARGET);
       expect(await outcomes(late.results)).toMatchObject({ web01: "exited", web02: "unreachable", web03: "exited" });
     },
   );
@@ -277,15 +279,16 @@ describe("the question", () => {
 
 describe("who runs when", () => {
   test("machines that take longer to connect than one takes to refuse are waited for", async () => {
-    const { results } = rig({
+    const connected = Promise.withResolvers<Target>();
+    const { results, events } = rig({
       reads: true,
       fleet: { patience: { connect: 5, run: 5 } },
-      target: async (name) => {
-        if (name === "web01") throw new Error("refused");
-        await Bun.sleep(60);
-        return TARGET;
-      },
+      target: (name) => (name === "web01" ? Promise.reject(new Error("refused")) : connected.promise),
     });
+    await until(() => events.some(({ type }) => type === "machine_finished"), "the refusal of web01");
+    const refused = performance.now();
+    await until(() => performance.now() > refused + 3 * 5, "more time than a machine gets when others are done");
+    connected.resolve(TARGET);
     expect(Object.values(await outcomes(results))).toEqual(["unreachable", "exited", "exited", "exited"]);
   });
 

@@ -156,7 +156,7 @@ describe("a command", () => {
     async (part) => {
       const { asked, permission } = await decide({ intent: command(part), judgement: readOnly });
       expect(asked).toHaveLength(1);
-      expect(permission).toMatchObject({ kind: "result", nobody: "make it" });
+      expect(permission).toMatchObject({ kind: "result", unapproved: "make it" });
     },
   );
 
@@ -256,7 +256,7 @@ describe("keys and panes", () => {
   const control: Intent = { kind: "control", title: "type C-c", declared };
   test("ask, except where nothing is asked", async () => {
     expect((await decide({ intent: control, answers: [{ kind: "yes" }] })).permission.kind).toBe("run");
-    expect((await decide({ intent: control })).permission).toMatchObject({ nobody: "type C-c" });
+    expect((await decide({ intent: control })).permission).toMatchObject({ unapproved: "type C-c" });
     expect(
       (await decide({ intent: control, parts: { confirm: { shell: false, fetch: "never" } } })).permission.kind,
     ).toBe("run");
