@@ -1,6 +1,6 @@
 /**
- * Writes the record: lines of several processes in one chain, each all or nothing. The lock is the kernel's, so a
- * killed process leaves it free; the next line repairs what it left half done.
+ * Writes the record: lines of several processes in one chain, each written whole or not at all. The kernel releases
+ * the lock of a killed process; the next line repairs what it left incomplete.
  */
 import {
   closeSync,
@@ -28,10 +28,10 @@ export interface AuditLogOptions {
   /** The user's state directory. */
   readonly directory: string;
   readonly redact: (text: string) => string;
-  /** Gets what goes wrong, once, and when it works again. */
+  /** Called once when writing fails, and once when it works again. */
   readonly problem: (message: string) => void;
   readonly rotateBytes: number;
-  /** Each line is on the disk before it counts as written. */
+  /** Sync each line to disk before it counts as written. */
   readonly durable: boolean;
 }
 
@@ -39,6 +39,7 @@ interface Waiting {
   readonly entry: AuditEntry;
   readonly at: Date;
   readonly done?: PromiseWithResolvers<void>;
+  written?: true;
 }
 
 export class AuditLog {
@@ -46,13 +47,13 @@ export class AuditLog {
   readonly #paths: ReturnType<typeof recordPaths>;
   readonly #lock: StandingLock;
   #signer: LineSigner | undefined;
-  /** Those that could not be written go first once it works again. */
+  /** Oldest first; entries that could not be written stay in front. */
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  /** Those that nothing waits for are written together: many machines end a command within a moment. */
+  /** Collects entries that nothing awaits into one write: many machines end a command at the same moment. */
   #soon: ReturnType<typeof setTimeout> | undefined;
   #reported = false;
-  /** The file as this process left it: as long as it is unchanged, no one else has written. */
+  /** The file as this process left it: while that is unchanged, no other process has written. */
   #left: { readonly inode: number; readonly size: number; readonly link: Link } | undefined;
 
   constructor(options: AuditLogOptions) {
@@ -61,7 +62,7 @@ export class AuditLog {
     this.#lock = new StandingLock(this.#paths.lock);
   }
 
-  /** Resolves when the line is written. Rejects when it cannot be; it is kept then, and tried again with the next. */
+  /** Resolves when the line is written. Rejects when it cannot be; the entry is then kept and retried with the next. */
   append(entry: AuditEntry): Promise<void> {
     const done = Promise.withResolvers<void>();
     this.#push({ entry, at: new Date(), done });
@@ -69,7 +70,7 @@ export class AuditLog {
     return done.promise;
   }
 
-  /** Nothing waits for this line: it goes with the next one that is awaited, or a moment later. */
+  /** Written with the next entry that is awaited, or a moment later. */
   appendSoon(entry: AuditEntry): void {
     this.#push({ entry, at: new Date() });
     this.#soon ??= setTimeout(() => {
@@ -83,7 +84,7 @@ export class AuditLog {
     while (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
   }
 
-  /** Writes what waits, and tries once more what could not be written. */
+  /** Writes what waits, and retries once what could not be written. */
   async close(): Promise<void> {
     clearTimeout(this.#soon);
     await this.#writing;
@@ -98,17 +99,17 @@ export class AuditLog {
         this.#waiting = [];
         const failure = await this.#write(batch).catch(whyNot);
         this.#report(failure);
-        const late = batch.filter((one) => !this.#written.has(one));
-        for (const one of batch) {
-          if (failure === undefined || this.#written.has(one)) one.done?.resolve();
-          else one.done?.reject(new Error(`the record cannot be written: ${failure}`));
+        for (const { written, done } of batch) {
+          if (written === true) done?.resolve();
+          else done?.reject(new Error(`the record cannot be written: ${failure}`));
         }
         if (failure === undefined) continue;
+        const late = batch.filter(({ written }) => written !== true);
         this.#waiting = [...late.map(({ entry, at }) => ({ entry, at })), ...this.#waiting];
         if (this.#waiting.every(({ done }) => done === undefined)) return;
       } while (this.#waiting.length > 0);
     } finally {
-      // In the same step as the last look at what waits: no line is added between the two and then forgotten.
+      // Without an await since #waiting was last checked: no entry is added in between and then forgotten.
       this.#writing = undefined;
     }
   }
@@ -121,12 +122,10 @@ export class AuditLog {
     this.#reported = failure !== undefined;
   }
 
-  readonly #written = new WeakSet<Waiting>();
-
   async #write(batch: readonly Waiting[]): Promise<undefined> {
     mkdirSync(this.#options.directory, { recursive: true, mode: 0o700 });
     this.#signer ??= lineSigner(this.#options.directory)?.derived("audit");
-    if (this.#signer === undefined) throw new Error("the key that signs it cannot be made");
+    if (this.#signer === undefined) throw new Error("the key that signs it cannot be created");
     const held = await this.#lock.take(AbortSignal.timeout(LOCK_MS));
     try {
       this.#writeLocked(batch, this.#signer);
@@ -148,7 +147,7 @@ export class AuditLog {
       for (const { entry, at } of notes) put(entry, at);
       for (const one of batch) {
         put(one.entry, one.at);
-        this.#written.add(one);
+        one.written = true;
       }
       if (this.#options.durable) fsyncSync(file);
       writeHead(this.#paths.head, link, signer);
@@ -159,7 +158,7 @@ export class AuditLog {
     }
   }
 
-  /** Where the chain is; half a line that a killed process or a full disk left is taken out, and that is noted. */
+  /** The last link; half a line that a killed process or a full disk left is removed, and that is noted. */
   #continue(file: number, signer: LineSigner): Link & { readonly notes: readonly Waiting[] } {
     const { size, ino } = fstatSync(file);
     if (this.#left?.inode === ino && this.#left.size === size) return { ...this.#left.link, notes: [] };
@@ -176,8 +175,8 @@ export class AuditLog {
       else note({ kind: "note", note: "head-missing", detail: `${this.#paths.head} was ${head}` });
     }
     const from = typeof head === "string" ? START : head;
-    // Lines behind the head were written by a process that was killed before it could write that down. A head behind
-    // the lines means that some were removed: the chain continues from the head, so that the gap stays visible.
+    // Lines after the head were written by a process that was killed before it could update the head. A head after the
+    // last line means that lines were removed: the chain continues from the head, so that the gap stays visible.
     const link = known !== undefined && known.seq >= from.seq ? known : from;
     if (tail.torn !== "") {
       if (link === known) {
@@ -215,14 +214,14 @@ function whyNot(error: unknown): string {
   return fileError(error);
 }
 
-/** Another process writes for a millisecond; one that is stopped (Ctrl-Z) in the middle must not hold up this one. */
+/** Others hold the lock for a millisecond; one that is stopped (Ctrl-Z) meanwhile must not block this process. */
 const LOCK_MS = 3000;
 const SOON_MS = 20;
 const MOST_WAITING = 1000;
 
-// The same lines for the system log of the machine they are about: `logger -t buddy`.
+// The same entries for the system log of the machine they are about: `logger -t buddy`.
 
-/** Started and left alone: a system log that hangs holds up nothing. */
+/** In the background: a system log that hangs blocks nothing. */
 export const JOURNAL_SCRIPT = `command -v logger >/dev/null 2>&1 || exit 127
 ( logger -t buddy -- "$1" </dev/null >/dev/null 2>&1 & ) </dev/null >/dev/null 2>&1`;
 

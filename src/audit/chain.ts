@@ -1,13 +1,13 @@
 /**
- * The chain: each line holds its number, the hash of the line before and a MAC; a small file next to it, the head,
- * holds number and hash of the last one, so that lines missing at the end are found, too.
+ * The chain: each line has its number, the hash of the line before and a MAC; a small file, the head, has the number
+ * and hash of the last line, so that lines missing at the end are found, too.
  */
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { type LineSigner, splitLine } from "../lib/line-signer.ts";
 import { isRecord } from "../lib/values.ts";
 import type { AuditEntry, StoredEntry } from "./entry.ts";
 
-/** Where the chain is: number and hash of a line. */
+/** Number and hash of a line. */
 export interface Link {
   readonly seq: number;
   readonly hash: string;
@@ -16,7 +16,7 @@ export interface Link {
 /** Before the first line. */
 export const START: Link = { seq: 0, hash: "0".repeat(64) };
 
-/** The next line, without its newline. `redact` takes secrets out of the text as it is stored. */
+/** The next line, without its newline. `redact` removes secrets from the stored text. */
 export function chainLine(
   entry: AuditEntry,
   before: Link,
@@ -25,18 +25,18 @@ export function chainLine(
   now: Date,
 ): string {
   const stored = { v: 1, seq: before.seq + 1, ts: now.toISOString(), ...entry };
-  // The hash stays out of the filter: it looks like a key.
+  // The hash is added after `redact`, which would take it for a key.
   const text = redact(JSON.stringify(stored));
   return signer.sign(`${text.slice(0, -1)},"prev":"${before.hash}"}`);
 }
 
 export interface ReadLine {
   readonly entry: StoredEntry;
-  /** The line is as buddy wrote it. */
+  /** Its MAC is valid: the line is unchanged. */
   readonly signed: boolean;
 }
 
-/** Undefined for what is not a line of the record. */
+/** Undefined if `line` is not a line of the record. */
 export function readLine(line: string, signer: LineSigner | undefined): ReadLine | undefined {
   const split = splitLine(line);
   try {
@@ -48,8 +48,6 @@ export function readLine(line: string, signer: LineSigner | undefined): ReadLine
     return undefined;
   }
 }
-
-// The head.
 
 export type Head = Link | "missing" | "damaged";
 
@@ -76,7 +74,7 @@ export function readHead(path: string, signer: LineSigner | undefined): Head {
   }
 }
 
-/** In place and of one size: a full disk still takes it. */
+/** Overwrites in place with the same size: this works on a full disk, too. */
 export function writeHead(path: string, { seq, hash }: Link, signer: LineSigner): void {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
   const file = openSync(path, flags, 0o600);

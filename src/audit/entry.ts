@@ -1,24 +1,24 @@
-/** What one line of the record says: a decision about something, or what came of it. */
+/** One line of the record: a decision, its effect, or a note about the record itself. */
 export type AuditEntry = DecisionEntry | EffectEntry | NoteEntry;
 
-/** Who, where and what: the same for the decision and for what came of it. */
+/** Who, where and what: the same for a decision and its effect. */
 interface AboutEntry {
-  /** Of buddy. */
+  /** Id of buddy's session. */
   readonly session: string;
-  /** Who runs buddy, on the machine buddy runs on; and who logged in there, where that is another user. */
+  /** Who runs buddy, on the machine buddy runs on; and who logged in there, if that is another user. */
   readonly user: string;
   readonly login_user?: string;
-  /** Where it is: "local", "ssh deploy@web1", "container api". */
+  /** "local", "ssh deploy@web1", "container api". */
   readonly target: string;
-  /** What the operator calls it: its name first, then those of its groups. */
+  /** Its name in the configuration, then those of its groups. */
   readonly names?: readonly string[];
-  /** What the rules of the machine call it: PROD. */
+  /** From the rules of the machine: PROD. */
   readonly label?: string;
-  /** User, host name and machine-id as the machine reports them. */
+  /** User, host name and machine-id that the machine reports. */
   readonly target_user?: string;
   readonly host?: string;
   readonly machine?: string;
-  /** The tool; `you` for a command of the operator's own. */
+  /** The tool; `you` for a command that the operator typed. */
   readonly tool: string;
   readonly call: string;
   /** The command, or what is done: "write /etc/hosts". */
@@ -38,16 +38,16 @@ export interface DecisionEntry extends AboutEntry {
   readonly risk?: "low" | "medium" | "high";
   /** The command as the model proposed it, where the operator changed it. */
   readonly proposed?: string;
-  /** Of a change of a file: the digest of the difference that was shown, and its size in lines. */
+  /** For a file change: the digest of the diff that was shown, and its size in lines. */
   readonly diff_sha256?: string;
   readonly added?: number;
   readonly removed?: number;
 }
 
 /**
- * `unasked`: proven read-only. `rule`: the configuration allows it. `operator`: a yes or no; `always`: a yes that is
- * remembered; `prefix`: such a yes, given earlier. `mode`: --approve. `policy`: blocked. `hook`: a hook denied it.
- * `dry-run`, `timeout`, `cancelled`; `nobody`: no terminal to ask on.
+ * `unasked`: proven read-only. `rule`: the configuration allows it. `operator`: a yes or no; `always`: a yes that
+ * also covers similar commands; `prefix`: covered by such a yes. `mode`: --approve. `policy`: blocked. `hook`: a hook
+ * denied it. `nobody`: no terminal to ask on.
  */
 export type DecidedBy =
   | "unasked"
@@ -75,14 +75,14 @@ export interface EffectEntry extends AboutEntry {
 export interface NoteEntry {
   readonly kind: "note";
   /**
-   * `repaired`: half a line that a write left was taken out. `head-missing`: the last number was not known, so lines
-   * may have been removed before this one.
+   * `repaired`: half a line that a write left was removed. `head-missing`: the number of the last line was unknown, so
+   * lines may have been removed before this one.
    */
   readonly note: "repaired" | "head-missing";
   readonly detail: string;
 }
 
-/** A line as it is stored: numbered, with the hash of the line before. */
+/** A stored line: numbered, with the hash of the line before. */
 export type StoredEntry = AuditEntry & {
   readonly v: 1;
   readonly seq: number;

@@ -1,11 +1,11 @@
 /**
- * The files of the record, and its lines read back: audit.jsonl is written to; audit.1.jsonl, audit.2.jsonl, … are
+ * The files of the record, and reading its lines back: audit.jsonl is written to; audit.1.jsonl, audit.2.jsonl, … are
  * full, oldest first.
  */
 import { existsSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { filesIn, type Line, linesIn } from "../lib/files.ts";
-import type { StoredEntry } from "./entry.ts";
+import type { EffectEntry, StoredEntry } from "./entry.ts";
 import { readLine } from "./chain.ts";
 
 interface RecordPaths {
@@ -37,7 +37,7 @@ export function recordFiles(directory: string): string[] {
   return [...rotatedFiles(directory).map(({ path }) => path), recordPaths(directory).current];
 }
 
-/** A missing file has none. */
+/** None for a missing file. */
 export function* linesOf(path: string): Generator<Line> {
   if (existsSync(path)) yield* linesIn(path);
 }
@@ -51,7 +51,7 @@ interface Tail {
   readonly torn: string;
 }
 
-/** Reads from the end: a record of any size takes the time of one line. */
+/** Reads from the end: the time it takes does not depend on the size of the record. */
 export function readTail(file: number, size: number): Tail {
   let text = Buffer.alloc(0);
   for (let from = size, most = 1 << 12; from > 0; most = 1 << 16) {
@@ -75,9 +75,7 @@ export function readTail(file: number, size: number): Tail {
 
 const NEWLINE = 10;
 
-/** Reads the record back: the entries of some machines, since some time, of one session. */
 interface RecordFilter {
-  /** Whether an entry is about a machine that was asked for. */
   readonly machine?: (entry: Machine) => boolean;
   /** Milliseconds since the epoch. */
   readonly since?: number;
@@ -85,15 +83,9 @@ interface RecordFilter {
   readonly session?: string;
 }
 
-export interface Machine {
-  readonly target: string;
-  readonly names?: readonly string[];
-  readonly host?: string;
-  readonly machine?: string;
-  readonly label?: string;
-}
+export type Machine = Pick<EffectEntry, "target" | "names" | "host" | "machine" | "label">;
 
-/** In the order they were written. A line that cannot be read is passed over: `buddy audit verify` names it. */
+/** In the order they were written. Unreadable lines are skipped: `buddy audit verify` names them. */
 export function* readRecord(directory: string, filter: RecordFilter = {}): Generator<StoredEntry> {
   for (const file of recordFiles(directory)) {
     for (const { text } of linesOf(file)) {

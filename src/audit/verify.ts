@@ -12,13 +12,13 @@ export interface Verification {
   readonly from?: string;
   readonly to?: string;
   readonly findings: readonly Finding[];
-  /** The last line was not finished: a write was interrupted, and the next one puts it right. */
+  /** The last line is incomplete because a write was interrupted; the next write repairs it. */
   readonly unfinished: boolean;
 }
 
 export interface Finding {
   readonly file: string;
-  /** Of the file, from 1; missing where it is about the end of the record. */
+  /** In the file, from 1; absent when the finding is about the end of the record. */
   readonly line?: number;
   readonly problem: "damaged" | "changed" | "missing" | "order" | "replaced" | "head" | "key";
   readonly text: string;
@@ -28,14 +28,14 @@ export function verifyRecord(directory: string): Verification {
   for (let attempt = 1; ; attempt++) {
     const files = recordFiles(directory);
     const found = verifyFiles(directory, files);
-    // A file may have become full, and got another name, while it was read.
+    // The current file may have been renamed, because it was full, while it was read.
     if (attempt === 3 || files.length === recordFiles(directory).length) return found;
   }
 }
 
 function verifyFiles(directory: string, files: readonly string[]): Verification {
   const signer = lineSigner(directory, { create: false })?.derived("audit");
-  // Before the lines: what is written meanwhile is behind it.
+  // Read before the lines: lines that are written meanwhile come after it.
   const head = readHead(recordPaths(directory).head, signer);
   const check = new ChainCheck(head);
   let unfinished = false;
@@ -64,11 +64,11 @@ function lostKey(): Finding {
   return {
     file: "session.key",
     problem: "key",
-    text: "no line is signed with the key in this directory: the key was replaced, or the record is another user's",
+    text: "no line is signed with the key in this directory: the key was replaced, or the record belongs to another user",
   };
 }
 
-/** What the hashes alone show. */
+/** Findings that need no key: the hashes alone show them. */
 function isAboutOrder({ problem }: Finding): boolean {
   return problem !== "changed" && problem !== "head";
 }
@@ -80,9 +80,9 @@ class ChainCheck {
   to: string | undefined;
   readonly #head: Head;
   #link: Link = START;
-  /** The line before could not be relied on: what the next one says about it is not compared. */
+  /** The line before was changed or unreadable: its hash is not compared with the next line's. */
   #doubtful = false;
-  /** Lines that could not be read since the last one that could. */
+  /** Unreadable lines since the last readable one. */
   #unreadable = 0;
   #hashAtHead: string | undefined;
 
@@ -92,8 +92,8 @@ class ChainCheck {
 
   add(file: string, line: number, text: string, read: ReturnType<typeof readLine>): void {
     this.lines++;
-    const find = (problem: Finding["problem"], words: string) =>
-      this.findings.push({ file, line, problem, text: words });
+    const find = (problem: Finding["problem"], about: string) =>
+      this.findings.push({ file, line, problem, text: about });
     if (read === undefined) {
       this.#unreadable++;
       this.#doubtful = true;

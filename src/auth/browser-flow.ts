@@ -1,27 +1,26 @@
-/** Signing in with the browser of this machine: PKCE, and a loopback port that the browser comes back to. */
+/** Signing in with the browser of this machine: PKCE, and a loopback port that the browser is redirected to. */
 import { BuddyError } from "../lib/errors.ts";
 import { within } from "../lib/waiting.ts";
 
 export interface BrowserFlow {
   /** The address to open. */
   readonly url: string;
-  /** Where the browser comes back to. */
   readonly redirectUri: string;
   readonly verifier: string;
-  /** The code the browser brings; ends with the signal. */
+  /** Waits for the redirect and returns its code. */
   code(signal: AbortSignal): Promise<string>;
   close(): void;
 }
 
 export interface FlowOptions {
-  /** Tried in order; the provider knows these. */
+  /** Tried in order; those that the provider redirects to. */
   readonly ports: readonly number[];
   readonly path: string;
-  /** The address to open, given where to come back to and what proves that it was us. */
+  /** The address to open. */
   address(parts: { readonly redirectUri: string; readonly challenge: string; readonly state: string }): string;
-  /** False where the provider does not bring the state back. */
+  /** False where the provider does not return the state. */
   readonly checksState: boolean;
-  /** What to do instead, where no port is free or the browser does not come back. */
+  /** A hint for when no port is free or the browser does not return. */
   readonly otherWay: string;
   readonly waitMs?: number;
 }
@@ -49,11 +48,11 @@ export async function browserFlow(options: FlowOptions): Promise<BrowserFlow> {
 
 interface Callback extends Disposable {
   readonly port: number;
-  /** What the browser brings; rejected when the sign-in was declined. */
+  /** The parameters of the redirect; rejected when the sign-in was declined. */
   readonly arrived: Promise<URLSearchParams>;
 }
 
-/** Waits for the browser on a loopback port. */
+/** Waits for the redirect on a loopback port. */
 export function browserCallback(
   options: Pick<FlowOptions, "ports" | "path"> & { readonly state?: string; readonly otherWay?: string },
 ): Callback {
@@ -62,14 +61,14 @@ export function browserCallback(
   const server = listen(options, (request) => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname !== options.path) return page("Not found.", 404);
-    // Other pages in this browser can call the port, too: only one that knows the state gets an answer.
+    // Other pages in this browser can call the port, too; they do not know the state.
     if (options.state !== undefined && searchParams.get("state") !== options.state)
       return page("This is not the sign-in.", 400);
     if (!searchParams.has("error") && searchParams.has("code")) {
       resolve(searchParams);
       return page("Signed in. You can close this page and return to the terminal.");
     }
-    // Something else that looked at this port must not end the sign-in.
+    // Something else that called this port must not end the sign-in.
     if (!searchParams.has("error")) return page("This is not the sign-in.", 400);
     const why = /^[\w-]{1,40}$/.exec(searchParams.get("error") ?? "")?.[0];
     reject(new BuddyError("auth", `the sign-in was declined in the browser${why === undefined ? "" : ` (${why})`}`));
@@ -86,7 +85,7 @@ function listen(
     try {
       return Bun.serve({ port, hostname: "127.0.0.1", fetch });
     } catch {
-      // In use: the next one.
+      // In use: try the next one.
     }
   }
   throw new BuddyError("auth", `the sign-in needs port ${ports.join(" or ")} on this machine, and it is in use`, {

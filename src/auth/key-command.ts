@@ -1,6 +1,6 @@
 /**
- * A key that a program prints: run when it is first needed, kept until it expires, run again when the server refuses
- * it.
+ * A key that a program prints: the program runs when the key is first needed, and again when the key expires or the
+ * server refuses it.
  */
 import { BuddyError } from "../lib/errors.ts";
 import { isRecord } from "../lib/values.ts";
@@ -39,7 +39,7 @@ interface PrintedKey {
   readonly expires: number;
 }
 
-/** A token is not used in its last minute. */
+/** A key is not used in the last minute before it expires. */
 const MARGIN_MS = 60_000;
 const TIMEOUT_MS = 30_000;
 const MOST_BYTES = 64 * 1024;
@@ -73,8 +73,8 @@ function firstLine(text: string): string {
 }
 
 /**
- * The key itself, also where a password manager has notes below it, or JSON: the key as a text, or a token under one of
- * the usual names, and when it expires.
+ * Plain text: the key on the first line; a password manager may print notes below it. JSON: a token under one of the
+ * usual names, and when it expires.
  */
 function printedKey(text: string): PrintedKey | undefined {
   if (!text.startsWith("{")) {
@@ -124,7 +124,7 @@ function timeOf(given: unknown, isSpan: boolean): number {
   return number > 1e11 ? number : number * 1000;
 }
 
-/** A JWT says when it ends. */
+/** Infinity unless the token is a JWT that says when it expires. */
 function expiryOf(token: string): number {
   const claims = token.split(".")[1];
   if (claims === undefined || token.split(".").length !== 3) return Infinity;

@@ -1,6 +1,7 @@
-/** OpenAI's sign-in: a device code or the browser of this machine; exchange, refresh, revoke. */
+/** OpenAI's sign-in, with a device code or the browser of this machine: exchange, refresh, revoke. */
 import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isLoopback, proxyFor, proxyLabel, boundedText, fetchVia } from "../lib/network.ts";
+import { isRecord } from "../lib/values.ts";
 import { pause, deadline } from "../lib/waiting.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken, LAST_DATE, type SignIn } from "./store.ts";
@@ -8,7 +9,7 @@ import { isToken, LAST_DATE, type SignIn } from "./store.ts";
 export class OpenAiDevice {
   readonly issuer: string;
 
-  /** BUDDY_AUTH_ISSUER points it elsewhere; tokens go over TLS, except to this machine itself. */
+  /** BUDDY_AUTH_ISSUER replaces the default; tokens go over TLS, except to this machine itself. */
   constructor(issuer: string = DEFAULT_ISSUER) {
     const url = URL.parse(issuer);
     const local = url !== null && isLoopback(url.hostname);
@@ -39,7 +40,7 @@ export class OpenAiDevice {
     };
   }
 
-  /** Waits for the user; `onWait` gets the time left before each look. */
+  /** Polls until the user has entered the code; `onWait` gets the time left before each poll. */
   async finish(code: DeviceCode, signal: AbortSignal, onWait: (leftMs: number) => void): Promise<SignIn> {
     let interval = code.intervalMs;
     let misses = 0;
@@ -48,9 +49,9 @@ export class OpenAiDevice {
       if (left <= 0) throw expired();
       onWait(left);
       await pause(Math.min(interval, left), signal);
-      const look = json({ device_auth_id: code.deviceAuthId, user_code: code.userCode });
-      const answer = await this.#post("/api/accounts/deviceauth/token", look, signal).catch((error: unknown) => {
-        // The user may be half way through in the browser: a dropped connection does not end the sign-in.
+      const poll = json({ device_auth_id: code.deviceAuthId, user_code: code.userCode });
+      const answer = await this.#post("/api/accounts/deviceauth/token", poll, signal).catch((error: unknown) => {
+        // The user may be busy in the browser: a dropped connection does not end the sign-in.
         if (signal.aborted || ++misses > MOST_MISSES) throw error;
         return undefined;
       });
@@ -66,7 +67,7 @@ export class OpenAiDevice {
     }
   }
 
-  /** With the browser of this machine: the address to open, and a wait for its answer. */
+  /** Signs in with the browser of this machine; `onAddress` gets the address to open. */
   async browser(signal: AbortSignal, onAddress: (url: string) => void, ports = BROWSER_PORTS): Promise<SignIn> {
     const flow = await browserFlow({
       ports,
@@ -96,7 +97,7 @@ export class OpenAiDevice {
     }
   }
 
-  /** Only a refusal of the token itself ends the sign-in; anything else may pass. */
+  /** Only a refusal of the token itself ends the sign-in; any other failure may be temporary. */
   async refresh(current: SignIn): Promise<SignIn> {
     const request = { client_id: CLIENT_ID, grant_type: "refresh_token", refresh_token: current.refresh_token };
     const end = Date.now() + REQUEST_TIMEOUT_MS;
@@ -106,10 +107,10 @@ export class OpenAiDevice {
         if (isLast()) throw error;
         return UNREACHED;
       });
-      const renewed = strings(body);
+      const renewed = tokensIn(body);
       // A proxy or portal may answer with a page: the old token must not be stored as a new one.
       if (status === 200 && renewed.access_token !== undefined)
-        return signIn({ ...tokensOf(current), ...renewed }, current);
+        return signIn({ ...tokensIn({ ...current }), ...renewed }, current);
       if (status === 401 || /invalid_grant|refresh_token_(expired|reused|invalidated)/.test(String(errorCode(body))))
         throw new SignInEnded("auth", "the sign-in is no longer valid", { hint: "Sign in again with: buddy login" });
       if ((status < 500 && status !== 429) || isLast()) throw unexpected("refreshing the sign-in", status, body);
@@ -139,46 +140,53 @@ export class OpenAiDevice {
       code_verifier,
     });
     const { status, body } = await this.#post("/oauth/token", { body: form }, signal);
-    const tokens = strings(body);
+    const tokens = tokensIn(body);
     if (status !== 200 || tokens.access_token === undefined || tokens.refresh_token === undefined)
       throw unexpected("exchanging the code", status, body);
     return signIn(tokens);
   }
 
-  async #post(path: string, init: RequestInit, signal = new AbortController().signal): Promise<Answer> {
-    let response: Response;
-    let text: string;
-    const url = new URL(this.issuer + path);
-    const proxy = proxyFor(url, process.env);
-    using late = deadline(REQUEST_TIMEOUT_MS, `no answer within ${REQUEST_TIMEOUT_MS / 1000} s`);
-    try {
-      response = await fetchVia(url, {
-        ...init,
-        method: "POST",
-        redirect: "error",
-        signal: AbortSignal.any([signal, late.signal]),
-        proxy: proxy ?? false,
-      } as BunFetchRequestInit);
-      ({ text } = await boundedText(response, MOST_BYTES));
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      const via = proxy === undefined ? "" : ` through the proxy ${proxyLabel(proxy)}`;
-      throw new BuddyError("auth", `cannot reach ${url.host}${via}: ${messageOf(error)}`, {
-        hint: "Check the network and proxy settings, then try again.",
-        cause: error,
-      });
-    }
-    try {
-      const body: unknown = JSON.parse(text);
-      if (typeof body === "object" && body !== null) return { status: response.status, body: body as Answer["body"] };
-    } catch {
-      // Not JSON: an error page of something in between.
-    }
-    return { status: response.status, body: {} };
+  #post(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer> {
+    return post(new URL(this.issuer + path), init, signal);
   }
 }
 
-/** The refresh token was refused: only a new sign-in helps. */
+/** One request to a sign-in server; an answer that is not a JSON object counts as an empty one. */
+export async function post(url: URL, init: RequestInit, signal = new AbortController().signal): Promise<Answer> {
+  let response: Response;
+  let text: string;
+  const proxy = proxyFor(url, process.env);
+  using late = deadline(REQUEST_TIMEOUT_MS, `no answer within ${REQUEST_TIMEOUT_MS / 1000} s`);
+  try {
+    response = await fetchVia(url, {
+      ...init,
+      method: "POST",
+      redirect: "error",
+      signal: AbortSignal.any([signal, late.signal]),
+      proxy: proxy ?? false,
+    } as BunFetchRequestInit);
+    ({ text } = await boundedText(response, MOST_BYTES));
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const via = proxy === undefined ? "" : ` through the proxy ${proxyLabel(proxy)}`;
+    throw new BuddyError("auth", `cannot reach ${url.host}${via}: ${messageOf(error)}`, {
+      hint: "Check the network and proxy settings, then try again.",
+      cause: error,
+    });
+  }
+  return { status: response.status, body: recordIn(text) };
+}
+
+function recordIn(json: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The refresh token was refused: the user must sign in again. */
 export class SignInEnded extends BuddyError {}
 
 export interface DeviceCode {
@@ -199,11 +207,11 @@ const SLOW_DOWN_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** An answer is a few tokens. */
 const MOST_BYTES = 1 << 20;
-/** The ports that the provider comes back to. */
+/** The ports that the provider redirects to. */
 const BROWSER_PORTS: readonly number[] = [1455, 1457];
 const REFRESH_TRIES = 3;
 const REFRESH_WAIT_MS = 300;
-/** Assumed where a token does not say. */
+/** Assumed where a token has no expiry. */
 const TOKEN_LIFETIME_MS = 60 * 60_000;
 
 interface Answer {
@@ -211,20 +219,16 @@ interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** The connection failed or was cut: it may be there a moment later, as with an error of the server. */
+/** A failed connection is retried like a server error. */
 const UNREACHED: Answer = { status: 503, body: {} };
 
 type Tokens = Partial<Record<"access_token" | "refresh_token" | "id_token", string>>;
 
-function strings(body: Record<string, unknown>): Tokens {
+function tokensIn(body: Record<string, unknown>): Tokens {
   const tokens: Tokens = {};
   for (const name of ["access_token", "refresh_token", "id_token"] as const)
     if (isToken(body[name])) tokens[name] = body[name];
   return tokens;
-}
-
-function tokensOf(current: SignIn): Tokens {
-  return strings({ ...current });
 }
 
 function signIn(tokens: Tokens, previous?: SignIn): SignIn {
@@ -240,7 +244,7 @@ function signIn(tokens: Tokens, previous?: SignIn): SignIn {
   };
 }
 
-/** By the lifetime the token states, counted from now: right even when this machine's clock is not. */
+/** The lifetime that the token states, counted from now: right even when this machine's clock is wrong. */
 function expiryOf(token: string): number {
   const { exp, iat } = claims(token);
   if (typeof exp !== "number") return Date.now() + TOKEN_LIFETIME_MS;
@@ -249,30 +253,23 @@ function expiryOf(token: string): number {
 
 function accountOf(token: string | undefined): string | undefined {
   const auth = token === undefined ? undefined : claims(token)["https://api.openai.com/auth"];
-  const id =
-    typeof auth === "object" && auth !== null ? (auth as Record<string, unknown>).chatgpt_account_id : undefined;
+  const id = isRecord(auth) ? auth.chatgpt_account_id : undefined;
   return isToken(id) ? id : undefined;
 }
 
 function claims(token: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+  return recordIn(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
 }
 
-function errorCode(body: Record<string, unknown>): unknown {
-  const { error } = body;
-  return typeof error === "object" && error !== null ? (error as Record<string, unknown>).code : error;
+function errorCode({ error }: Record<string, unknown>): unknown {
+  return isRecord(error) ? error.code : error;
 }
 
-function json(value: unknown): RequestInit {
+export function json(value: unknown): RequestInit {
   return { body: JSON.stringify(value), headers: { "content-type": "application/json" } };
 }
 
-/** Names what went wrong without repeating the answer: it may hold a token. */
+/** Does not repeat the answer: it may contain a token. */
 function unexpected(doing: string, status: number, body: Record<string, unknown>): BuddyError {
   const error = errorCode(body);
   const detail = typeof error === "string" && /^[\w .-]{1,60}$/.test(error) ? `: ${error}` : "";

@@ -1,13 +1,14 @@
 /** OpenRouter's sign-in: the browser grants a key, which is kept in its own file. */
-import { BuddyError, messageOf } from "../lib/errors.ts";
-import { isLoopback, proxyFor, boundedText, fetchVia } from "../lib/network.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { isLoopback } from "../lib/network.ts";
 import { browserFlow } from "./browser-flow.ts";
+import { json, post } from "./openai-device.ts";
 import { isToken } from "./store.ts";
 
 const HOME = "https://openrouter.ai";
-/** The only port on this machine that OpenRouter comes back to. */
+/** The only local port that OpenRouter redirects to. */
 const PORTS = [3000];
-const OTHER_WAY = "Or make a key at https://openrouter.ai/settings/keys and set OPENROUTER_API_KEY.";
+const OTHER_WAY = "Or create a key at https://openrouter.ai/settings/keys and set OPENROUTER_API_KEY.";
 
 export interface OpenRouterScreen {
   say(text: string): void;
@@ -15,7 +16,7 @@ export interface OpenRouterScreen {
   open(url: string): void;
 }
 
-/** The key; nothing is stored. `home` points it elsewhere, for tests. */
+/** Returns the key and stores nothing. Tests set `home`, `ports` and `waitMs`. */
 export async function openRouterKey(
   screen: OpenRouterScreen,
   signal: AbortSignal,
@@ -52,29 +53,10 @@ export async function openRouterKey(
 }
 
 async function exchange(url: URL, code: string, verifier: string, signal: AbortSignal): Promise<string> {
-  const response = await fetchVia(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ code, code_verifier: verifier, code_challenge_method: "S256" }),
-    redirect: "error",
-    signal,
-    proxy: proxyFor(url, process.env) ?? false,
-  } as BunFetchRequestInit).catch((error: unknown) => {
-    if (signal.aborted) throw signal.reason;
-    throw new BuddyError("auth", `cannot reach ${url.host}: ${messageOf(error)}`, {
-      hint: "Check the network and proxy settings, then try again.",
-      cause: error,
-    });
-  });
-  const { text } = await boundedText(response, 64 * 1024);
-  let key: unknown;
-  try {
-    ({ key } = JSON.parse(text) as { key?: unknown });
-  } catch {
-    key = undefined;
-  }
-  if (response.ok && isToken(key)) return key;
-  throw new BuddyError("auth", `OpenRouter did not give a key (HTTP ${response.status})`, {
+  const request = json({ code, code_verifier: verifier, code_challenge_method: "S256" });
+  const { status, body } = await post(url, request, signal);
+  if (status === 200 && isToken(body.key)) return body.key;
+  throw new BuddyError("auth", `OpenRouter did not return a key (HTTP ${status})`, {
     hint: `Try again. ${OTHER_WAY}`,
   });
 }

@@ -1,4 +1,4 @@
-/** Signing in with a device code as the user sees it: an address, a code, and the time left. */
+/** Signing in as the user sees it: an address, perhaps a code, and the time left. */
 import { printable, plural } from "../lib/text.ts";
 import type { OpenAiDevice } from "./openai-device.ts";
 import type { AuthStore, SignIn } from "./store.ts";
@@ -6,38 +6,42 @@ import type { AuthStore, SignIn } from "./store.ts";
 export interface SignInScreen {
   /** Lines to show once. */
   say(text: string): void;
-  /** The line that changes while waiting; undefined takes it away. */
+  /** The line that changes while waiting; undefined removes it. */
   progress(text: string | undefined): void;
 }
 
-/** The same with the browser of this machine. */
-export async function signInWithBrowser(
+/** Stores the sign-in; Ctrl-C (the signal) changes nothing. With `open`, in the browser of this machine. */
+export async function signIn(
   { device, store, provider }: { device: OpenAiDevice; store: AuthStore; provider: string },
   screen: SignInScreen,
-  open: (url: string) => void,
   signal: AbortSignal,
-): Promise<SignIn> {
+  open?: (url: string) => void,
+): Promise<void> {
   await store.checkWritable(signal);
   try {
-    const signedIn = await device.browser(signal, (url) => {
-      screen.say(`To sign in, open this address in a browser on this machine:\n\n    ${url}\n`);
-      open(url);
-      screen.progress("waiting for the browser");
-    });
+    const signedIn = await (open === undefined
+      ? withCode(device, screen, signal)
+      : withBrowser(device, screen, signal, open));
     await store.update(provider, async () => signedIn, signal);
-    return signedIn;
   } finally {
     screen.progress(undefined);
   }
 }
 
-/** Stores the sign-in and returns it; Ctrl-C (the signal) leaves everything as it was. */
-export async function signIn(
-  { device, store, provider }: { device: OpenAiDevice; store: AuthStore; provider: string },
+function withBrowser(
+  device: OpenAiDevice,
   screen: SignInScreen,
   signal: AbortSignal,
+  open: (url: string) => void,
 ): Promise<SignIn> {
-  await store.checkWritable(signal);
+  return device.browser(signal, (url) => {
+    screen.say(`To sign in, open this address in a browser on this machine:\n\n    ${url}\n`);
+    open(url);
+    screen.progress("waiting for the browser");
+  });
+}
+
+async function withCode(device: OpenAiDevice, screen: SignInScreen, signal: AbortSignal): Promise<SignIn> {
   const code = await device.begin(signal);
   screen.say(
     [
@@ -49,19 +53,13 @@ export async function signIn(
       "",
       `    ${printable(code.userCode)}`,
       "",
-      "Continue there only if you started this sign-in yourself.",
+      "Continue in the browser only if you started this sign-in yourself.",
     ].join("\n"),
   );
-  try {
-    const signedIn = await device.finish(code, signal, (left) => screen.progress(`waiting, ${minutes(left)} left`));
-    await store.update(provider, async () => signedIn, signal);
-    return signedIn;
-  } finally {
-    screen.progress(undefined);
-  }
+  return device.finish(code, signal, (left) => screen.progress(`waiting, ${minutes(left)} left`));
 }
 
-/** What `login --check` says; never the token. */
+/** For `login --check` and `doctor`; never contains the token. */
 export function describeSignIn(signedIn: SignIn | undefined): { signedIn: boolean; text: string } {
   if (signedIn === undefined) return { signedIn: false, text: "not signed in" };
   const left = signedIn.expires_at - Date.now();

@@ -1,4 +1,4 @@
-/** auth.json: the sign-ins of every provider, readable only by its owner and replaced as a whole. */
+/** auth.json: the sign-ins of all providers, readable only by its owner and replaced as a whole. */
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
 import { writeFileAtomic, fileError, requirePlainFiles } from "../lib/files.ts";
@@ -15,12 +15,12 @@ export class AuthStore {
     this.#warn = warn;
   }
 
-  /** The sign-in of a provider, or undefined. Refuses a file that others could have read. */
+  /** Throws for a file that others could have read. */
   read(provider: string): SignIn | undefined {
     return this.#load()[provider];
   }
 
-  /** Runs `change` while no other process changes tokens; what it returns is stored (undefined removes). */
+  /** Runs `change` under a lock that all processes share and stores what it returns (undefined removes). */
   async update(
     provider: string,
     change: (current: SignIn | undefined) => Promise<SignIn | undefined>,
@@ -40,7 +40,7 @@ export class AuthStore {
     }
   }
 
-  /** Throws what `update` would, before anything is asked of a person or a server. */
+  /** Throws what `update` would throw, before the user or a server is asked for anything. */
   async checkWritable(signal?: AbortSignal): Promise<void> {
     (await this.#lock(signal)).release();
     this.#load();
@@ -97,7 +97,7 @@ export class AuthStore {
   }
 }
 
-/** A refreshed token could not be kept, so none may be asked for: the old one would be used up. */
+/** The file cannot be written. Then no token is refreshed: that would invalidate the stored one. */
 export class AuthUnwritable extends BuddyError {}
 
 export interface SignIn {
@@ -105,7 +105,7 @@ export interface SignIn {
   readonly refresh_token: string;
   readonly id_token?: string;
   readonly account_id?: string;
-  /** Milliseconds on this machine's clock, whatever the issuer's says. */
+  /** Both in milliseconds by this machine's clock. */
   readonly issued_at: number;
   readonly expires_at: number;
 }
@@ -149,10 +149,10 @@ function parse(text: string): Record<string, SignIn> | undefined {
   return sound ? (value.providers as Record<string, SignIn>) : undefined;
 }
 
-/** What can be in a header. */
+/** Whether it can be sent in a header. */
 export function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]+$/.test(value);
 }
 
-/** The last moment a Date can hold. */
+/** The last moment that a Date can represent. */
 export const LAST_DATE = 8.64e15;

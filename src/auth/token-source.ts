@@ -1,5 +1,5 @@
 /**
- * The access token of a login profile, refreshed ahead of expiry by one process at a time, and where its requests go.
+ * The access token of a login profile, refreshed before it expires by one process at a time, and where its requests go.
  */
 import { BuddyError } from "../lib/errors.ts";
 import { unlessAborted, within } from "../lib/waiting.ts";
@@ -10,7 +10,7 @@ import { isLoopback } from "../lib/network.ts";
 export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "openai") {
   let inFlight: Promise<SignIn> | undefined;
 
-  /** `used` is the token known to be too old or refused; another process may have replaced it meanwhile. */
+  /** `used` is too old or was refused; another process may have replaced it meanwhile. */
   async function renew(used: SignIn, refused: boolean): Promise<SignIn> {
     const next = await store.update(provider, async (current) => {
       if (current === undefined) throw notSignedIn();
@@ -18,12 +18,11 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
       try {
         return await device.refresh(current);
       } catch (error) {
-        // Another process may have renewed it without a lock: its token is as good.
+        // Another process may have renewed it without the lock.
         const stored = error instanceof SignInEnded ? store.read(provider) : undefined;
         if (stored !== undefined && stored.access_token !== current.access_token)
           return fresh(stored) ? stored : device.refresh(stored);
-        // The refresh is ahead of time: as long as the token itself holds, a sign-in server that is down does not
-        // matter.
+        // While the old token is valid, a sign-in server that is down does not matter.
         if (!refused && current.expires_at > Date.now() && !(error instanceof SignInEnded)) return current;
         throw error;
       }
@@ -33,7 +32,7 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
   }
 
   return {
-    /** `refused`: the token that the server did not take. Where another one is stored, it says nothing about that. */
+    /** `refused`: the token that the server did not accept; it is ignored if another token is stored by now. */
     async token(
       { refused }: { readonly refused?: string | undefined } = {},
       signal: AbortSignal = new AbortController().signal,
@@ -51,7 +50,7 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
           .finally(() => {
             inFlight = undefined;
           });
-        current = await unlessLeft(inFlight, signal);
+        current = await finishedOrAborted(inFlight, signal);
       }
       return {
         accessToken: current.access_token,
@@ -62,22 +61,22 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
 }
 
 /**
- * Ctrl-C does not end a refresh: its answer may be the only token that is still good. It gets a moment to come and be
- * stored; then those that wait for it leave.
+ * Ctrl-C does not end a refresh: its answer may contain the only token that is still valid. There is a moment to
+ * receive and store it.
  */
-async function unlessLeft<T>(refresh: Promise<T>, signal: AbortSignal): Promise<T> {
+async function finishedOrAborted<T>(refresh: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await unlessAborted(signal, refresh);
   } catch (error) {
-    if (signal.aborted) await within(Promise.allSettled([refresh]), LEAVE_MS);
+    if (signal.aborted) await within(Promise.allSettled([refresh]), AFTER_ABORT_MS);
     throw error;
   }
 }
 
-const LEAVE_MS = 3000;
+const AFTER_ABORT_MS = 3000;
 const REFRESH_AHEAD_MS = 5 * 60_000;
 
-/** Tokens that live for minutes only are used for most of that time. */
+/** A token that is valid for minutes only is used for most of that time. */
 function fresh({ issued_at, expires_at }: SignIn): boolean {
   return expires_at - Date.now() > Math.min(REFRESH_AHEAD_MS, (expires_at - issued_at) / 5);
 }
@@ -86,10 +85,10 @@ function notSignedIn(): BuddyError {
   return new BuddyError("auth", "not signed in", { hint: "Sign in with: buddy login" });
 }
 
-/** Where requests of a signed-in profile go: a token of OpenAI's is never sent to anyone else. */
+/** Where requests of a signed-in profile go: OpenAI's tokens are never sent to another host. */
 const SIGNED_IN_BASE = "https://chatgpt.com/backend-api/codex";
 
-/** BUDDY_LOGIN_BASE_URL points it elsewhere, for tests; so does a profile on this machine itself. */
+/** Tests set BUDDY_LOGIN_BASE_URL, or a profile whose address is on this machine. */
 export function loginBaseUrl(
   profileBaseUrl: string,
   env: Readonly<Record<string, string | undefined>> = process.env,

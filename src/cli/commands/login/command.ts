@@ -57,13 +57,11 @@ async function openRouter(profile: string): Promise<ExitCode> {
 type Account = Awaited<ReturnType<typeof import("../../../app/model/sign-in.ts").openSignIn>>;
 
 async function login({ device, store, provider, profile }: Account, browser: boolean): Promise<ExitCode> {
-  const { signIn, signInWithBrowser } = await import("../../../auth/sign-in.ts");
+  const { signIn } = await import("../../../auth/sign-in.ts");
   const { openInBrowser, signInScreen, untilInterrupted } = await import("../../../app/model/sign-in.ts");
   const parts = { device, store, provider };
   const screen = await signInScreen();
-  await untilInterrupted((signal) =>
-    browser ? signInWithBrowser(parts, screen, openInBrowser, signal) : signIn(parts, screen, signal),
-  );
+  await untilInterrupted((signal) => signIn(parts, screen, signal, browser ? openInBrowser : undefined));
   log.info(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
   return EXIT.ok;
 }
