@@ -248,7 +248,7 @@ export class Run implements AsyncDisposable {
   }
 
   /**
-   * Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld or ForeignSession, and
+   * Leaves the conversation for a stored one; returns what to say about it. Throws SessionInUse or ForeignSession, and
    * then nothing has changed.
    */
   async resumeSession(

@@ -1,6 +1,6 @@
 /**
- * What files were before buddy changed them, in a directory of the session: contents by their digest, and a journal
- * with a line before each change and one after it. A line is on the disk before the change begins.
+ * Files as they were before buddy changed them, in a directory of the session: contents by their digest, and a journal
+ * with a line before each change and one after it. The first line is on disk before the change begins.
  */
 import { closeSync, fsyncSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -18,7 +18,7 @@ import type { Change, KeptState, UnreadState } from "./change.ts";
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { sha256 } from "../lib/values.ts";
 
-/** A file as a target gives it. */
+/** A file as a target reads and writes it. */
 export type GivenState =
   | Exclude<KeptState, { readonly kind: "file" }>
   | (Omit<Extract<KeptState, { readonly kind: "file" }>, "digest" | "size"> & { readonly bytes: Uint8Array });
@@ -35,7 +35,7 @@ export class ChangeStore {
     this.#options = options;
   }
 
-  /** Oldest first; without those that turned out to change nothing. */
+  /** Oldest first, without those that changed nothing. */
   list(): readonly Change[] {
     return [...this.#changes().values()].filter((change) => !changedNothing(change));
   }
@@ -44,7 +44,7 @@ export class ChangeStore {
     return this.list().find((change) => change.number === number);
   }
 
-  /** Before files are changed; throws when they cannot be kept, and then nothing counts as kept. */
+  /** To be called before files are changed; throws when any of them cannot be stored. */
   keep(change: Omit<NewChange, "path">, files: readonly { path: string; state: GivenState }[]): readonly Change[] {
     const changes = this.#changes();
     const { directory } = this.#loaded!;
@@ -64,13 +64,15 @@ export class ChangeStore {
       return kept;
     } catch (error) {
       if (error instanceof BuddyError) throw error;
-      throw new BuddyError("session", `cannot keep the file in ${directory}: ${fileError(error)}`, { cause: error });
+      throw new BuddyError("session", `cannot save a copy of the file in ${directory}: ${fileError(error)}`, {
+        cause: error,
+      });
     }
   }
 
   /**
-   * What came of a change; without its content where that is not to be stored. The change itself has happened: a
-   * failure is returned, and undo asks with less to go by.
+   * Stores the state after a change; `content: false` leaves its content out. Returns what went wrong instead of
+   * throwing: the change has been made, and undo can only show less of it.
    */
   settle(number: number, state: GivenState | UnreadState, { content = true } = {}): string | undefined {
     const change = this.#changes().get(number);
@@ -86,7 +88,7 @@ export class ChangeStore {
     }
   }
 
-  /** Undefined when it is not stored, or not any more. */
+  /** Undefined when it is not stored. */
   content(state: KeptState): Uint8Array | undefined {
     if (state.kind !== "file") return new Uint8Array();
     if (state.size === 0) return new Uint8Array();
@@ -100,7 +102,7 @@ export class ChangeStore {
     }
   }
 
-  /** The same state, as a target takes it. */
+  /** The state with its content, to be written to a target. */
   restorable(state: KeptState): GivenState | undefined {
     if (state.kind !== "file") return state;
     const bytes = this.content(state);
@@ -135,9 +137,9 @@ export class ChangeStore {
 }
 
 interface ChangeStoreOptions {
-  /** Of the current session: it may change, and need not exist yet. */
+  /** Of the current session, which may change; it may not exist yet. */
   directory(): string;
-  /** Makes it, for its owner alone. */
+  /** Creates it, readable only by its owner. */
   prepare(directory: string): void;
 }
 
@@ -151,7 +153,7 @@ function changedNothing({ before, after }: Change): boolean {
   return after !== undefined && JSON.stringify(before) === JSON.stringify(after);
 }
 
-/** A line that a crash cut off is skipped: what it was to announce has not happened. */
+/** A line that a crash cut off is skipped: the change it announces was not made. */
 function readJournal(directory: string): Map<number, Change> {
   const changes = new Map<number, Change>();
   let text: string;
@@ -182,7 +184,7 @@ function parsed(line: string): (Change & { readonly v: number }) | undefined {
   }
 }
 
-/** On the disk when it returns. */
+/** Syncs to disk before it returns. */
 function append(path: string, lines: readonly string[]): void {
   const file = openForLines(path);
   try {
@@ -204,10 +206,10 @@ function sizeOf(directory: string): number {
 /** Of one session. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-// Contents of files on the disk, sealed with a key of the user's that is next to them: whoever can read both can
-// open them, but no search through the home directory shows a secret that was in a file.
+// Contents are encrypted with a key that is stored next to them: who can read both can decrypt them, but a search
+// through the home directory does not find a secret that was in a file.
 
-/** Bytes that sealing adds: nonce and tag. */
+/** Bytes that encryption adds: nonce and tag. */
 const SEAL = 28;
 
 function seal(bytes: Uint8Array, key: Uint8Array): Uint8Array {
@@ -217,7 +219,7 @@ function seal(bytes: Uint8Array, key: Uint8Array): Uint8Array {
   return Buffer.concat([nonce, cipher.getAuthTag(), body]);
 }
 
-/** Undefined for what this key did not seal, or what was changed since. */
+/** Undefined for what was sealed with another key, or changed since. */
 function unseal(sealed: Uint8Array, key: Uint8Array): Uint8Array | undefined {
   try {
     const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE));
@@ -228,13 +230,13 @@ function unseal(sealed: Uint8Array, key: Uint8Array): Uint8Array | undefined {
   }
 }
 
-/** The key in that directory, made when it is not there. */
+/** The key in that directory, created if it is missing. */
 function contentKey(directory: string): Uint8Array {
   const path = join(directory, "key");
   const key = readKey(path) ?? createKey(path);
   if (key !== undefined) return key;
-  throw new BuddyError("session", `${path} does not hold a key`, {
-    hint: "Remove the file: a new key is made. What was kept with the old one cannot be opened any more.",
+  throw new BuddyError("session", `${path} does not contain a key`, {
+    hint: "Remove the file and buddy creates a new key. Files saved with the old key cannot be restored.",
   });
 }
 

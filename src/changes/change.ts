@@ -1,4 +1,4 @@
-/** A change of one file: where, by what, what the file was before and after it, and what differs. */
+/** A change of one file: where, by what, the file before and after it, and what differs. */
 import { decodeText, decodeUtf16 } from "../lib/text-encoding.ts";
 
 export interface Change {
@@ -6,11 +6,11 @@ export interface Change {
   readonly number: number;
   /** ISO 8601. */
   readonly time: string;
-  /** Identity of the machine: a path means a file only together with it. */
+  /** Identity of the machine that the path is on. */
   readonly machine: string;
   /** user@host, for people. */
   readonly where: string;
-  /** Absolute, without links in its directories. */
+  /** Absolute; its directories are not links. */
   readonly path: string;
   /** The call that made it: one call may change several files, on several machines. */
   readonly call: string;
@@ -19,14 +19,14 @@ export interface Change {
   readonly command?: string;
   /** Made as root, through sudo. */
   readonly sudo?: boolean;
-  /** The number of the change that this one took back. */
+  /** The number of the change that this one undid. */
   readonly undoes?: number;
   readonly before: KeptState;
-  /** Undefined: what came of it is not known, because it was still running or buddy ended. */
+  /** Undefined while the command runs, or when buddy ended before it did. */
   readonly after?: KeptState | UnreadState;
 }
 
-/** A file as it was; its content is in the store under its digest. */
+/** A stored file; its content is in the store under its digest. */
 export type KeptState =
   | { readonly kind: "missing" }
   | { readonly kind: "link"; readonly to: string }
@@ -42,7 +42,7 @@ export type KeptState =
       readonly acl?: string;
     };
 
-/** Too large or not readable by then. */
+/** Too large, or no longer readable. */
 export interface UnreadState {
   readonly kind: "unread";
 }
@@ -55,7 +55,6 @@ export function sameState(a: KeptState | UnreadState, b: KeptState | UnreadState
   return a.kind === "missing" && b.kind === "missing";
 }
 
-/** "-rw-r--r-- root:root, 120 bytes", "no file", "a link to …". */
 function describeState(state: KeptState | UnreadState): string {
   switch (state.kind) {
     case "missing":
@@ -65,18 +64,17 @@ function describeState(state: KeptState | UnreadState): string {
     case "unread":
       return "a file that could not be read";
     case "file":
-      return `mode ${state.mode.toString(8).padStart(4, "0")}, owner ${state.owner}, ${state.size} bytes`;
+      return `mode ${octal(state.mode)}, owner ${state.owner}, ${state.size} bytes`;
   }
 }
 
-/** What differs between two states of a file, for people: text line by line, the rest in a sentence. */
 export interface SeenState {
   readonly state: KeptState | UnreadState;
-  /** Undefined: its content is not known any more. */
+  /** Undefined when the content is no longer stored. */
   readonly bytes: Uint8Array | undefined;
 }
 
-/** `compare` makes a unified diff of two texts. */
+/** What differs, for people: text line by line, the rest in brackets. `compare` makes a unified diff of two texts. */
 export function stateDiff(from: SeenState, to: SeenState, compare: (before: string, after: string) => string): string {
   const lines: string[] = [];
   const [a, b] = [from.state, to.state];

@@ -5,7 +5,7 @@
 import { words } from "../lib/text.ts";
 import { inQuotes } from "../lib/quote.ts";
 
-/** One thing in a command that can lock the operator out, as the policy found it. */
+/** A part of a command that can lock the operator out, found by the policy. */
 export interface LockoutUse {
   readonly kind: string;
   readonly program: string;
@@ -22,7 +22,7 @@ export interface Recipe {
   readonly back: string;
 }
 
-/** `unknown`: what no recipe reverts. */
+/** `unknown`: commands that no recipe reverts. */
 export function revertRecipe(
   uses: readonly LockoutUse[],
   home: string,
@@ -38,7 +38,7 @@ export function revertRecipe(
   return { recipe: all.length === 0 ? undefined : joined(all), unknown: [...unknown] };
 }
 
-/** Each in its own directory; one that fails does not stop the others. */
+/** Each piece runs in its own directory; one that fails does not stop the others. */
 function joined(pieces: readonly Recipe[]): Recipe {
   const inOwn = (text: string, at: number) => `( cd p${at} || exit 1\n${text}\n)`;
   return {
@@ -98,7 +98,7 @@ const PAM_FILES = words("/etc/pam.d /etc/pam.conf /etc/security /etc/nsswitch.co
 const SUDO_FILES = words("/etc/sudoers /etc/sudoers.d /etc/doas.conf /etc/polkit-1");
 const ACCOUNT_FILES = words("/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/subuid /etc/subgid");
 
-/** Files and directories with all that is in them; what was not there before is removed again. */
+/** Files and directories with their contents; files that did not exist before are removed. */
 function files(what: string, paths: readonly string[]): Recipe {
   const each = `for p in ${paths.map(inQuotes).join(" ")}; do`;
   return {
@@ -116,7 +116,7 @@ tar --acls --xattrs -xpf files.tar -C / 2>/dev/null || tar -xpf files.tar -C /`,
   };
 }
 
-/** nft has the rules of iptables-nft, too, unless it cannot read its own words for them. */
+/** nft also saves the rules of iptables-nft, unless it cannot parse its own output for them. */
 const RULES: Recipe = {
   what: "the firewall rules",
   save: `ok=1
@@ -158,7 +158,7 @@ exit 0`,
   done <units
   exit 0
 fi
-# The one that listens on this network: its sessions have it as their parent, and a container may have one, too.
+# The sshd that listens on this network: a session has sshd as its parent, and a container may run its own.
 for p in $(cat /run/sshd.pid /var/run/sshd.pid 2>/dev/null) $(pgrep -x sshd); do
   [ "$(readlink "/proc/$p/ns/net")" = "$(readlink /proc/self/ns/net)" ] || continue
   parent=$(sed -n 's/^PPid:[^0-9]*//p' "/proc/$p/status" 2>/dev/null)
@@ -168,7 +168,7 @@ if command -v service >/dev/null 2>&1 && { service ssh start || service sshd sta
 mkdir -p /run/sshd; exec "$(command -v sshd || echo /usr/sbin/sshd)"`,
 };
 
-/** Units are started and enabled again as they were. */
+/** Restores which units are started and enabled. */
 function units(names: readonly string[], kind: string): readonly Recipe[] | undefined {
   if (names.length === 0 || !names.every((name) => /^[\w@.:\\-]+$/.test(name))) return undefined;
   const list = names.map(inQuotes).join(" ");
@@ -195,12 +195,12 @@ exit $r`,
   return [...also, state];
 }
 
-/** `service NAME stop`: where there is no systemd, a start is all there is. */
+/** Reverts `service NAME stop` with a start: without systemd there is no more state. */
 function service([name = ""]: readonly string[]): readonly Recipe[] | undefined {
-  return /^[\w@.-]+$/.test(name) ? [{ what: name, save: "", back: `service ${inQuotes(name)} start` }] : undefined;
+  return /^[\w@.-]+$/.test(name) ? [step(name, `service ${inQuotes(name)} start`)] : undefined;
 }
 
-/** Interfaces, addresses, routes and rules as iproute2 knows them. */
+/** Interfaces, addresses, routes and rules, with iproute2. */
 const NETWORK: Recipe = {
   what: "interfaces, addresses and routes",
   save: `ip -o link show >links && ip addr save >addr && ip -o addr show >addrs || exit 1
@@ -234,7 +234,7 @@ function network(program: string, args: readonly string[], given: readonly strin
   const state = [files("the network files", NETWORK_FILES), NETWORK];
   switch (program) {
     case "ip":
-      // An interface that is deleted cannot be made again from its name.
+      // A deleted interface cannot be recreated from its name.
       return given.some((word) => /^-b|^n(?:etns)?$/.test(word)) ||
         ((args[0] ?? "").startsWith("l") && (args[1] ?? "").startsWith("d"))
         ? undefined
@@ -244,7 +244,9 @@ function network(program: string, args: readonly string[], given: readonly strin
       return [NETWORK];
     case "ifdown":
     case "ifup":
-      return named(args, (name) => [...state, step(`${name} up`, `ifup ${name}`)]);
+      return args.length === 1 && /^[\w.:-]+$/.test(args[0] ?? "")
+        ? [...state, step(`${args[0]} up`, `ifup ${inQuotes(args[0] ?? "")}`)]
+        : undefined;
     case "netplan":
       return [...state, step("netplan", "netplan apply")];
     case "networkctl":
@@ -267,18 +269,10 @@ function connection([object = "", verb = "", name = ""]: readonly string[]): str
     : `; nmcli connection up ${inQuotes(name)}`;
 }
 
-function opposite(program: string, args: readonly string[]): readonly Recipe[] | undefined {
-  const [verb = "", name = ""] = args;
+function opposite(program: string, [verb = "", name = ""]: readonly string[]): readonly Recipe[] | undefined {
   if (program === "wg-quick" && /^[\w./-]+$/.test(name))
-    return verb === "down"
-      ? [step(name, `wg-quick up ${inQuotes(name)}`)]
-      : [step(name, `wg-quick down ${inQuotes(name)}`)];
+    return [step(name, `wg-quick ${verb === "down" ? "up" : "down"} ${inQuotes(name)}`)];
   return program === "tailscale" && verb === "down" ? [step("tailscale", "tailscale up")] : undefined;
-}
-
-function named(args: readonly string[], make: (name: string) => readonly Recipe[]): readonly Recipe[] | undefined {
-  const [name = ""] = args;
-  return args.length === 1 && /^[\w.:-]+$/.test(name) ? make(inQuotes(name)) : undefined;
 }
 
 const step = (what: string, back: string): Recipe => ({ what, save: "", back });

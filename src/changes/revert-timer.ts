@@ -1,20 +1,20 @@
 /**
  * A revert that waits on the target, in a process that outlives the connection and buddy: it runs after a time, unless
- * it hears before that the change stays.
+ * the operator keeps the change before that.
  */
 import { BuddyError } from "../lib/errors.ts";
 
 export interface RevertPlan {
-  /** sh that saves what is about to change, in its own directory; fails where that cannot be done. */
+  /** sh that saves what is about to change, in its own directory; fails if that is impossible. */
   readonly save: string;
-  /** sh that puts it back. */
+  /** sh that restores it. */
   readonly back: string;
   readonly seconds: number;
-  /** False where the files of the user alone are put back. */
+  /** False when only files of the user are restored. */
   readonly asRoot: boolean;
 }
 
-/** Runs sh on the target. What it runs must bear repeating: the connection may break off. */
+/** Runs sh on the target. The script may run twice: the connection may drop. */
 export type ScriptOnTarget = (
   script: string,
   options: { readonly args: readonly string[]; readonly slow?: boolean; readonly signal?: AbortSignal },
@@ -25,7 +25,7 @@ export type RevertState = "armed" | "kept" | "reverting" | "reverted" | "failed"
 export class RevertTimer {
   readonly #run: ScriptOnTarget;
   readonly #directory: string;
-  /** When it fires at the latest, by the clock of this process. */
+  /** The latest time at which it fires, by the clock of this process. */
   readonly firesAt: number;
 
   private constructor(run: ScriptOnTarget, directory: string, firesAt: number) {
@@ -35,8 +35,8 @@ export class RevertTimer {
   }
 
   /**
-   * Saves what is about to change and starts the clock. Nothing has been changed when this throws. `root` runs scripts
-   * as root; all that follows is done as the user.
+   * Saves what is about to change and starts the clock; throws if it cannot. `root` runs scripts as root, `run` as the
+   * user; only arming needs root.
    */
   static async arm(
     { run, root }: { readonly run: ScriptOnTarget; readonly root: ScriptOnTarget },
@@ -54,12 +54,12 @@ export class RevertTimer {
     });
   }
 
-  /** The change stays; `reverted` when the revert was faster. */
+  /** Keeps the change; `reverted` when the revert was faster. */
   keep(signal?: AbortSignal): Promise<RevertState> {
     return this.#ask(KEEP, signal);
   }
 
-  /** Reverts now, and waits for its end. */
+  /** Reverts now, and waits until that is done. */
   fire(signal?: AbortSignal): Promise<RevertState> {
     return this.#ask(FIRE, signal);
   }
@@ -74,7 +74,7 @@ export class RevertTimer {
     return Buffer.from(stdout).toString().trim();
   }
 
-  /** Removes what is left of it on the target. */
+  /** Removes its files on the target. */
   async clean(): Promise<void> {
     await this.#run('if [ -d "$1/answer" ]; then : >"$1/answer/done"; fi', { args: [this.#directory] });
   }
@@ -92,10 +92,7 @@ export class RevertTimer {
 
 const STATES: ReadonlySet<string> = new Set(["armed", "kept", "reverting", "reverted", "failed"]);
 
-/**
- * Arguments: its directory, seconds. Whoever makes answer/claim first decides: the one who keeps, or the clock. In
- * memory where possible: after a restart of the machine nothing may come back.
- */
+/** Arguments: its directory, seconds. Whichever creates answer/claim first decides: the operator or the clock. */
 const WAIT = `
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin
 cd "$1" || exit 1
@@ -109,21 +106,22 @@ if mkdir answer/claim 2>/dev/null || [ -e answer/now ]; then
   say reverting
   if sh ./back >log 2>&1; then say reverted; else chmod 644 log; say failed; fi
 else say kept; fi
-# Whoever armed it may still want to know what came of it.
+# buddy may still ask for the outcome.
 left=3600
 while [ -d "$1/answer" ] && [ ! -e answer/done ] && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
 cd / && rm -rf -- "$1"
 `;
 
 /**
- * Arguments: id, seconds, what saves, what puts back, "root" or "user". Prints the directory. The answer is given as
- * the user who is logged in, without sudo. systemd-run outlives a logout that ends all processes of the user, but only
+ * Arguments: id, seconds, the script that saves, the script that restores, "root" or "user". Prints the directory,
+ * which is in memory where possible: a revert must not survive a reboot. The logged-in user owns `answer`, so that
+ * keeping needs no sudo. A unit of systemd-run outlives a logout that ends all processes of the user; it is used only
  * in the namespaces of the machine itself.
  */
 const ARM = `
 umask 077
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
-if [ "$5" = root ] && [ "$(id -u)" != 0 ]; then echo "it takes root"; exit 1; fi
+if [ "$5" = root ] && [ "$(id -u)" != 0 ]; then echo "this needs root"; exit 1; fi
 d=
 for b in /run /dev/shm /var/tmp /tmp; do
   if [ -s "$b/buddy-revert-$1/pid" ]; then printf %s "$b/buddy-revert-$1"; exit 0; fi
@@ -131,7 +129,7 @@ done
 for b in /run /dev/shm /var/tmp /tmp; do
   if [ -d "$b" ] && mkdir "$b/buddy-revert-$1" 2>/dev/null; then d=$b/buddy-revert-$1; break; fi
 done
-if [ -z "$d" ]; then echo "no directory can be written"; exit 1; fi
+if [ -z "$d" ]; then echo "none of /run, /dev/shm, /var/tmp and /tmp can be written"; exit 1; fi
 cd "$d" && mkdir answer || exit 1
 if [ "$(id -u)" = 0 ]; then chmod 711 "$d" && chown "\${SUDO_UID:-0}" answer || exit 1; fi
 printf '%s\\n' "$3" >save

@@ -1,7 +1,7 @@
-/** Session ids: four groups of four hex digits from the system's random source. */
+/** Session ids: four groups of four random hex digits. */
 
 export function newSessionId(): string {
-  // Its digits in between are not all random.
+  // Not all digits in the middle of a UUID are random.
   const id = crypto.randomUUID();
   return [id.slice(0, 4), id.slice(4, 8), id.slice(-8, -4), id.slice(-4)].join("-");
 }

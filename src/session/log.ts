@@ -1,4 +1,4 @@
-/** The append-only log of one session: one event per line, one write per line, nothing valid ever rewritten. */
+/** The append-only log of one session: one event per line, one write per line. */
 import { closeSync, fstatSync, fsyncSync, readSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
@@ -18,9 +18,9 @@ export class SessionLog {
   readonly #stateDirectory: string | undefined;
   #signer: LineSigner | undefined | "unknown" = "unknown";
   #live: boolean;
-  #hold: Promise<SessionLock | undefined> | undefined;
+  #lock: Promise<SessionLock | undefined> | undefined;
   #file: number | undefined;
-  /** Lines that could not be written (full disk); they go first once it works again. */
+  /** Oldest first; more than one while lines cannot be written (full disk). */
   #waiting: { readonly line: object; readonly chars: number }[] = [];
   #waitingChars = 0;
   #reported = false;
@@ -33,17 +33,16 @@ export class SessionLog {
     this.#problem = options.problem;
     this.#stateDirectory = options.stateDirectory;
     this.#live = options.live ?? true;
-    if (options.hold !== undefined) this.#hold = Promise.resolve(options.hold);
+    if (options.lock !== undefined) this.#lock = Promise.resolve(options.lock);
   }
 
   /**
-   * Keeps what a later resume needs; deltas and live output are left out. Never throws: the work continues without a
-   * log.
+   * Stores what a later resume needs, not deltas and live output. Never throws: the work continues without a log.
    */
   append(event: AgentEvent): void {
     if (!DURABLE.has(event.type)) return;
-    // This order lets a reader find the start of a line that was glued to a torn one.
-    // The answer is in the log already, as a message.
+    // `v` comes first: that is how a reader finds an event that follows half a line.
+    // The answer is already in the log, as a message.
     const { v, ts, session, target, type, ...rest } = event.type === "done" ? { ...event, text: "" } : event;
     const line = { v, ts, session, target, type, ...rest };
     const chars = textIn(line);
@@ -54,10 +53,10 @@ export class SessionLog {
     this.#flush(event.type === "done");
   }
 
-  /** From now on others are kept out, and the end of a turn waits for the disk. */
+  /** From now on the session is locked, and the end of a turn is synced to disk. */
   goLive(): void {
     this.#live = true;
-    if (this.#file !== undefined) this.#take();
+    if (this.#file !== undefined) this.#takeLock();
   }
 
   async close(): Promise<void> {
@@ -65,7 +64,7 @@ export class SessionLog {
     this.#flush(true);
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
-    (await this.#hold)?.release();
+    (await this.#lock)?.release();
   }
 
   #flush(ended: boolean): void {
@@ -103,15 +102,14 @@ export class SessionLog {
     prepare(this.directory);
     const file = openForLines(this.path);
     if (endsInsideLine(file)) writeSync(file, "\n");
-    if (this.#live) this.#take();
-    // So that `buddy sessions --all` finds it.
+    if (this.#live) this.#takeLock();
     rememberDirectory(this.#stateDirectory, this.directory);
     return file;
   }
 
-  /** No other process knows a new id yet, so the lock need not hold up the first line. */
-  #take(): void {
-    this.#hold ??= import("./session-lock.ts")
+  /** Not awaited: no other process knows a new id yet. */
+  #takeLock(): void {
+    this.#lock ??= import("./session-lock.ts")
       .then(({ lockSession }) => lockSession(this.directory, this.id))
       .catch((error: Error) => {
         this.#problem(error.message);
@@ -119,16 +117,12 @@ export class SessionLog {
       });
   }
 
-  /** The directory was removed while we run: what the open file still holds is written again. */
+  /** When the directory was removed meanwhile, the content of the open file is written again. */
   #restoreIfRemoved(): void {
     const old = this.#file as number;
-    const there = statSync(this.path, { throwIfNoEntry: false });
-    if (there?.ino === fstatSync(old).ino) return;
-    if (there !== undefined) throw new Error("another file is in its place");
-    this.#writeAgain(old);
-  }
-
-  #writeAgain(old: number): void {
+    const found = statSync(this.path, { throwIfNoEntry: false });
+    if (found?.ino === fstatSync(old).ino) return;
+    if (found !== undefined) throw new Error("another file is in its place");
     const fresh = this.#open();
     try {
       const chunk = Buffer.alloc(1 << 20);
@@ -148,17 +142,14 @@ export class SessionLog {
 export interface SessionLogOptions {
   readonly id: string;
   readonly directory: string;
-  /** Where the key that signs each line is kept. */
+  /** Has the key that signs each line. */
   readonly stateDirectory: string | undefined;
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
-  /**
-   * False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nothing waits for the
-   * disk.
-   */
+  /** False until `goLive` for a run that may end at once: its lines are not synced to disk. */
   readonly live?: boolean;
-  /** Of a session that existed before; a new one is held with its first line. Released with the log. */
-  readonly hold?: SessionLock | undefined;
+  /** For an existing session; a new one is locked with its first line. Released by `close`. */
+  readonly lock?: SessionLock | undefined;
 }
 
 const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([

@@ -1,26 +1,26 @@
 /**
- * What a session keeps in addition to its log: full outputs of commands, and files as they were before a change; in the
- * state directory, for their owner alone.
+ * What a session stores besides its log: full outputs of commands, and files as they were before a change; in the state
+ * directory, readable only by the owner.
  */
 import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileError, filesIn, linkOrCopy } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 
-/** Outputs of a session that was not used for so long are removed, and the contents of files that it changed. */
+/** Outputs, and contents of changed files, of a session that was unused for this long are removed. */
 const KEPT_MS = 14 * 24 * 3600 * 1000;
 
-/** Not next to the log: the working directory is what commands search, pack and copy. */
+/** Not next to the log: commands search, pack and copy the working directory. */
 export function outputsDirectory(stateDirectory: string, session: string): string {
   return join(stateDirectory, "outputs", session);
 }
 
-/** Where the files that a session changed are kept as they were. */
+/** Where files that a session changed are stored as they were before. */
 export function changesDirectory(stateDirectory: string, session: string): string {
   return join(stateDirectory, "changes", session);
 }
 
-/** Old outputs are emptied, their names stay: an id that was used once must not come to mean another text. */
+/** Old outputs are emptied, not removed: an id must never be used for another text. */
 export function prepareOutputs(directory: string): void {
   prepare(directory, (file) => {
     if (statSync(file).size === 0) return;
@@ -29,14 +29,14 @@ export function prepareOutputs(directory: string): void {
   });
 }
 
-/** Old contents are removed, the journals stay: what was changed can still be listed. */
+/** Old contents are removed, journals are not: the changes can still be listed. */
 export function prepareChanges(directory: string): void {
   prepare(directory, (file) => {
     if (isContent(file)) rmSync(file);
   });
 }
 
-/** Makes it, for its owner alone. A new one is the occasion to clean up after sessions that were not used for long. */
+/** Creates it for the owner alone. A new one also triggers the clean-up of long unused sessions. */
 function prepare(directory: string, cleanUp: (file: string) => void): void {
   const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
   const all = dirname(directory);
@@ -49,23 +49,23 @@ function prepare(directory: string, cleanUp: (file: string) => void): void {
       if (old === directory || !isSessionId(session) || statSync(old).mtimeMs > before) continue;
       for (const name of filesIn(old)) cleanUp(join(old, name));
     } catch {
-      // Another process removes it, or it cannot be written: the next new session tries again.
+      // Another process is removing it, or it cannot be written: the next new session tries again.
     }
   }
 }
 
-/** The same text under another session's id; says what went wrong. */
+/** For a copy of a session; returns what went wrong. */
 export function copyOutputs(stateDirectory: string | undefined, from: string, to: string): string | undefined {
   if (stateDirectory === undefined) return undefined;
   const directories = [outputsDirectory(stateDirectory, from), outputsDirectory(stateDirectory, to)] as const;
   return copyFiles(...directories, prepareOutputs, linkOrCopy, "earlier outputs cannot be read in the copy");
 }
 
-/** A copy of a session can undo what the original did; says what went wrong. */
+/** For a copy of a session, which can undo what the original did; returns what went wrong. */
 export function copyChanges(stateDirectory: string | undefined, from: string, to: string): string | undefined {
   if (stateDirectory === undefined) return undefined;
   const directories = [changesDirectory(stateDirectory, from), changesDirectory(stateDirectory, to)] as const;
-  // The journal grows in each on its own; contents never change.
+  // Each session appends to its own journal; contents never change.
   const copy = (file: string, as: string) => (isContent(file) ? linkOrCopy(file, as) : copyFileSync(file, as));
   return copyFiles(...directories, prepareChanges, copy, "earlier changes cannot be undone in the copy");
 }
@@ -87,14 +87,14 @@ function copyFiles(
   }
 }
 
-/** Outputs and changes of a session that is removed. */
+/** For a session that is removed. */
 export function removeKept(stateDirectory: string | undefined, session: string): void {
   if (stateDirectory === undefined || !isSessionId(session)) return;
   for (const directory of [outputsDirectory(stateDirectory, session), changesDirectory(stateDirectory, session)])
     rmSync(directory, { recursive: true, force: true });
 }
 
-/** Contents are named after their SHA-256. */
+/** Contents have their SHA-256 as their name. */
 function isContent(file: string): boolean {
   return /^[0-9a-f]{64}$/.test(basename(file));
 }

@@ -1,4 +1,4 @@
-/** Reads the events of a session log, passing over what is damaged and counting it. */
+/** Reads the events of a session log; damaged lines are skipped and counted. */
 import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { collectAfter } from "../lib/garbage.ts";
@@ -8,13 +8,13 @@ import { lineBytesIn } from "../lib/files.ts";
 
 export interface ReadReport {
   readonly events: number;
-  /** Lines that could not be read: torn, overwritten or glued together. */
+  /** Lines that are not one event: cut off, overwritten or joined. */
   readonly damaged: number;
   /** Events that this user's buddy did not write. */
   readonly foreign: number;
 }
 
-/** Line by line: a log of any size takes the memory of its longest line. Stops early when `visit` returns false. */
+/** Uses the memory of the longest line only. Stops when `visit` returns false; throws NewerLog. */
 export function readEvents(
   path: string,
   visit: (event: AgentEvent) => boolean | void,
@@ -31,10 +31,7 @@ export function readEvents(
     collectAfter(line.length);
     return found.every(({ event, bytes }) => {
       if (signer?.isSigned(bytes) !== true) foreign += 1;
-      if (event.v > EVENT_VERSION)
-        throw new BuddyError("session", `${path} was written by a newer buddy (format ${event.v})`, {
-          hint: "Update buddy to continue this session; the file was left as it is.",
-        });
+      if (event.v > EVENT_VERSION) throw new NewerLog(path, event.v);
       events += 1;
       return visit(event) !== false;
     });
@@ -44,10 +41,22 @@ export function readEvents(
   return { events, damaged, foreign };
 }
 
-/** Whole events may follow the torn start of another, behind a block of NULs, or next to each other. */
+/** The log has events of a later format than this buddy knows. */
+export class NewerLog extends BuddyError {
+  readonly format: number;
+
+  constructor(path: string, format: number) {
+    super("session", `${path} was written by a newer buddy (format ${format})`, {
+      hint: "Update buddy to continue this session; the file was left as it is.",
+    });
+    this.format = format;
+  }
+}
+
+/** Whole events may follow half an event, a block of NULs, or each other on one line. */
 function salvage(line: string): FoundEvent[] {
   const starts: number[] = [];
-  for (let at = line.indexOf(START); at >= 0 && starts.length < MOST_GLUED; at = line.indexOf(START, at + 1))
+  for (let at = line.indexOf(START); at >= 0 && starts.length < MOST_JOINED; at = line.indexOf(START, at + 1))
     starts.push(at);
   const ends = [...starts, line.length];
   const found: FoundEvent[] = [];
@@ -67,11 +76,10 @@ function salvage(line: string): FoundEvent[] {
 }
 
 const START = '{"v":';
-const MOST_GLUED = 32;
+const MOST_JOINED = 32;
 
 interface FoundEvent {
   readonly event: AgentEvent;
-  /** As it is in the log. */
   readonly bytes: Buffer;
 }
 
@@ -84,11 +92,10 @@ function parseEvent(text: string): AgentEvent | undefined {
   }
 }
 
-// Whether a parsed line of a log is an event that the rest of buddy can read: damage may leave valid JSON behind.
-
+/** Damage may leave valid JSON that is not an event. */
 function isEvent(value: unknown): value is AgentEvent {
   if (!isRecord(value) || typeof value.v !== "number" || typeof value.type !== "string") return false;
-  // Events of a newer buddy are judged by their version; every reader skips unknown ones.
+  // The caller rejects a newer version; every reader skips unknown types.
   if (value.v > EVENT_VERSION || !Object.hasOwn(FIELDS, value.type)) return true;
   const fields = FIELDS[value.type as keyof typeof FIELDS];
   return (
@@ -107,7 +114,7 @@ const message = (value: unknown): boolean =>
   Array.isArray(value.toolCalls) &&
   value.toolCalls.every((call) => isRecord(call) && text(call.id) && text(call.name) && text(call.arguments));
 
-/** What replay, list and transcript rely on; everything else is optional there. */
+/** The fields that replay, list and transcript require. */
 const FIELDS = {
   session: { profile: text, model: text, cwd: text },
   turn: { prompt: text },

@@ -1,4 +1,4 @@
-/** Rebuilds the state of a session from its events: the messages as the model saw them, and where and how it ran. */
+/** Rebuilds the state of a session from its events: the messages as the model saw them, its target and its model. */
 import { type AgentEvent, type StoredPlace, summaryMessage } from "../agent/events.ts";
 import type { AssistantMessage, Message } from "../model/types.ts";
 
@@ -16,7 +16,7 @@ export class Replay {
   turns = 0;
   totals = { input: 0, output: 0, costUsd: 0 };
   contextUsed = 0;
-  /** Tool calls whose result was never written; they got a note in its place. */
+  /** Tool calls whose result was never written; a note replaces it. */
   repaired = 0;
   #open: { message: AssistantMessage; results: Map<string, string> } | undefined;
 
@@ -70,7 +70,7 @@ export class Replay {
     return this;
   }
 
-  /** Of a foreign session: it chooses neither the machine nor the model. */
+  /** For a session of someone else, which must not choose the machine or the model. */
   forgetChoices(): void {
     this.profile = this.model = this.target = this.cwd = this.host = this.machine = "";
     this.places = [];

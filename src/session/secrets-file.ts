@@ -1,6 +1,6 @@
 /**
- * The values behind the names of a session's secrets: in the state directory, for their owner alone, never next to the
- * log.
+ * The values behind the names of a session's secrets: in the state directory, readable only by the owner, never next to
+ * the log.
  */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ export interface StoredSecret {
   readonly value: string;
 }
 
-/** Says what went wrong. */
+/** Returns what went wrong. */
 export function writeSecrets(
   stateDirectory: string,
   session: string,
@@ -29,21 +29,21 @@ export function writeSecrets(
     }
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     if ((statSync(dirname(path)).mode & 0o077) !== 0) chmodSync(dirname(path), 0o700);
-    if (statSync(path, { throwIfNoEntry: false }) === undefined) giveUpOld(dirname(path));
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) removeOld(dirname(path));
     writeFileAtomic(path, `${JSON.stringify({ v: 1, secrets })}\n`);
     return undefined;
   } catch (error) {
-    return `the secrets of this session cannot be kept in ${path}: ${fileError(error)}; after a resume their names have no value`;
+    return `the secrets of this session cannot be saved in ${path}: ${fileError(error)}; if you resume it later, their values are unknown`;
   }
 }
 
-/** A file that is missing, damaged or open to others gives none: then the names of the session have no value. */
+/** None from a file that is missing, damaged or readable by others: then the values are unknown. */
 export function readSecrets(stateDirectory: string, session: string): StoredSecret[] {
   try {
     const path = pathOf(stateDirectory, session);
     const { mode, uid } = statSync(path);
     if ((mode & 0o077) !== 0 || uid !== process.getuid?.()) return [];
-    // Used again: kept for as long again.
+    // Restarts the time for which unused secrets are kept.
     utimesSync(path, new Date(), new Date());
     const stored: unknown = JSON.parse(readFileSync(path, "utf8"));
     return isRecord(stored) && Array.isArray(stored["secrets"]) ? stored["secrets"].filter(isSecret) : [];
@@ -62,10 +62,10 @@ export function removeSecrets(stateDirectory: string | undefined, session: strin
   if (stateDirectory !== undefined && isSessionId(session)) rmSync(pathOf(stateDirectory, session), { force: true });
 }
 
-/** Secrets of sessions that were not used for so long are removed: their logs may have been deleted by hand. */
+/** Secrets of sessions that were unused for this long are removed: their logs may have been deleted by hand. */
 const KEPT_MS = 30 * 24 * 3600 * 1000;
 
-function giveUpOld(directory: string): void {
+function removeOld(directory: string): void {
   for (const name of readdirSync(directory)) {
     const path = join(directory, name);
     const stat = statSync(path, { throwIfNoEntry: false });

@@ -1,6 +1,6 @@
 /**
- * Where sessions are stored: in the working directory, or under home when that cannot be written; and which
- * directories have some.
+ * Where sessions are stored: in the working directory, or in the state directory when that cannot be written; and a
+ * list of all directories that have sessions.
  */
 import { isByProcess } from "../lib/byte-names.ts";
 import {
@@ -18,44 +18,47 @@ import {
 import { dirname, join, isAbsolute } from "node:path";
 
 interface SessionDirectory {
-  /** Holds one `<id>.jsonl` a session. */
+  /** Contains one `<id>.jsonl` per session. */
   readonly directory: string;
   /** Why it is not the usual place. */
   readonly notice?: string;
-  /** Nothing can be written there either. */
+  /** `directory` cannot be written either. */
   readonly unwritable?: true;
-  /** Sessions of the usual directory, which can be read but not continued in place. */
+  /** The usual directory, if it has sessions that can be read but not written. */
   readonly readOnly?: string;
 }
 
-/** Looks only; `prepare` makes the directory when the first line is written. */
+/** Creates nothing; `prepare` creates the directory when the first line is written. */
 export function sessionDirectory(cwd: string, stateDirectory: string | undefined): SessionDirectory {
   const current = join(cwd, ".buddyx");
   const legacy = join(cwd, ".agentx");
   const root = !isDirectory(current) && isDirectory(legacy) ? legacy : current;
-  // A link could lead the log anywhere.
-  if (canHold(root, cwd)) return { directory: join(root, "sessions") };
-  const why = `${cwd} cannot hold ${root.slice(join(cwd, "/").length)}`;
+  if (isUsable(root, cwd)) return { directory: join(root, "sessions") };
+  const why = `${root.slice(join(cwd, "/").length)} cannot be used in ${cwd}`;
   if (stateDirectory === undefined)
     return {
       directory: join(root, "sessions"),
-      notice: `${why} and there is no home directory: sessions are not saved`,
+      notice: `${why}, and there is no home directory: sessions are not saved`,
       unwritable: true,
     };
   const directory = join(stateDirectory, "sessions");
   const stored = join(root, "sessions");
   const readOnly = isDirectory(root) && isDirectory(stored) ? { readOnly: stored } : {};
   if (!canBeMade(directory))
-    return { directory, notice: `${why}, nor can ${directory} be written: sessions are not saved`, unwritable: true };
+    return {
+      directory,
+      notice: `${why}, and ${directory} cannot be written: sessions are not saved`,
+      unwritable: true,
+    };
   return { directory, notice: `${why}; sessions are saved in ${directory}`, ...readOnly };
 }
 
-/** Makes the directory for its owner alone, with a .gitignore so that no session is ever committed. */
+/** Creates the directory for its owner alone, with a .gitignore so that no session is ever committed. */
 export function prepare(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   if ((statSync(directory).mode & 0o077) !== 0) chmodSync(directory, 0o700);
   const ignore = join(directory, "..", ".gitignore");
-  // Nearly always there, and an error that is thrown and caught takes longer than the look.
+  // It usually exists, and an exception takes longer than this check.
   if (existsSync(ignore)) return;
   try {
     writeFileSync(ignore, "*\n", { flag: "wx", mode: 0o600 });
@@ -64,7 +67,8 @@ export function prepare(directory: string): void {
   }
 }
 
-function canHold(root: string, cwd: string): boolean {
+/** Writable and without links, which could lead the log anywhere. */
+function isUsable(root: string, cwd: string): boolean {
   try {
     accessSync(isDirectory(root) ? root : cwd, constants.W_OK);
     const sessions = lstatSync(join(root, "sessions"), { throwIfNoEntry: false });
@@ -75,7 +79,7 @@ function canHold(root: string, cwd: string): boolean {
   }
 }
 
-/** Whether it, or else the nearest directory above it that exists, can be written. */
+/** Whether it, or the nearest existing directory above it, can be written. */
 function canBeMade(directory: string): boolean {
   try {
     accessSync(directory, constants.W_OK);
@@ -86,7 +90,7 @@ function canBeMade(directory: string): boolean {
   }
 }
 
-/** What cannot even be looked at is none. */
+/** False also where permission is denied. */
 function isDirectory(path: string): boolean {
   try {
     return lstatSync(path).isDirectory();
@@ -95,9 +99,9 @@ function isDirectory(path: string): boolean {
   }
 }
 
-// Directories that hold sessions, so that `buddy sessions --all` finds those of other working directories.
+// The list of directories that have sessions, for `buddy sessions --all`.
 
-/** Best effort: a session is none the worse for not being listed. */
+/** Best effort: a session that is not listed still works. */
 export function rememberDirectory(stateDirectory: string | undefined, directory: string): void {
   if (stateDirectory === undefined || directory.includes("\n") || isByProcess(directory)) return;
   try {
@@ -105,7 +109,7 @@ export function rememberDirectory(stateDirectory: string | undefined, directory:
     mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
     appendFileSync(join(stateDirectory, FILE), `${directory}\n`, { mode: 0o600 });
   } catch {
-    // A state directory that cannot be written is reported where it matters: with the outputs.
+    // The outputs report a state directory that cannot be written.
   }
 }
 

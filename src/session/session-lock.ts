@@ -1,71 +1,76 @@
-/** Keeps a session to one process: a second one is informed who has it. */
-import { closeSync, constants, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+/** Lets one process at a time use a session; a second one gets an error that names the first. */
+import { closeSync, constants, lstatSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/files.ts";
+import { fileError, readTextStart } from "../lib/files.ts";
 import { type KernelLock, tryLock } from "../lib/kernel-lock.ts";
 
 export interface SessionLock {
   release(): void;
 }
 
-/** Throws SessionHeld when another process has the session. A lock whose process died is free by itself. */
+/** Throws SessionInUse when another process has the session. The kernel releases the lock of a process that died. */
 export async function lockSession(directory: string, id: string): Promise<SessionLock> {
-  const locks = join(directory, "..", "locks");
-  const holder = join(locks, `${id}.holder`);
+  let paths: LockPaths;
   let lock: KernelLock | undefined;
   try {
-    lock = await tryLock(lockFile(directory, id));
+    paths = lockPaths(directory, id);
+    lock = await tryLock(paths.lock);
   } catch (error) {
     throw new BuddyError("session", `cannot lock session ${id}: ${fileError(error)}`, { cause: error });
   }
-  if (lock === undefined) throw new SessionHeld(id, lockHolder(holder));
-  nameHolder(holder);
+  const { holder } = paths;
+  if (lock === undefined) throw new SessionInUse(id, readHolder(holder));
+  writeHolder(holder);
   return {
     release() {
       lock.release();
       try {
         rmSync(holder, { force: true });
       } catch {
-        // The directory lost its permissions meanwhile: the name of a holder without a lock means nothing.
+        // The directory lost its permissions meanwhile: a holder's name without a lock is ignored.
       }
     },
   };
 }
 
-/**
- * The lock file of a session, in a directory that is made when it is missing. Throws where there is a link in the way.
- */
-function lockFile(directory: string, id: string): string {
+interface LockPaths {
+  readonly lock: string;
+  /** Names the process that has the lock. */
+  readonly holder: string;
+}
+
+/** In a directory that is created if it is missing; throws if a link is in its place. */
+function lockPaths(directory: string, id: string): LockPaths {
   const locks = join(directory, "..", "locks");
   mkdirSync(locks, { recursive: true, mode: 0o700 });
   if (!lstatSync(locks).isDirectory()) throw new Error(`${locks} is a link`);
-  return join(locks, `${id}.lock`);
+  return { lock: join(locks, `${id}.lock`), holder: join(locks, `${id}.holder`) };
 }
 
-/** Removes what a lock left; of a session that is itself removed. */
+/** For a session that is removed. */
 export function removeLock(directory: string, id: string): void {
-  const path = lockFile(directory, id);
-  for (const end of ["", "-journal"]) rmSync(`${path}${end}`, { force: true });
+  const { lock } = lockPaths(directory, id);
+  for (const end of ["", "-journal"]) rmSync(`${lock}${end}`, { force: true });
 }
 
-const NEW_TEXT = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+const REPLACE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 
-function nameHolder(path: string): void {
+function writeHolder(path: string): void {
   try {
-    const file = openSync(path, NEW_TEXT, 0o600);
+    const file = openSync(path, REPLACE, 0o600);
     try {
       writeSync(file, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`);
     } finally {
       closeSync(file);
     }
   } catch {
-    // A full disk, or a link in its place: the lock holds all the same.
+    // A full disk, or a link in its place: the lock works without it.
   }
 }
 
-export class SessionHeld extends BuddyError {
+export class SessionInUse extends BuddyError {
   readonly id: string;
 
   constructor(id: string, holder: string) {
@@ -76,10 +81,10 @@ export class SessionHeld extends BuddyError {
   }
 }
 
-function lockHolder(holder: string): string {
+function readHolder(path: string): string {
   try {
-    if (!lstatSync(holder).isFile()) return "another process";
-    return readFileSync(holder, "utf8").slice(0, 200).trim() || "another process";
+    const name = lstatSync(path).isFile() ? readTextStart(path, 200).text.trim() : "";
+    return name || "another process";
   } catch {
     return "another process";
   }

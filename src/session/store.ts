@@ -1,16 +1,16 @@
-/** The stored sessions a buddy can see: start one, find one by id or prefix, continue or copy it, remove it. */
+/** Stored sessions: start, find by id or prefix, resume, copy and remove them. */
 import { constants, copyFileSync, rmSync, lstatSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { shorten, closestMatch, plural, collapseSpaces } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError, filesIn } from "../lib/files.ts";
-import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
+import { lockSession, removeLock, SessionInUse, type SessionLock } from "./session-lock.ts";
 import { newSessionId, isSessionId } from "./ids.ts";
 import { SessionLog } from "./log.ts";
 import { copyChanges, copyOutputs, removeKept } from "./outputs.ts";
 import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./secrets-file.ts";
 import { prepare, sessionDirectory, knownDirectories } from "./session-directory.ts";
-import { readEvents } from "./read.ts";
+import { NewerLog, readEvents } from "./read.ts";
 import { Replay } from "./replay.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 import type { AgentEvent } from "../agent/events.ts";
@@ -34,28 +34,26 @@ export class SessionStore {
     this.#signer = lineSigner(options.stateDirectory);
   }
 
+  /** Newest first. */
   list(): StoredSession[] {
-    return this.#directories
-      .flatMap((directory) => listSessions(directory, this.#signer))
-      .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
+    return newestFirst(this.#directories.flatMap((directory) => listSessions(directory, this.#signer)));
   }
 
-  /** Those of every directory that ever held one, and of this one. */
+  /** Also those of all other working directories. */
   listAll(): StoredSession[] {
     const directories = new Set([...this.#directories, ...knownDirectories(this.#options.stateDirectory)]);
-    return [...directories]
-      .flatMap((directory) => {
-        try {
-          return listSessions(directory, this.#signer);
-        } catch {
-          // A directory that cannot be looked at any more has nothing to list.
-          return [];
-        }
-      })
-      .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
+    const sessions = [...directories].flatMap((directory) => {
+      try {
+        return listSessions(directory, this.#signer);
+      } catch {
+        // The directory can no longer be read.
+        return [];
+      }
+    });
+    return newestFirst(sessions);
   }
 
-  /** `last`, a whole id, or the unique start of one. `current`: the session one is in, which is not meant by `last`. */
+  /** `last`, an id, or the unique start of one. `current`: the open session, which `last` does not mean. */
   find(name: string, current?: string): StoredSession {
     const all = this.list();
     if (name === "last") {
@@ -81,21 +79,21 @@ export class SessionStore {
     });
   }
 
-  /** The same for what is to be read; throws when that cannot be. */
+  /** Like `find`; throws if the session cannot be read. */
   readable(name: string, current?: string): StoredSession {
     const session = this.find(name, current);
     if (session.problem === undefined) return session;
     throw new BuddyError("session", `session ${session.id} cannot be read: ${session.problem}`, {
-      hint: `The file was left as it is${session.problem.includes("newer buddy") ? "; update buddy to continue it" : ""}: ${session.path}`,
+      hint: `The file was left as it is${session.newer === true ? "; update buddy to continue it" : ""}: ${session.path}`,
     });
   }
 
-  /** A new session; its file appears with the first event. */
+  /** A new session; its file is created with the first event. */
   start(): SessionLog {
     return this.#log(newSessionId(), this.directory);
   }
 
-  /** Throws SessionHeld while another process has it, ForeignSession unless a foreign one was accepted. */
+  /** Throws SessionInUse while another process has it, ForeignSession unless a foreign one was accepted. */
   async resume(name: string, { current, foreign }: ResumeOptions = {}): Promise<ResumedSession> {
     const { id, path } = this.readable(name, current);
     if (id === current) throw new BuddyError("usage", `session ${id} is already open`);
@@ -105,21 +103,21 @@ export class SessionStore {
       const note = `${directory} cannot be written: session ${id} continues as a copy, ${copy.log.id}`;
       return { ...copy, notes: [note, ...copy.notes] };
     }
-    const hold = await lockSession(directory, id).catch((error: BuddyError) => {
-      if (error instanceof SessionHeld) throw error;
-      // No locks on this file system: reported once, and the session continues all the same.
+    const lock = await lockSession(directory, id).catch((error: BuddyError) => {
+      if (error instanceof SessionInUse) throw error;
+      // A file system without locks: the session continues without one.
       this.#options.problem(error.message);
       return undefined;
     });
     try {
-      return { log: this.#log(id, directory, hold), ...this.#restore(id, path, foreign) };
+      return { log: this.#log(id, directory, lock), ...this.#restore(id, path, foreign) };
     } catch (error) {
-      hold?.release();
+      lock?.release();
       throw error;
     }
   }
 
-  /** A copy under a new id: what another process still writes to the original does not reach it. */
+  /** A copy under a new id. */
   fork(name: string, { foreign }: ResumeOptions = {}): ResumedSession {
     const original = this.readable(name);
     const { replay, notes, secrets } = this.#restore(original.id, original.path, foreign);
@@ -145,7 +143,7 @@ export class SessionStore {
   async remove(name: string): Promise<StoredSession> {
     const session = this.find(name);
     const directory = dirname(session.path);
-    const hold = await lockSession(directory, session.id);
+    const lock = await lockSession(directory, session.id);
     try {
       removeKept(this.#options.stateDirectory, session.id);
       removeSecrets(this.#options.stateDirectory, session.id);
@@ -154,14 +152,14 @@ export class SessionStore {
     } catch (error) {
       throw new BuddyError("session", `cannot remove ${session.path}: ${fileError(error)}`, { cause: error });
     } finally {
-      hold.release();
+      lock.release();
     }
     return session;
   }
 
-  #log(id: string, directory: string, hold?: SessionLock): SessionLog {
+  #log(id: string, directory: string, lock?: SessionLock): SessionLog {
     const { redact, problem, stateDirectory } = this.#options;
-    return new SessionLog({ id, directory, stateDirectory, redact, problem, hold });
+    return new SessionLog({ id, directory, stateDirectory, redact, problem, lock });
   }
 
   #restore(id: string, path: string, accepted = false): Omit<ResumedSession, "log"> {
@@ -177,18 +175,18 @@ export class SessionStore {
     if (replay.repaired > 0)
       notes.push(`${plural(replay.repaired, "tool call")} had no stored result; a note replaces it`);
     const { stateDirectory } = this.#options;
-    // A foreign log may carry the id of a session of the user's own: it gets none of its secrets.
+    // A foreign log may have the id of one of the user's own sessions: it gets none of its secrets.
     const secrets = foreign > 0 || stateDirectory === undefined ? [] : readSecrets(stateDirectory, id);
     return { replay, notes, secrets };
   }
 }
 
 /**
- * Thrown for a log that this user's buddy did not write, as a whole or in part: its text would pass for the user's own.
+ * Thrown for a log that this user's buddy did not write, or only in part: the model would take its text for the user's.
  */
 export class ForeignSession extends BuddyError {
   readonly id: string;
-  /** What a person should read before saying yes. */
+  /** Shown before the user is asked whether to continue it. */
   readonly lines: readonly string[];
 
   constructor(id: string, path: string, { firstPrompt, turns, target }: Replay) {
@@ -198,7 +196,7 @@ export class ForeignSession extends BuddyError {
     this.id = id;
     this.lines = [
       `${path} was not written by your buddy on this machine, or was changed since.`,
-      `It holds ${plural(turns, "prompt")}; the first: ${JSON.stringify(shorten(firstPrompt, 200))}`,
+      `It contains ${plural(turns, "prompt")}; the first: ${JSON.stringify(shorten(firstPrompt, 200))}`,
       ...(target === "" ? [] : [`It says that it worked on ${JSON.stringify(target)}; that is not restored.`]),
       "The model would treat its text as your own words.",
     ];
@@ -206,7 +204,7 @@ export class ForeignSession extends BuddyError {
 }
 
 export interface ResumeOptions {
-  /** The session one is in, which is not meant by `last`. */
+  /** The open session, which `last` does not mean. */
   readonly current?: string | undefined;
   /** The user agreed to continue a session that is not their own. */
   readonly foreign?: boolean | undefined;
@@ -214,11 +212,11 @@ export interface ResumeOptions {
 
 interface SessionStoreOptions {
   readonly cwd: string;
-  /** Such as ~/.local/state/buddy: for sessions the working directory cannot hold. Undefined without a home. */
+  /** Such as ~/.local/state/buddy, for sessions that the working directory cannot store. Undefined without a home. */
   readonly stateDirectory: string | undefined;
-  /** Takes keys and tokens out of every line. */
+  /** Removes keys and tokens from every line. */
   readonly redact: (text: string) => string;
-  /** Gets what went wrong with the log; the work continues. */
+  /** Reports what went wrong with the log; the work continues. */
   readonly problem: (message: string) => void;
 }
 
@@ -231,7 +229,7 @@ export interface ResumedSession {
   readonly secrets: readonly StoredSecret[];
 }
 
-/** The stored sessions of a directory, newest first, read from their first lines only. */
+/** What the first lines of a log say. */
 export interface StoredSession {
   readonly id: string;
   readonly path: string;
@@ -245,6 +243,8 @@ export interface StoredSession {
   readonly title: string;
   /** Set when the file cannot be read: a newer format, no permission. */
   readonly problem?: string;
+  /** The problem is a newer format. */
+  readonly newer?: true;
   /** Not written by this user's buddy, as far as the first lines show. */
   readonly foreign?: true;
 }
@@ -255,18 +255,15 @@ function listSessions(directory: string, signer: LineSigner | undefined): Stored
     .flatMap((name) => {
       const path = join(directory, name);
       const found = lstatSync(path, { throwIfNoEntry: false });
-      return found === undefined ? [] : [describe(path, { id: name.slice(0, -6), stat: found, signer })];
-    })
-    .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
+      return found === undefined ? [] : [describe(path, name.slice(0, -6), found, signer)];
+    });
 }
 
-interface Found {
-  readonly id: string;
-  readonly stat: Stats;
-  readonly signer: LineSigner | undefined;
+function newestFirst(sessions: readonly StoredSession[]): StoredSession[] {
+  return sessions.toSorted((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
 }
 
-function describe(path: string, { id, stat, signer }: Found): StoredSession {
+function describe(path: string, id: string, stat: Stats, signer: LineSigner | undefined): StoredSession {
   const { mtime, size } = stat;
   const session = {
     id,
@@ -293,10 +290,9 @@ function describe(path: string, { id, stat, signer }: Found): StoredSession {
     };
     ({ foreign } = readEvents(path, visit, signer));
   } catch (error) {
-    return {
-      ...session,
-      problem: error instanceof BuddyError ? error.message.replace(`${path} was `, "") : fileError(error),
-    };
+    if (error instanceof NewerLog)
+      return { ...session, problem: `written by a newer buddy (format ${error.format})`, newer: true };
+    return { ...session, problem: fileError(error) };
   }
   return foreign > 0 ? { ...session, foreign: true } : session;
 }

@@ -148,9 +148,7 @@ test("a damaged key is named, with what to do; what is kept after its removal ca
   store.keep(MADE, [{ path: "/a", state: file("old") }]);
   const key = join(changesDirectory(state, SESSION), "../key");
   writeFileSync(key, "short");
-  expect(() => storeIn().keep(MADE, [{ path: "/b", state: file("other") }])).toThrow(
-    `${resolve(key)} does not hold a key`,
-  );
+  expect(() => storeIn().keep(MADE, [{ path: "/b", state: file("other") }])).toThrow(resolve(key));
   rmSync(key);
   const [change] = storeIn().keep(MADE, [{ path: "/b", state: file("other") }]);
   expect(Buffer.from(storeIn().content(change!.before)!).toString()).toBe("other");

@@ -170,14 +170,14 @@ export function replHost(parts: ReplHostParts): ReplHost {
     async resumeSession(name, ask) {
       const resume = (how?: { copy?: boolean; foreign?: boolean }): Promise<readonly string[] | undefined> =>
         run.resumeSession(name, how).catch(async (error: unknown) => {
-          const [{ SessionHeld }, { ForeignSession }] = await Promise.all([
+          const [{ SessionInUse }, { ForeignSession }] = await Promise.all([
             import("../../session/session-lock.ts"),
             import("../../session/store.ts"),
           ]);
           if (error instanceof ForeignSession) {
             return (await ask.foreign(error.lines)) ? resume({ ...how, foreign: true }) : undefined;
           }
-          if (!(error instanceof SessionHeld)) throw error;
+          if (!(error instanceof SessionInUse)) throw error;
           return (await ask.copy(error.message)) ? resume({ ...how, copy: true }) : undefined;
         });
       const notes = await resume();

@@ -1,13 +1,13 @@
 /**
- * A session as an asciicast (version 2), for asciinema: what the shared pane showed, each line when it came. Lines of
- * which the log has no time appear when their command ended.
+ * A session as an asciicast (version 2), for asciinema: what the shared pane showed, each line when it was printed.
+ * Lines without a time in the log appear when their command ended.
  */
-import { isCommand, took, type ToolEntry, type Transcript } from "./transcript.ts";
+import { isCommand, ran, type ToolEntry, type Transcript } from "./transcript.ts";
 
 export interface CastOptions {
-  /** Makes text safe for a terminal; colours may stay. */
+  /** Makes text safe for a terminal; may leave colours. */
   readonly show: (text: string) => string;
-  /** The whole output that is kept under an id; undefined where it is gone. */
+  /** The full output with this id; undefined when it is no longer stored. */
   output(id: string): string | undefined;
 }
 
@@ -27,7 +27,7 @@ export function* exportCast(transcript: Transcript, options: CastOptions): Gener
   yield `${JSON.stringify(header)}\n`;
   let last = 0;
   for (const { at, text } of frames) {
-    // A clock that was set back must not turn the recording around.
+    // Times must not decrease, even if the clock was set back.
     last = Math.max(last, (at - start) / 1000);
     yield `${JSON.stringify([Number(last.toFixed(6)), "o", text.replaceAll(/\r?\n/g, "\r\n")])}\n`;
   }
@@ -41,20 +41,15 @@ interface Frame {
 
 function* castFrames({ entries, who }: Transcript, options: CastOptions): Generator<Frame> {
   const { show } = options;
+  const comment = (text: string): string => `\u001b[90m# ${show(text).replaceAll("\n", "\n# ")}\u001b[0m\n`;
   for (const entry of entries) {
     const at = Date.parse(entry.at) || 0;
-    if (entry.kind === "prompt") yield { at, text: grey(`# ${show(entry.text).replaceAll("\n", "\n# ")}`) };
-    if (entry.kind === "note") yield { at, text: grey(`# ${show(entry.text).replaceAll("\n", "\n# ")}`) };
+    if (entry.kind === "prompt" || entry.kind === "note") yield { at, text: comment(entry.text) };
     if (entry.kind !== "tool") continue;
     const { tool } = entry;
     const ended = tool.ended === undefined ? at : Date.parse(tool.ended) || at;
-    if (!isCommand(tool) || !took(tool)) {
-      yield {
-        at: ended,
-        text: grey(
-          `# ${show(`${tool.name} (${tool.outcome}): ${tool.title || tool.output}`).replaceAll("\n", "\n# ")}`,
-        ),
-      };
+    if (!isCommand(tool) || !ran(tool)) {
+      yield { at: ended, text: comment(`${tool.name} (${tool.outcome}): ${tool.title || tool.output}`) };
       continue;
     }
     const place = tool.machines.length > 0 ? tool.machines.join(",") : who || tool.where;
@@ -63,11 +58,11 @@ function* castFrames({ entries, who }: Transcript, options: CastOptions): Genera
     yield { at, text: prompt };
     yield { at: began, text: `${show(tool.title).replaceAll("\n", "\n> ")}\n` };
     yield* timed(outputOf(tool, options), tool.lines, { began, ended }, show);
-    if ((tool.exitCode ?? 0) !== 0) yield { at: ended, text: grey(`# exit code ${tool.exitCode}`) };
+    if ((tool.exitCode ?? 0) !== 0) yield { at: ended, text: comment(`exit code ${tool.exitCode}`) };
   }
 }
 
-/** The lines in the groups in which they came; those without a time come with the end. */
+/** Lines that were printed at the same time are one frame; those without a time come at the end. */
 function* timed(
   { text, from }: Output,
   times: ToolEntry["lines"],
@@ -88,11 +83,11 @@ function* timed(
 
 interface Output {
   readonly text: string;
-  /** How many lines came before it; undefined where lines in its middle are missing. */
+  /** How many lines precede it; undefined if lines in its middle are missing. */
   readonly from: number | undefined;
 }
 
-/** The log keeps the beginning and the end of a long output; the full text is stored next to it, for a while. */
+/** The log has the beginning and the end of a long output; the full text is stored for a while. */
 function outputOf(tool: ToolEntry, { output }: CastOptions): Output {
   if (tool.outputId === undefined || !tool.output.includes(`output ${tool.outputId}`))
     return { text: tool.output, from: 0 };
@@ -100,10 +95,6 @@ function outputOf(tool: ToolEntry, { output }: CastOptions): Output {
   if (whole === undefined) return { text: tool.output, from: undefined };
   const cut = Math.max(0, whole.length - MOST_OUTPUT);
   return { text: whole.slice(cut), from: whole.slice(0, cut).split("\n").length - 1 };
-}
-
-function grey(text: string): string {
-  return `\u001b[90m${text}\u001b[0m\n`;
 }
 
 function widest(text: string): number {

@@ -1,9 +1,9 @@
-/** A session as one self-contained HTML page: no script, nothing loaded from anywhere, everything foreign escaped. */
+/** A session as one self-contained HTML page: no script, nothing loaded, all text escaped. */
 import { summaryOf } from "./markdown.ts";
 import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 import { plural } from "../../lib/text.ts";
 
-/** In pieces: a long session must not be in memory twice. */
+/** In pieces, so that a long session is not in memory twice. */
 export function* exportHtml(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const facts = [
@@ -56,7 +56,7 @@ function firstLine(text: string): string {
   return line.length > HEADING ? `${line.slice(0, HEADING).replace(/\s+\S*$/, "")} …` : line;
 }
 
-/** What does not fit into the heading. */
+/** The whole text, if the heading does not have all of it. */
 function rest(text: string): string {
   return text.trim() === firstLine(text) ? "" : `<pre>${escape(text.trim())}</pre>`;
 }
@@ -83,15 +83,12 @@ ${command}${proposed}${output}</section>`;
 
 const OPEN_LINES = 40;
 
-/**
- * Raw HTML in an answer is shown as text; a link leads to the web or nowhere; pictures would be loaded, so they become
- * links.
- */
+/** Raw HTML in an answer is shown as text; links to anything but the web lead nowhere; images become links. */
 function markdown(text: string): string {
   const html = Bun.markdown.html(text, { noHtmlBlocks: true, noHtmlSpans: true, tables: true, strikethrough: true });
   return (
     html
-      // The page's own headings are h1 and h2: those of an answer come below them, whatever they begin with.
+      // The page's own headings are h1 and h2: those of an answer begin at h3.
       .replace(
         /<(\/?)h([1-6])(?=[ >])/g,
         (_, end: string, level: string) => `<${end}h${Math.min(6, Number(level) + 2)}`,

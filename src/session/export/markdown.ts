@@ -1,7 +1,7 @@
 /** A session as one Markdown document. */
 import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
-/** In pieces: a long session must not be in memory twice. */
+/** In pieces, so that a long session is not in memory twice. */
 export function* exportMarkdown(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const head = [`# buddy session ${id}`, "", `- started: ${started}`, `- model: ${model}`, `- target: ${target}`];
@@ -43,7 +43,7 @@ function quote(text: string): string {
     .join("\n");
 }
 
-/** Longer than any run of backticks inside. */
+/** A fence that is longer than any run of backticks inside. */
 function fence(text: string): string {
   const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
   const marks = "`".repeat(longest + 1);

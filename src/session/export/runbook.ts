@@ -1,9 +1,9 @@
 /**
- * A session as the draft of a runbook (SKILL.md), to be edited by a person: what was asked for, the commands that
- * worked, and the values that look like parameters.
+ * A session as the draft of a runbook (SKILL.md), to be edited by a person: the prompts, the commands that worked, and
+ * the values that look like parameters.
  */
 import { shorten } from "../../lib/text.ts";
-import { isCommand, took, type Transcript } from "./transcript.ts";
+import { isCommand, ran, type Transcript, wasApproved } from "./transcript.ts";
 
 export function exportRunbook(transcript: Transcript): string {
   const { id, entries, started, target } = transcript;
@@ -47,7 +47,7 @@ interface Step {
   changes: boolean;
 }
 
-/** The commands that worked, below the prompt they belong to; each once. */
+/** The commands that worked, each once, by the prompt they belong to. */
 function stepsOf({ entries }: Transcript): Step[] {
   const steps: Step[] = [];
   const seen = new Set<string>();
@@ -56,9 +56,8 @@ function stepsOf({ entries }: Transcript): Step[] {
     if (entry.kind === "prompt") current = { prompt: entry.text, commands: [], changes: false };
     if (entry.kind !== "tool") continue;
     const { tool } = entry;
-    // Whatever a person was asked about may change something, and so may a command of their own.
-    if (took(tool) && tool.approval !== "ran without approval" && tool.approval !== "") current.changes = true;
-    if (!isCommand(tool) || !took(tool) || !tool.ok || seen.has(tool.title)) continue;
+    if (ran(tool) && wasApproved(tool)) current.changes = true;
+    if (!isCommand(tool) || !ran(tool) || !tool.ok || seen.has(tool.title)) continue;
     seen.add(tool.title);
     current.commands.push(tool.title);
     if (!steps.includes(current)) steps.push(current);
@@ -72,7 +71,7 @@ interface FoundParameter {
   readonly description: string;
 }
 
-/** Words of the prompts that are also words of commands, and look like names of things rather than like language. */
+/** Words of the prompts that are also words of commands and look like values: addresses, paths, names, numbers. */
 function parametersOf(prompts: readonly string[], commands: readonly string[]): FoundParameter[] {
   const words = new Set(
     prompts.flatMap((prompt) => prompt.split(/[\s,;:!?"'`()[\]{}]+/).map((word) => word.replace(/\.+$/, ""))),
@@ -86,13 +85,13 @@ function parametersOf(prompts: readonly string[], commands: readonly string[]): 
     found.push({ name: same === 0 ? kind.name : `${kind.name}-${same + 1}`, value, description: kind.description });
     if (found.length === MOST_PARAMETERS) break;
   }
-  // A longer value first: one may be the beginning of another.
+  // Longest first: one value may be the beginning of another.
   return found.sort((a, b) => b.value.length - a.value.length);
 }
 
 const KINDS = [
   { name: "address", pattern: /^\d{1,3}(?:\.\d{1,3}){3}(?:\/\d+)?$/, description: "an address" },
-  { name: "url", pattern: /^https?:\/\/\S+$/, description: "an address of a page" },
+  { name: "url", pattern: /^https?:\/\/\S+$/, description: "a URL" },
   { name: "path", pattern: /^(?:~|\.{1,2})?\/[\w./@+-]+$/, description: "a path" },
   { name: "unit", pattern: /^[\w@-]+\.(?:service|timer|socket|mount|target)$/, description: "a systemd unit" },
   { name: "host", pattern: /^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+$/i, description: "a host name" },
@@ -112,7 +111,7 @@ function parameterLines({ name, value, description }: FoundParameter): string[] 
   return [`  ${name}:`, `    description: ${description}`, `    default: ${JSON.stringify(value)}`];
 }
 
-/** As skills are named: lower-case letters, digits and single hyphens. */
+/** A valid name of a skill: lower-case letters, digits and single hyphens. */
 function nameOf(title: string, id: string): string {
   const name = title
     .toLowerCase()
@@ -128,7 +127,7 @@ function nameOf(title: string, id: string): string {
 
 const FILLERS = new Set("the a an is are was why what how please and or of to in on for my our it".split(" "));
 
-/** A fence that is longer than any in the commands. */
+/** With a fence that is longer than any run of backticks in the commands. */
 function fenced(commands: readonly string[]): string[] {
   const marks = "`".repeat(Math.max(3, ...commands.map((text) => longestRun(text) + 1)));
   return [`${marks}sh`, ...commands, marks];

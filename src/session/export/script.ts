@@ -1,6 +1,6 @@
 /** A session as a shell script to review: what ran, where and how it ended; what did not run is a comment. */
 import { summaryOf } from "./markdown.ts";
-import { isCommand, took, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
+import { isCommand, ran, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 import { inQuotes } from "../../lib/quote.ts";
 
 export function* exportScript(transcript: Transcript): Generator<string> {
@@ -12,7 +12,7 @@ export function* exportScript(transcript: Transcript): Generator<string> {
     "",
     "For review: read it before you run any of it. Commands are listed as they ran, each below its machine,",
     "directory and exit code. What was refused, failed to start or was stopped is a comment.",
-    "Names such as ‹secret-1: password› represent secrets that buddy does not write down.",
+    "Names such as ‹secret-1: password› stand for secrets, which buddy does not export.",
   ];
   yield `#!/usr/bin/env bash\n${comment(head.join("\n"))}\n`;
   const place = { machine: "", cwd: "" };
@@ -46,10 +46,9 @@ function toolSection(at: string, tool: ToolEntry, place: Place, who: string): st
   const facts = [at, machine, tool.cwd ?? "", summaryOf(tool), tool.approval].filter((fact) => fact !== "");
   const lines = [comment(facts.join(" · "))];
   if (tool.proposed !== undefined) lines.push(comment(`the model proposed: ${tool.proposed}`));
-  if (!took(tool)) return [...lines, comment(`NOT RUN (${tool.outcome}):\n${script}`)].join("\n");
+  if (!ran(tool)) return [...lines, comment(`NOT RUN (${tool.outcome}):\n${script}`)].join("\n");
   if (HIDDEN.test(script)) lines.push(comment(`it contains control characters, written out here:\n${script}`));
   else {
-    // Where the next one ran, unless it is there already.
     const moved = tool.cwd !== undefined && (tool.cwd !== place.cwd || machine !== place.machine);
     if (moved) lines.push(`cd -- ${inQuotes(tool.cwd ?? "")}`);
     if (tool.cwd !== undefined) Object.assign(place, { machine, cwd: tool.cwd });
@@ -58,18 +57,18 @@ function toolSection(at: string, tool: ToolEntry, place: Place, who: string): st
   return lines.join("\n");
 }
 
-/** As shell text; undefined for what a script cannot do, or need not. */
+/** Undefined for tools that a script cannot or need not repeat. */
 function scriptOf(tool: ToolEntry): string | undefined {
   if (isCommand(tool)) return tool.args["mode"] === "background" ? `{ ${tool.title}\n} &` : tool.title;
   if (tool.name === "write_file" && typeof tool.args["content"] === "string")
-    return written(tool.title, tool.args["content"], tool.args["sudo"] === true);
+    return hereDocument(tool.title, tool.args["content"], tool.args["sudo"] === true);
   if (tool.name === "edit_file") return comment(`edit ${tool.title}\n${tool.output}`);
   if (tool.name === "send-keys") return comment(`keys typed into a pane: ${tool.title}`);
   return undefined;
 }
 
-/** A here-document that ends with a word that the text does not have. */
-function written(path: string, content: string, sudo: boolean): string {
+/** Ends with a word that is not a line of the text. */
+function hereDocument(path: string, content: string, sudo: boolean): string {
   let end = "EOF";
   while (content.split("\n").includes(end)) end += "_";
   const to = sudo ? `sudo tee -- ${inQuotes(path)} >/dev/null` : `cat > ${inQuotes(path)}`;
@@ -77,18 +76,18 @@ function written(path: string, content: string, sudo: boolean): string {
   return `${to} <<'${end}'\n${text}${end}`;
 }
 
-/** Each line of it; what could move the cursor of a terminal is written out. */
+/** Each line as a comment, with hidden characters escaped. */
 function comment(text: string): string {
   return text
     .split("\n")
-    .map((line) => `# ${line.replace(EACH_HIDDEN, written16)}`.trimEnd())
+    .map((line) => `# ${line.replace(EACH_HIDDEN, escaped)}`.trimEnd())
     .join("\n");
 }
 
-function written16(char: string): string {
+function escaped(char: string): string {
   return `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
 }
 
-/** Characters that a reviewer would not see: control characters but tab and newline, and what turns text around. */
+/** Characters that a reviewer would not see: control characters except tab and newline, and bidi controls. */
 const HIDDEN = /[[\p{Cc}\p{Bidi_Control}\p{DI}\u2028\u2029\u2800]--[\t\n]]/v;
 const EACH_HIDDEN = new RegExp(HIDDEN, "gv");

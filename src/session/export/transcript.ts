@@ -1,4 +1,4 @@
-/** A stored session as a person would report it: who asked what, what was answered, what ran and who approved it. */
+/** A stored session in order: prompts, answers, what ran and who approved it. */
 import type { LineTime } from "../../agent/calls/line-times.ts";
 import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../../agent/events.ts";
 import type { ToolCall } from "../../model/types.ts";
@@ -25,49 +25,58 @@ export type TranscriptEntry =
 
 export interface ToolEntry {
   readonly name: string;
-  /** The command, path or URL: as it ran, also when the operator edited it. Empty where the output says it all. */
+  /** The command (as the operator edited it), path or URL. Empty if the output says more. */
   title: string;
-  /** What the model had proposed, where the operator edited it. */
+  /** What the model proposed, if the operator edited it. */
   proposed: string | undefined;
   readonly where: string;
-  /** The arguments, where the model wrote valid JSON. */
+  /** The arguments; empty if they are not valid JSON. */
   readonly args: Readonly<Record<string, unknown>>;
-  /** Where the shell was. */
   cwd: string | undefined;
-  /** Times as of the log, and how long it took. */
   ended: string | undefined;
   ms: number;
-  /** Machines it ran on, in a run on several. */
+  /** Names of the machines, if it ran on several. */
   machines: readonly string[];
-  /** Under which the whole output is kept. */
+  /** Id of the full output. */
   outputId: string | undefined;
-  /** When its lines came. */
+  /** When its lines were printed. */
   lines: readonly LineTime[];
   output: string;
   outcome: string;
   ok: boolean;
   exitCode: number | undefined;
-  /** Who approved or denied it, and why. */
+  /** Undefined if it ran without a question. */
+  answer: Pick<Answered, "decision" | "by"> | undefined;
+  /** Who approved or denied it, and why, in words. */
   approval: string;
 }
 
-/** A command in a shell: the model's, or the operator's own. */
+type Answered = AgentEvent & { type: "approval_answered" };
+
+/** A shell command of the model or the operator. */
 export function isCommand({ name }: ToolEntry): boolean {
-  return name === "run_shell" || name === "you";
+  return name === "run_shell" || name === OPERATOR;
 }
 
-/** It began, and was not stopped before its end. */
-export function took(tool: ToolEntry): boolean {
-  return TOOK.has(tool.outcome) || tool.machines.length > 0;
+const OPERATOR = "you";
+
+/** It may have changed something: a person or a rule had to approve it, or the operator typed it. */
+export function wasApproved({ name, answer }: ToolEntry): boolean {
+  return answer !== undefined || name === OPERATOR;
 }
 
-const TOOK = new Set(words("exited running waiting still-running background done"));
+/** It started, and was not stopped. */
+export function ran(tool: ToolEntry): boolean {
+  return RAN.has(tool.outcome) || tool.machines.length > 0;
+}
+
+const RAN = new Set(words("exited running waiting still-running background done"));
 
 export function readTranscript(path: string, id: string): Transcript {
   const entries: TranscriptEntry[] = [];
   const tools = new Map<string, ToolEntry>();
   const about = { started: "", model: "", target: "", who: "" };
-  /** The operator's own command: what it was is in the turn behind it. */
+  /** A command that the operator typed: the turn after it has its text. */
   let own: ToolEntry | undefined;
 
   const add = (event: AgentEvent): void => {
@@ -102,6 +111,7 @@ export function readTranscript(path: string, id: string): Transcript {
       case "approval_answered": {
         const tool = tools.get(event.call);
         if (tool === undefined) break;
+        tool.answer = { decision: event.decision, by: event.by };
         tool.approval = [decisionWords(event), event.reason].filter(Boolean).join(": ");
         if (event.edited !== undefined) {
           tool.proposed = tool.title;
@@ -110,7 +120,7 @@ export function readTranscript(path: string, id: string): Transcript {
         break;
       }
       case "tool_finished": {
-        const tool = event.tool === "you" ? (own = ownEntry(event)) : tools.get(event.call);
+        const tool = event.tool === OPERATOR ? (own = ownEntry(event)) : tools.get(event.call);
         if (tool === undefined) break;
         tool.cwd = event.cwd;
         tool.ended = at;
@@ -122,11 +132,10 @@ export function readTranscript(path: string, id: string): Transcript {
         tool.ok = event.ok && (event.exit_code ?? 0) === 0;
         if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
         tool.exitCode = event.exit_code;
-        // What the operator answered is already shown with the call.
-        tool.output = tool.approval.startsWith("denied by the operator")
-          ? ""
-          : (event.display ?? payload(event.result));
-        // A checklist says more than the arguments it was made of.
+        // The operator's refusal is shown as the approval.
+        const refused = tool.answer?.decision === "denied" && tool.answer.by === "operator";
+        tool.output = refused ? "" : (event.display ?? payload(event.result));
+        // A checklist says more than its arguments.
         if (event.display !== undefined && mainArgument(tool.args) === undefined) tool.title = "";
         break;
       }
@@ -151,7 +160,7 @@ export function readTranscript(path: string, id: string): Transcript {
   return { id, ...about, damaged, entries };
 }
 
-function decisionWords({ decision, by }: AgentEvent & { type: "approval_answered" }): string {
+function decisionWords({ decision, by }: Answered): string {
   switch (by) {
     case "nobody":
       return `${decision}: no terminal to ask on`;
@@ -162,22 +171,23 @@ function decisionWords({ decision, by }: AgentEvent & { type: "approval_answered
     case "mode":
       return `auto-${decision}`;
     case "prefix":
-      return `${decision}: allowed before`;
+      return `${decision}: similar command allowed earlier`;
     case "operator":
       return `${decision} by the operator`;
   }
 }
 
 function ownEntry({ call, target }: AgentEvent & { type: "tool_finished" }): ToolEntry {
-  const entry = newEntry({ id: call, name: "you", arguments: "{}" }, target);
+  const entry = newEntry({ id: call, name: OPERATOR, arguments: "{}" }, target);
   return { ...entry, approval: "your own command" };
 }
 
 function newEntry(call: ToolCall, where: string): ToolEntry {
+  const args = argumentsOf(call);
   return {
     name: call.name,
-    title: titleOf(call),
-    args: argumentsOf(call),
+    title: args === undefined ? call.arguments : titleOf(args),
+    args: args ?? {},
     cwd: undefined,
     ended: undefined,
     ms: 0,
@@ -190,30 +200,26 @@ function newEntry(call: ToolCall, where: string): ToolEntry {
     outcome: "no result",
     ok: false,
     exitCode: undefined,
+    answer: undefined,
     approval: "",
   };
 }
 
-function titleOf(call: ToolCall): string {
-  try {
-    const args = JSON.parse(call.arguments) as Record<string, unknown>;
-    const main = mainArgument(args);
-    return typeof main === "string" ? main : JSON.stringify(main ?? args);
-  } catch {
-    return call.arguments;
-  }
+function titleOf(args: Readonly<Record<string, unknown>>): string {
+  const main = mainArgument(args);
+  return typeof main === "string" ? main : JSON.stringify(main ?? args);
 }
 
 function mainArgument(args: Readonly<Record<string, unknown>>): unknown {
   return args.command ?? args.path ?? args.url ?? args.query ?? args.keys ?? args.pane ?? args.shell_id;
 }
 
-function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> {
+function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> | undefined {
   try {
     const args: unknown = JSON.parse(call.arguments);
-    return isRecord(args) ? args : {};
+    return isRecord(args) ? args : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 

@@ -40,8 +40,8 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   const compose = (resume: string | undefined, fork: boolean | undefined) =>
     composeRun({ globals, loaded, askOverBudget: true, resume, fork, problem: (message) => problem(message) });
   await using run = await compose(options.resume, options.fork).catch(async (error: unknown) => {
-    const { SessionHeld } = await import("../../../session/session-lock.ts");
-    if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it?`)))
+    const { SessionInUse } = await import("../../../session/session-lock.ts");
+    if (error instanceof SessionInUse && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it?`)))
       return compose(error.id, true);
     const { withNoModelHint } = await import("../../../app/model/first-model.ts");
     throw await withNoModelHint(error);
