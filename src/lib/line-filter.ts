@@ -88,7 +88,7 @@ function regularExpression(pattern: string): RegExp {
     return new RegExp(pattern);
   } catch (cause) {
     throw new BuddyError("tool", `filter is not a regular expression: ${messageOf(cause)}`, {
-      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
+      hint: "Escape special characters with a backslash, e.g. \\( for a parenthesis.",
       cause,
     });
   }
