@@ -75,7 +75,7 @@ isup() {
 unused() { if [ -s "$d/servers" ]; then ! isup <"$d/servers"; else [ -n "$(find "$f" -mtime +0)" ]; fi; }
 sweep() {
   private "$b" || return
-  find "$b"/*/opened -prune -type f -mmin +1 | while IFS= read -r f; do
+  find "$b" -path "$b/*/*" -prune -name opened -type f -mmin +1 | while IFS= read -r f; do
     d=\${f%/opened}
     if own "$d" && [ ! -L "$d/servers" ] && unused; then
       m=/dev/shm/buddy-$u
@@ -83,7 +83,7 @@ sweep() {
       rm -rf "$d"
     fi
   done
-  find "$b"/*.* -prune -type d -mtime +0 -exec rmdir {} \\;
+  find "$b" -path "$b/*" -prune -name '*.*' -type d -mtime +0 -exec rmdir {} \\;
 }
 b=$1 u=$2 tmux=$3
 sweep </dev/null >/dev/null 2>&1
