@@ -1,5 +1,5 @@
 /** A lock between processes that the kernel releases when its holder dies, however it dies. */
-import { chmodSync, closeSync, lstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { chmodSync, lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Database } from "bun:sqlite";
 import { hasEnded, processMark } from "./processes.ts";
 import { requirePlainFiles } from "./files.ts";
@@ -89,7 +89,7 @@ async function openDatabase(path: string): Promise<Database> {
   return database;
 }
 
-/** False: another process has the lock. */
+/** False: another process has the lock, or the file system has no locks. */
 function begin(database: Database): boolean {
   try {
     // Nothing is written, so a journal file would only be created and removed each time.
@@ -97,17 +97,15 @@ function begin(database: Database): boolean {
     database.run("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {
-    if ((error as { code?: string }).code === "SQLITE_BUSY") return false;
+    // What a file system without locks answers depends on it: ENOLCK is "busy", ENOSYS (Lustre) and others are not.
+    if (/^SQLITE_(?:BUSY|IOERR_\w*LOCK)$/.test((error as { code?: string }).code ?? "")) return false;
     throw error;
   }
 }
 
 const working = new Map<string, boolean>();
 
-/**
- * SQLite also reports "busy" on a file system without locks (NFS without lockd: ENOLCK). Locking a file that no other
- * process uses shows which it is.
- */
+/** Locking a file that no other process uses shows whether the file system has locks at all. */
 async function locksWork(path: string): Promise<boolean> {
   const directory = path.slice(0, path.lastIndexOf("/"));
   const known = working.get(directory);
@@ -116,8 +114,9 @@ async function locksWork(path: string): Promise<boolean> {
   try {
     const lock = await tryDatabase(probe);
     lock?.release();
+    const said = [...working.values()].includes(false);
     working.set(directory, lock !== undefined);
-    if (lock === undefined) {
+    if (lock === undefined && !said) {
       const { log } = await import("./log.ts");
       log.warn(`${directory} has no file locks (NFS without lockd?); buddy uses files with process ids instead`);
     }
@@ -133,19 +132,22 @@ function tryLockFile(path: string): KernelLock | undefined {
   const release = () => rmSync(file, { force: true });
   for (let attempt = 0; attempt < 2; attempt++) {
     try {
-      const fd = openSync(file, "wx", 0o600);
-      writeSync(fd, `${processMark()} ${hostName()}\n`);
-      closeSync(fd);
+      writeFileSync(file, `${processMark()} ${hostName()} ${boot()}\n`, { flag: "wx", mode: 0o600 });
       return { release };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    const [mark = "", host] = readHolder(file);
-    // The process may run on another machine, where we cannot check it.
-    if (host !== hostName() || !hasEnded(mark)) return undefined;
+    const [mark = "", host, bootOf] = readHolder(file);
+    // It may run on another machine, where we cannot check it. One that wrote nothing was killed before it could.
+    if (mark === "" ? !isOld(file) : host !== hostName() || (bootOf === boot() && !hasEnded(mark))) return undefined;
     release();
   }
   return undefined;
+}
+
+function isOld(file: string): boolean {
+  const modified = lstatSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  return modified !== undefined && Date.now() - modified > 10_000;
 }
 
 function readHolder(file: string): string[] {
@@ -158,6 +160,11 @@ function readHolder(file: string): string[] {
 
 function hostName(): string {
   return readHolder("/proc/sys/kernel/hostname")[0] || process.env["HOSTNAME"] || "this-machine";
+}
+
+/** No process outlives a start of the machine; its number may be in use again. */
+function boot(): string {
+  return readHolder("/proc/sys/kernel/random/boot_id")[0] || "0";
 }
 
 /** Waits until the lock is free. */

@@ -1,4 +1,4 @@
-/** A file system without locks, as NFS without lockd is: a library that answers every fcntl lock with ENOLCK. */
+/** A file system without locks: a library that answers every fcntl lock with an error (of NFS without lockd: ENOLCK). */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const SOURCE = `
 #include <fcntl.h>
 #include <stdarg.h>
 static int pass(const char *name, int fd, int command, void *argument) {
-  if (command == F_SETLK || command == F_SETLKW || command == F_GETLK) { errno = ENOLCK; return -1; }
+  if (command == F_SETLK || command == F_SETLKW || command == F_GETLK) { errno = NO_LOCKS; return -1; }
   int (*real)(int, int, ...) = (int (*)(int, int, ...))dlsym(RTLD_NEXT, name);
   return real(fd, command, argument);
 }
@@ -22,14 +22,14 @@ WRAP(fcntl64)
 `;
 
 /** Path of the library, for LD_PRELOAD; compiled once. */
-export function noFileLocks(): string {
+export function noFileLocks(error = "ENOLCK"): string {
   const directory = join(tmpdir(), `buddy-no-locks-${process.pid}`);
-  const library = join(directory, "no-locks.so");
+  const library = join(directory, `${error}.so`);
   if (existsSync(library)) return library;
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, "no-locks.c"), SOURCE);
   const { exitCode, stderr } = Bun.spawnSync(
-    ["cc", "-shared", "-fPIC", "-o", library, join(directory, "no-locks.c"), "-ldl"],
+    ["cc", `-DNO_LOCKS=${error}`, "-shared", "-fPIC", "-o", library, join(directory, "no-locks.c"), "-ldl"],
     { stderr: "pipe" },
   );
   if (exitCode !== 0) throw new Error(`cc: ${stderr.toString()}`);
