@@ -9,6 +9,7 @@ import { needs } from "../support/needs.ts";
 import { proxyTo } from "../support/tcp-proxy.ts";
 
 const { beforeAll, test } = await needs("sshd");
+const paned = await needs("sshd", "tmux");
 setDefaultTimeout(120_000);
 
 const NAMES = Array.from({ length: 12 }, (_, at) => `web${String(at + 1).padStart(2, "0")}`);
@@ -114,7 +115,7 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   const canary = await run("--on", "few", "--approve", "all", "--canary", "1", 'test "$MACHINE" != web01 || exit 7');
   expect(canary).toMatchObject({ code: 7, stderr: expect.stringContaining("web[02-03]") });
 
-  const unreached = await run("--on", "few,-", "uname");
+  const unreached = await run("--on", "-,few", "uname");
   expect(unreached.code).toBe(255);
   expect(unreached.stdout).toContain("web[01-03] (3): Linux");
 
@@ -147,6 +148,21 @@ test("one question for three machines: a canary first, then the others", async (
   terminal.type("y");
   expect(await terminal.exited).toBe(0);
   expect(done()).toEqual(["web01", "web02", "web03"]);
+});
+
+paned.test("in panes, machines had the names and label of the first one in the record and for the model", async () => {
+  await using rig = execRig(
+    [shell("touch ~/recorded", { risk: "medium", mutation: true }), shell("cat ~/name"), { text: "done" }],
+    { config: `${CONFIG}[rules.web03]\nlabel = "STAGE"\n` },
+  );
+  expect((await rig.exec(["--on", "few", "--tmux", "-q", "--approve", "all", "go"], { env: env() })).code).toBe(0);
+  const record = readFileSync(join(rig.box.home, ".local/state/buddy/audit.jsonl"), "utf8").trimEnd().split("\n");
+  const entries = record.map((line) => JSON.parse(line) as { names: string[]; label?: string; target: string });
+  const known = entries.map(({ names, label, target }) => `${target.slice(-5)} ${names[0]} ${label ?? ""}`.trim());
+  expect(new Set(known)).toEqual(new Set(["web01 web01", "web02 web02", "web03 web03 STAGE"]));
+  const told = rig.requests.flatMap(({ messages }) => messages.map(({ content }) => content)).join("\n");
+  const labelled = [...told.matchAll(/(\S+):(?:\n|\\n){2}- It is labelled STAGE/g)].map(([, name]) => name);
+  expect(new Set(labelled)).toEqual(new Set(["web03"]));
 });
 
 test("twelve machines of different content: one hangs, one drops, one is replaced, one is read-only, one guarded", async () => {

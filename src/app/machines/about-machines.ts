@@ -52,6 +52,14 @@ export class RunMachines {
     return this.#at.fleet.machines.find(({ name }) => name === place.name)?.opened;
   }
 
+  /** Undefined: of several machines it is none, as it was opened again since. */
+  #placeOf(target: Target): Place | undefined {
+    const { fleet, places } = this.#at;
+    if (fleet === undefined) return places[0];
+    const machine = fleet.machines.find(({ opened }) => opened === target || opened?.now?.() === target);
+    return places.find(({ name }) => name === machine?.name);
+  }
+
   about(): string | undefined {
     if (this.rules.none && this.#hostFiles.none) return undefined;
     const privacy = this.#privacy;
@@ -73,10 +81,10 @@ export class RunMachines {
       const names = [...new Set(this.#at.places.flatMap(({ name, names: more }) => [name, ...more]))];
       return { names, ...labelOf(this.rules.current) };
     }
-    const machine = this.#at.fleet?.machines.find(({ opened }) => opened === target);
-    const place = this.#at.places.find(({ name }) => name === machine?.name) ?? this.#at.places[0];
+    const place = this.#placeOf(target);
+    if (place === undefined) return { names: [target.identity.label] };
     // By all names of the machine: a label may depend on a name that only it reports.
-    return { names: machine?.names ?? place.names, ...labelOf(await this.rules.of(target, place)) };
+    return { names: [...new Set([place.name, ...place.names])], ...labelOf(await this.rules.of(target, place)) };
   }
 
   describe(resumed: boolean) {

@@ -211,8 +211,9 @@ function readCluster(
 }
 
 function requireValue(shown: string, value: string | undefined, attached: boolean, def: Args[string]): string {
-  // A following flag is not a value: `--model --json` is a forgotten one. `-5` is a number, and judged as such.
-  const missing = value === undefined || value === "" || (!attached && /^-(?!\d|$)/.test(value));
+  // A following flag is not a value: `--model --json` is a forgotten one. `-5` is a number, and judged as such;
+  // `-,web` is a list with standard input in it.
+  const missing = value === undefined || value === "" || (!attached && /^-(?!\d|,|$)/.test(value));
   if (!missing) return value;
   throw new BuddyError("usage", `${shown} needs a value: ${shown} ${def.valueHint ?? "VALUE"}`);
 }
