@@ -51,7 +51,10 @@ export function ofInventory(inventory: Inventory, name: string): Place {
   };
 }
 
-/** The machines of targets that have several, by the name each is shown with; not where two of them share one. */
+/**
+ * The machines of targets that have several, by the name each is shown with; not where two of them share one. Of one
+ * that several targets have, the name does not say whose directory and tmux it means: those that differ are left out.
+ */
 export function memberNames(targets: Readonly<Record<string, NamedTarget>>): Map<string, Place> {
   const found = new Map<string, Place | undefined>();
   for (const [name, target] of Object.entries(targets)) {
@@ -59,10 +62,18 @@ export function memberNames(targets: Readonly<Record<string, NamedTarget>>): Map
     for (const place of readable(name, target)) {
       const other = found.get(place.name);
       const taken = found.has(place.name) && (other === undefined || pathKey(other.path) !== pathKey(place.path));
-      found.set(place.name, taken ? undefined : place);
+      found.set(place.name, taken ? undefined : other === undefined ? place : inCommon(other, place));
     }
   }
   return new Map([...found].filter((entry): entry is [string, Place] => entry[1] !== undefined));
+}
+
+function inCommon({ cd, tmux, ...one }: Place, other: Place): Place {
+  return {
+    ...one,
+    ...(cd !== undefined && cd === other.cd ? { cd } : {}),
+    ...(tmux !== undefined && Bun.deepEquals(tmux, other.tmux) ? { tmux } : {}),
+  };
 }
 
 /** A target that cannot be read is reported where it is named. */

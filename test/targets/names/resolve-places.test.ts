@@ -274,6 +274,16 @@ test("a machine of a target with several is known by the name it is shown with, 
   expect((await problem("x2", { targets })).code).toBe("usage");
 });
 
+test("a machine of two targets began in the directory of the one that was written last", async () => {
+  const targets = {
+    a: { ssh: ["x[1-2]"], cd: "/srv" },
+    b: { ssh: ["x[2-3]"], cd: "/tmp" },
+    c: { ssh: ["x[2-3]"], cd: "/tmp" },
+  };
+  const places = await resolvePlaces("x1,x2,x3", sources({ targets }));
+  expect(places.map(({ cd }) => cd)).toEqual(["/srv", undefined, "/tmp"]);
+});
+
 test("the names that can be listed at once", () => {
   expect(knownNames(sources())).toEqual(["local", ...Object.keys(TARGETS), "web1", "web2", "web3", "jump"]);
 });
