@@ -38,7 +38,7 @@ export function groupResults(
     const { outcome, exitCode, outputs = [], images = [] } = one.result;
     // Ids and the machine's own name in a message do not make answers different.
     const unnumbered = outputs.reduce((rest, id) => rest.replaceAll(id, SAME), answer);
-    const named = answered(one) ? unnumbered : unnumbered.replace(wholeName(one.machine), SAME);
+    const named = renamed(one, unnumbered, SAME);
     // No one sees whether the last line of a command ends in a newline.
     const neutral = one.result.printed === undefined ? named : withEnd(named);
     const pictures = images.map(({ data }) => String(Bun.hash(data)));
@@ -48,7 +48,21 @@ export function groupResults(
     else group.machines.push(one.machine);
   }
   const rank = ({ sample }: ResultGroup): number => (answered(sample) ? 0 : 1);
-  return [...groups.values()].sort((a, b) => rank(a) - rank(b) || b.machines.length - a.machines.length);
+  return [...groups.values()]
+    .map((group) => ({ ...group, text: renamed(group.sample, group.text, foldNames(group.machines)) }))
+    .sort((a, b) => rank(a) - rank(b) || b.machines.length - a.machines.length);
+}
+
+/**
+ * With another name for the machine in what buddy says about it: all of it where the machine gave no answer; where a
+ * command did not come to its end, the line before what was printed.
+ */
+function renamed(one: MachineResult, text: string, name: string): string {
+  const { ok, exitCode, printed } = one.result;
+  if (printed !== undefined || (answered(one) && (ok || exitCode !== undefined))) return text;
+  const end = answered(one) ? text.indexOf("\n") : -1;
+  const words = end < 0 ? text : text.slice(0, end);
+  return words.replace(wholeName(one.machine), () => name) + text.slice(words.length);
 }
 
 /** The tool ran on it and gave a result, good or bad. */

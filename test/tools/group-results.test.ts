@@ -62,6 +62,22 @@ describe("groups", () => {
     expect(groupResults([exited("web01", "web01"), exited("web02", "web02")])).toHaveLength(2);
   });
 
+  test("words about a group of machines name the group, not one of them; what a machine printed stays", () => {
+    const lost = (machine: string, printed = ""): MachineResult => ({
+      machine,
+      ms: 1,
+      result: {
+        ok: false,
+        outcome: "lost",
+        result: `[lost: the connection to ssh root@${machine} was lost]${printed}`,
+      },
+    });
+    const texts = (...results: MachineResult[]) => groupResults(results).map(({ text }) => text);
+    expect(texts(unreachable("web01"), unreachable("web02"))).toEqual(["web[01-02] refused the connection"]);
+    expect(texts(lost("web01"), lost("web03"))).toEqual(["[lost: the connection to ssh root@web[01,03] was lost]"]);
+    expect(texts(lost("web01", "\nI am web01"), lost("web02", "\nI am web02"))).toHaveLength(2);
+  });
+
   test("machines without an answer come last, however many they are", () => {
     const groups = groupResults([unreachable("a"), unreachable("b"), exited("c", "x")]);
     expect(groups.map(({ machines }) => machines)).toEqual([["c"], ["a", "b"]]);

@@ -96,17 +96,15 @@ export class RunPrinter {
   async #several(results: readonly MachineResult[], textOf: (id: string) => Promise<string>): Promise<void> {
     const texts = new Map<string, Texts>();
     for (const one of results) texts.set(one.machine, await readTexts(one, textOf));
-    const stdoutOf = (one: MachineResult): string => texts.get(one.machine)?.stdout ?? "";
-    const stderrOf = (one: MachineResult): string => texts.get(one.machine)?.stderr ?? "";
-    const groups = groupResults(
-      results.filter((one) => isAnswer(one) || stdoutOf(one) !== ""),
-      stdoutOf,
-    );
+    const printed = (to: keyof Texts): MachineResult[] =>
+      results.map((one) => ({ ...one, result: { ...one.result, printed: texts.get(one.machine)?.[to] ?? "" } }));
+    const groups = groupResults(printed("stdout").filter((one) => isAnswer(one) || one.result.printed !== ""));
     for (const group of groups) await this.#group(group, groups[0]!);
-    const errors = results.filter((one) => stderrOf(one) !== "");
-    for (const group of groupResults(errors, stderrOf)) await this.#write("err", section(group, group.text, "stderr"));
-    for (const group of groupResults(results.filter((one) => !isAnswer(one))))
-      await this.#write("err", section(group, happened(group.sample), group.sample.result.outcome));
+    const errors = printed("stderr").filter(({ result }) => result.printed !== "");
+    for (const group of groupResults(errors)) await this.#write("err", section(group, group.text, "stderr"));
+    const unfinished = results.filter((one) => !isAnswer(one));
+    for (const group of groupResults(unfinished, happened))
+      await this.#write("err", section(group, group.text, group.sample.result.outcome));
     if (!this.#options.quiet) await this.#write("err", `${summary(results)}\n`);
   }
 
