@@ -7,6 +7,7 @@ import type { LoadedConfig } from "../../config/load.ts";
 import { describeOrigin, shownPath } from "../../config/paths.ts";
 import { profileNames, resolveProfile } from "../../config/profiles.ts";
 import { BuddyError } from "../../lib/errors.ts";
+import { foldNames } from "../../lib/names.ts";
 import { nameOfPath, type Place } from "../../targets/place.ts";
 import type { ProfileRow, ReplFacts, StatusRow, ToolRow } from "../../ui/repl/host.ts";
 import type { Run } from "../run.ts";
@@ -67,11 +68,15 @@ function fleetFacts(run: Run, fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts,
   return { target: { kind: "fleet", name: label, cwd: "", machines, ...ruleFacts(run), state } };
 }
 
-function ruleFacts({ rules }: Run): Pick<ReplFacts["target"], "label" | "mode" | "notes"> {
-  const { label, mode, notes } = rules.current;
+function ruleFacts({ rules, places }: Run): Pick<ReplFacts["target"], "label" | "modes" | "notes"> {
+  const { label, notes } = rules.current;
+  const modes = [...Map.groupBy(places, (place) => rules.at(place).mode)].flatMap(([mode, some]) => {
+    if (mode === "normal") return [];
+    return [{ mode, ...(some.length === places.length ? {} : { machines: foldNames(some.map(({ name }) => name)) }) }];
+  });
   return {
     ...defined({ label }),
-    ...(mode === "normal" ? {} : { mode }),
+    ...(modes.length === 0 ? {} : { modes }),
     ...(notes.length === 0 ? {} : { notes }),
   };
 }

@@ -1,7 +1,7 @@
 /** /status, /context and /tools: what buddy is connected to, how full the window is, what the model may use. */
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import { clip } from "../../lib/text.ts";
-import type { ReplFacts, StatusRow } from "../repl/host.ts";
+import type { MachinesMode, ReplFacts, StatusRow } from "../repl/host.ts";
 import type { CommandScreen } from "./slash-commands.ts";
 import { clock, compactNumber, labelled, oneLine } from "../words.ts";
 
@@ -120,17 +120,19 @@ export function targetWords(facts: ReplFacts): string {
   return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
 }
 
-/** "PROD, read-only: nothing can approve a change there". */
-export function rulesWords({ target }: ReplFacts): string | undefined {
-  const mode =
-    target.mode === "guarded"
-      ? "guarded: high risk needs the machine's name typed"
-      : target.mode === "read-only"
-        ? "read-only: nothing can approve a change there"
-        : undefined;
-  const words = [target.label === undefined ? undefined : oneLine(target.label), mode].filter(Boolean);
-  return words.length === 0 ? undefined : words.join(", ");
+/** "PROD, read-only: nothing can approve a change there"; of several machines "web02 read-only: …". */
+export function rulesWords({ target: { label, modes = [] } }: ReplFacts): string | undefined {
+  const words = [
+    ...(label === undefined ? [] : [label]),
+    ...modes.map(({ mode, machines }) => `${machines === undefined ? "" : `${machines} `}${mode}: ${MODES[mode]}`),
+  ];
+  return words.length === 0 ? undefined : oneLine(words.join(", "));
 }
+
+const MODES: Readonly<Record<MachinesMode["mode"], string>> = {
+  guarded: "high risk needs the machine's name typed",
+  "read-only": "nothing can approve a change there",
+};
 
 export function approvalWords(mode: ApprovalMode, now: number): string {
   switch (mode.kind) {

@@ -4,6 +4,7 @@ import { labelled, oneLine } from "../words.ts";
 import type { ArgumentValues, SlashCommand, CommandScreen } from "./slash-commands.ts";
 import type { ReplHost, SudoState } from "../repl/host.ts";
 import { startChild } from "../../lib/start-child.ts";
+import { rulesWords } from "./status.ts";
 import { formatDuration } from "../../lib/durations.ts";
 
 const targets: SlashCommand = {
@@ -43,6 +44,8 @@ const on: SlashCommand = {
       try {
         screen.waiting(`connecting: ${oneLine(what)}`);
         screen.say(await screen.host.workOn(what, signal));
+        const rules = rulesWords(screen.host.facts());
+        if (rules !== undefined) screen.say([screen.style.warning(`rules: ${rules}`)]);
       } catch (error) {
         if (!(error instanceof BuddyError)) throw error;
         screen.fail(error.message, error.hint);
@@ -99,7 +102,11 @@ export const attach: SlashCommand = {
     const { target } = screen.host.facts();
     if (target.kind === "fleet") {
       const lines = (target.machines ?? []).map(({ name, attach: how }) => `${oneLine(name)}: ${oneLine(how)}`);
-      if (lines.length === 0) screen.fail("no machine has a shared pane yet", "Try again in a moment");
+      if (lines.length === 0)
+        screen.fail(
+          "no machine has a shared pane",
+          "It is made with the first command that you are asked about, but not with --no-tmux",
+        );
       else screen.verbatim(["from another terminal:", ...lines]);
       return;
     }

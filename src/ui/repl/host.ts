@@ -200,6 +200,12 @@ export interface ResumeQuestions {
   foreign(lines: readonly string[]): Promise<boolean>;
 }
 
+/** A mode that is not normal, and the machines it holds for where it is not all of them. */
+export interface MachinesMode {
+  readonly mode: "guarded" | "read-only";
+  readonly machines?: string;
+}
+
 export interface ReplFacts {
   readonly target: {
     readonly kind: "local" | "ssh" | "container" | "via" | "fleet";
@@ -212,9 +218,9 @@ export interface ReplFacts {
     readonly attach?: string;
     /** Of several machines: those that have a shared pane, and what shows it. */
     readonly machines?: readonly { readonly name: string; readonly attach: string }[];
-    /** What the rules of the machine say: its label, a mode that is not normal, what the operator noted. */
+    /** What the rules of the machine say: its label, modes that are not normal, what the operator noted. */
     readonly label?: string;
-    readonly mode?: "guarded" | "read-only";
+    readonly modes?: readonly MachinesMode[];
     readonly notes?: readonly string[];
     /** Still being opened, or why it could not be. */
     readonly state: "opening" | "open" | "failed";

@@ -36,7 +36,12 @@ describe("the prompt", () => {
 });
 
 test("the words for label and mode", () => {
-  expect(rulesWords(facts({ label: "PROD", mode: "guarded" }))).toStartWith("PROD, guarded");
-  expect(rulesWords(facts({ mode: "read-only" }))).toStartWith("read-only");
+  expect(rulesWords(facts({ label: "PROD", modes: [{ mode: "guarded" }] }))).toStartWith("PROD, guarded");
+  expect(rulesWords(facts({ modes: [{ mode: "read-only" }] }))).toStartWith("read-only");
+  const some = [
+    { mode: "guarded", machines: "web01" },
+    { mode: "read-only", machines: "db[1-2]" },
+  ] as const;
+  expect(rulesWords(facts({ modes: some }))).toMatch(/^web01 guarded: .*, db\[1-2\] read-only: /);
   expect(rulesWords(facts({}))).toBeUndefined();
 });
