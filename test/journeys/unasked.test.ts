@@ -1,6 +1,6 @@
 /** What a hostile model tries to run without a question ends without effect, in a pane of the shell it is meant for. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
 import { execRig, shell } from "../support/exec.ts";
@@ -100,6 +100,10 @@ withShell.each([
       shell(`cd sub && : <(: <(sleep ${seconds}); true)`),
       shell(`p='<'; eval ": $p(sleep ${seconds})"`),
       shell(`timeout --foreground 0.2 bash -c 'sleep ${seconds}; true'`),
+      shell(`o=--fore; t=time; "\${t}out" $o 0.2 bash -c 'sleep ${seconds}; true'`),
+      shell(`timeout 9 nice timeout 8 bash -c ': <(sleep ${seconds})'`),
+      shell(`ls | timeout -f 0.2 nice -n 1 bash -c 'sleep ${seconds} | sleep ${seconds}'`),
+      shell(`pgrep -f "^sleep ${seconds}" || echo none`),
       shell("seq 3 > >(sleep 0.2; sort -r)"),
       { text: "done" },
     ],
@@ -108,9 +112,26 @@ withShell.each([
   prepare(rig.box.cwd);
   const { code, stderr } = await rig.exec([...where, "go"], { timeoutMs: 100_000 });
   expect(code, stderr).toBe(0);
+  expect(rig.results().at(-2)).toBe("none");
   expect(processesWith(seconds)).toEqual([]);
   // What is about to end may do so, and what it prints belongs to the text.
   expect(rig.lastResult()).toContain("3\n2\n1");
+});
+
+withShell("what a text leaves behind ends with it on a machine without bash", async () => {
+  const seconds = uniqueSeconds();
+  await using rig = execRig([
+    shell(`timeout --foreground 0.2 sh -c 'sleep ${seconds}; true'`),
+    shell(`timeout --fore 0.2 nice sh -c 'sleep ${seconds} | sleep ${seconds}'`),
+    shell(`pgrep -f "^sleep ${seconds}" || echo none`),
+    { text: "done" },
+  ]);
+  const programs = join(rig.box.dir, "programs");
+  mkdirSync(programs);
+  for (const name of readdirSync("/usr/bin")) if (name !== "bash") symlinkSync(`/usr/bin/${name}`, join(programs, name));
+  const { code, stderr } = await rig.exec(["--no-tmux", "go"], { env: { PATH: programs } });
+  expect(code, stderr).toBe(0);
+  expect(rig.lastResult()).toBe("none");
 });
 
 /** Root's login shell is another one, for this run alone. */

@@ -47,13 +47,10 @@ export function cleanScript(
   begins = false,
 ): string {
   const start = (before: string, args: string) => {
-    const program = programWords(text, shell).map(quote).join(" ");
     const begun = begins ? "echo >&3; " : "";
     const report = begins || mayMove(text) ? ` 3>|${to}` : "";
-    if (mayMove(text) || mayLeave(text))
-      return `${program} ${quote(before + begun + EVALUATE(text))} ${shell.kind}${args} ${quote(text)}${report}`;
-    const first = begins ? `${before}${begun}exec 3>&-; ` : before;
-    return `${program} ${quote(first + text)} ${shell.kind}${args}${report}`;
+    const words = [...programWords(text, shell), before + begun + evaluate(text, shell)].map(quote).join(" ");
+    return `${words} ${shell.kind}${args} ${quote(text)}${report}`;
   };
   const close = closing(shell);
   // What bash itself says when it starts, about a locale that the machine does not have, is not the text's.
@@ -88,16 +85,12 @@ const OWN_FILES = "2>&9 9>&-";
 
 /** The same as a separate command, in words as `quoteWord` writes them: a change of directory is lost. */
 export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
-  const words = mayLeave(text)
-    ? [closing(shell) + EVALUATE(text), shell.kind, text]
-    : [closing(shell) + text, shell.kind];
-  return [...programWords(text, shell), ...words].map(quoteWord).join(" ");
+  return [...programWords(text, shell), closing(shell) + evaluate(text, shell), shell.kind, text].map(quoteWord).join(" ");
 }
 
 function programWords(text: string, shell: CleanShell): string[] {
-  const marked = mayLeave(text) ? ["env", `BUDDY_TEXT=${Math.random().toString(36).slice(2)}.${Date.now()}`] : [];
-  if (shell.kind === "sh") return [...marked, shell.path, "-c"];
-  return [...marked, ...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
+  if (shell.kind === "sh") return ["env", `${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}`, shell.path, "-c"];
+  return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
 }
 
 function closing({ kind }: CleanShell): string {
@@ -118,45 +111,47 @@ export function mayMove(text: string): boolean {
   return /cd|pushd|popd/.test(text);
 }
 
-/**
- * Texts that may leave a process behind: bash does not wait for what stands in `<( )` and `>( )`, and `timeout
- * --foreground` ends only the program it started. What a text evaluates or hands to a shell may hold these;
- * quotes in a word hide it.
- */
-export function mayLeave(text: string): boolean {
-  return MAY_LEAVE.test(text.replace(/['"\\]/g, ""));
-}
-
-const MAY_LEAVE = new RegExp(
-  [
-    /[<>]\(/,
-    /(?:^|[^\w.-])(?:(?:ba|rba|da|a|k|mk|lk|z|fi|ya|po|c|tc)?sh|eval|source)(?![\w.-])/,
-    /(?:^|[;&|({\n]|\b(?:do|then|else|command|builtin)\s)\s*\.\s/,
-    /timeout\b[^;&|]*\s-\S*f/,
-  ]
-    .map(({ source }) => source)
-    .join("|"),
-);
-
 const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
 
 /**
- * Ends whatever has the mark of this text in its environment, on Linux; what is about to end, such as `>(sort)`, has
- * half a second to do so. Forks of the shell have the environment that it began with.
+ * $1 is the text; what has to be done at its end is done however it ends. It runs in a subshell, and what it leaves
+ * behind ends with it: bash does not wait for `<( )` and `>( )`, `timeout --foreground` ends only the program it started.
  */
-const END_LEFT =
-  "{ set +eu; unset IFS; [ ! -d /proc/self ] || " +
-  "for __buddy_n in 1 2 3 4 5 6 7 8 9 last; do __buddy_left=; " +
-  'for __buddy_p in $(grep -ls "BUDDY_TEXT=$BUDDY_TEXT" /proc/[0-9]*/environ); do ' +
+function evaluate(text: string, { kind }: CleanShell): string {
+  const report = mayMove(text) ? `trap '${REPORT}' EXIT; ` : "";
+  const [before, files, end] = kind === "bash" ? [`${HOLD}; `, ` ${HELD}`, END_HOLDERS] : ["", "", END_MARKED];
+  return (
+    `${before}__buddy_text=$1; shift; trap : INT QUIT; ( ${report}eval "$__buddy_text" 3>&- )${files}; ` +
+    `__buddy_code=$?; ${end}; exit "$__buddy_code"`
+  );
+}
+
+/**
+ * For bash: a text and all that it starts have the writing end of a pipe as 9, of which 7 is the reading end here. So
+ * the end of the file is the end of them all. The policy asks about every text that names 9 or more. Older versions of
+ * bash have a file for `<<<`.
+ */
+export const HOLD =
+  "__buddy_hold=/proc/self/fd/7; " +
+  "{ { exec 7<<<x && [ -p /proc/self/fd/7 ] && read -r __buddy_line <&7 || exec 7< <(:); } && : 9>$__buddy_hold; } 2>/dev/null || " +
+  "{ exec 7</dev/null; __buddy_hold=/dev/null; }";
+export const HELD = "9>$__buddy_hold 7<&-";
+
+/** What is about to end, such as `>(sort)`, has half a second to do so; whatever still holds the pipe then is killed. */
+export const END_HOLDERS =
+  "for __buddy_n in 1 2 3 4; do IFS= read -r -t 0.5 __buddy_line <&7; [ $? -gt 128 ] || break; " +
+  'for __buddy_line in /proc/[0-9]*/fd/9; do if [ "$__buddy_line" -ef "/proc/$$/fd/7" ]; then ' +
+  "__buddy_line=${__buddy_line#/proc/}; kill -KILL ${__buddy_line%%/*}; fi; done 2>/dev/null; done";
+
+/** For sh, which can neither make a pipe nor wait for a time: on Linux by a mark in the environment. */
+const MARK = "BUDDY_TEXT";
+const END_MARKED =
+  "{ [ ! -d /proc/self ] || for __buddy_n in 1 2 3 4 5 6 7 8 9 last; do __buddy_left=; " +
+  `for __buddy_p in $(grep -ls "${MARK}=$${MARK}" /proc/[0-9]*/environ); do ` +
   "__buddy_p=${__buddy_p#/proc/}; __buddy_p=${__buddy_p%/environ}; " +
   '[ "$__buddy_p" = "$$" ] || [ ! -e "/proc/$__buddy_p" ] || __buddy_left="$__buddy_left $__buddy_p"; done; ' +
   '[ -n "$__buddy_left" ] || break; [ "$__buddy_n" != last ] || kill -KILL $__buddy_left; sleep 0.05 || sleep 1; done; ' +
   "} 2>/dev/null";
-
-/** $1 is the text; what has to be done at its end is done however it ends. */
-const EVALUATE = (text: string) =>
-  `__buddy_text=$1; shift; trap '${[...(mayMove(text) ? [REPORT] : []), ...(mayLeave(text) ? [END_LEFT] : [])].join("; ")}' EXIT; ` +
-  `eval "$__buddy_text" 3>&-`;
 
 /** By its name and inside the namespace: the directory of the shell is on the writable mount. */
 export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old`;

@@ -7,9 +7,11 @@ import {
   CLEAN_BASH,
   type CleanShell,
   closeFiles,
+  END_HOLDERS,
   ENTER_DIRECTORY,
+  HELD,
+  HOLD,
   LOOK,
-  mayLeave,
   mayMove,
   QUIETLY,
   type NamespaceEntry,
@@ -74,7 +76,7 @@ export const LOADED = [...CLEAN_BASH, LOAD].map(quote).join(" ");
 
 /** Texts that a standing shell takes: they end where they began, and what they start takes no functions over. */
 export function fitsStandingShell(text: string): boolean {
-  return text.length <= MOST_STANDING && !mayMove(text) && !mayLeave(text) && !STARTS_SHELL.test(text);
+  return text.length <= MOST_STANDING && !mayMove(text) && !STARTS_SHELL.test(text);
 }
 
 /** A pipe takes as much at once, also when its reader is gone. */
@@ -102,6 +104,7 @@ export const STAND = [
   "shift",
   QUIETLY,
   closeFiles("[0-2569]", "[0-9]*"),
+  HOLD,
   `if [ -n "$2" ]; then if true >"$2"; then exit 1; fi; echo ready >&6; fi`,
   "__buddy_file=$1 __buddy_namespace=$3; set --; unset BASH_EXECUTION_STRING",
   `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_namespace" ] && [ . -ef "$PWD" ]; }`,
@@ -110,10 +113,10 @@ export const STAND = [
     `until IFS= read -r -d "" -t 2 __buddy_part <&5; do ` +
     `[ $? -gt 128 ] || exit 0; __buddy_text=$__buddy_text$__buddy_part; [ -n "$__buddy_text" ] || __buddy_same || exit 0; done`,
   "__buddy_text=$__buddy_text$__buddy_part; __buddy_same || exit 0",
-  "if __buddy_plain; then echo taken >&6; $__buddy_text 2>&9 5<&- 6>&- 9>&-; else echo taken >&6",
+  `if __buddy_plain; then echo taken >&6; $__buddy_text 2>&9 5<&- 6>&- ${HELD}; else echo taken >&6`,
   '( set -- "$__buddy_text"; unset -f __buddy_same __buddy_plain; unset ${!__buddy_@}; exec 5<&- 6>&-; ' +
-    `eval "set --; $1" ) 2>&9 9>&-; fi`,
-  "echo $? >&6; done",
+    `eval "set --; $1" ) 2>&9 ${HELD}; fi`,
+  `__buddy_code=$?; ${END_HOLDERS}; echo $__buddy_code >&6; done`,
 ].join("; ");
 
 /**
@@ -157,6 +160,7 @@ export const STAND_IN_PANE = [
   "shift",
   QUIETLY,
   closeFiles("[0-2569]", "[0-9]*"),
+  HOLD,
   "[ ${BASH_VERSINFO[0]}${BASH_VERSINFO[1]} -ge 50 ] || exit",
   "__buddy_file=$1 __buddy_namespace=$2 __buddy_shell=$3; set --; unset BASH_EXECUTION_STRING",
   "__buddy_size=$(shopt -p checkwinsize); shopt -u checkwinsize; trap : INT QUIT TSTP; set -m",
@@ -181,7 +185,8 @@ export const STAND_IN_PANE = [
     `[ "\${__buddy_part[4]}" != "\${__buddy_part[7]}" ] || break; done`,
   `echo "$__buddy_tag at $BASHPID" >&6; set +m; $__buddy_size; set -- "\${__buddy_text#*;}"`,
   "unset -f __buddy_same __buddy_stopped __buddy_go __buddy_end; unset ${!__buddy_@}; exec 5<&- 6>&-",
-  `eval "set --; $1" ) 2>&9 9>&- & fg >/dev/null`,
-  "__buddy_code=$?; case $__buddy_code in 14[79] | 150) __buddy_stopped ;; esac; __buddy_end $__buddy_code; done",
-  "__buddy_stopped; __buddy_end 148",
+  `eval "set --; $1" ) 2>&9 ${HELD} & fg >/dev/null`,
+  "__buddy_code=$?; case $__buddy_code in 14[79] | 150) __buddy_stopped ;; esac; " +
+    `${END_HOLDERS}; __buddy_end $__buddy_code; done`,
+  `__buddy_stopped; ${END_HOLDERS}; __buddy_end 148`,
 ].join("; ");

@@ -16,6 +16,22 @@ const asks = (text: string) => {
 };
 const blocks = (text: string) => expect(new Set(kinds(text))).toEqual(new Set(["deny"]));
 
+describe("nothing closes or replaces the pipe by which the end of a text is known", () => {
+  test.each([
+    "sleep 600 9>&-",
+    "cat <(sleep 600 9>&-)",
+    "sleep 600 9>/dev/null",
+    "sleep 600 12<f",
+    "n=9; sleep 600 {n}>&-",
+    'n=9; eval "sleep 600 $n>&-"',
+    "bash -c 'sleep 600 9<&-'",
+    "ls >&9",
+    "sleep 600 3>&9-",
+    "cat 9<<<x",
+  ])("%s", asks);
+  test("the low ones are free", () => expect(["ls 3>&-", "ls 2>&1 8>&1"].map((text) => verdictOf(text))).toEqual(["allow", "allow"]));
+});
+
 describe("what bash makes of braces is text that it expands once more", () => {
   test.each([
     "echo {Z..a..6}touch${IFS}P{Z..a..6}'`'",

@@ -81,7 +81,7 @@ test("one clean shell takes texts until the shell itself runs something, and is 
   const first = await inside(target, "echo $$");
   expect(await inside(target, "x=1; f() { :; }; umask 077; set -f; echo $$")).toBe(first);
   const clean =
-    "echo ${x-unset} $(umask) $- $#; declare -F; compgen -v __buddy; for f in 4 5 6 7 8 9; do [ ! -e /dev/fd/$f ] || echo $f; done; exit 3";
+    "echo ${x-unset} $(umask) $- $#; declare -F; compgen -v __buddy; for f in 4 5 6 7 8; do [ ! -e /dev/fd/$f ] || echo $f; done; exit 3";
   const seen = await target.shell.run(clean, { waitMs: 20_000, unasked: { inNamespace: true } });
   expect(seen).toMatchObject({ outcome: { kind: "exited", code: 3 }, output: { head: "unset 0022 hpBc 0\n" } });
   expect(await inside(target, "kill -9 $BASHPID; echo no")).toBe("");

@@ -32,6 +32,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
   for (const node of nodes) {
     const descriptor = node.descriptor?.type === "FileDescriptor" ? node.descriptor.value : undefined;
     const isInput = node.descriptor === undefined || descriptor === 0;
+    if (isOfRunner(descriptor)) by.uncertain(`descriptor ${descriptor}`);
     if (node.type === "HereString") {
       const values = node.target === undefined ? [] : wordValues(node.target, by);
       if (isInput) now = known(values, "\n");
@@ -69,6 +70,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
         if (mayBeAnything(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
       } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {
         if (!isDescriptor) by.uncertain(`input from ${item.source}`);
+        if (node.descriptor?.type === "FileDescriptorVariable" || isOfRunner(Number.parseInt(item.value, 10)))
+          by.uncertain(`descriptor ${item.source}`);
         if (operator === "<&" && isInput) now = { kind: "unknown" };
         if (operator === ">&" && descriptor !== 2) moved = true;
       } else {
@@ -86,6 +89,11 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
     if (items.length !== 1) by.uncertain("a redirection to several or no files");
   }
   return { input: now, writes, moved, mayFail };
+}
+
+/** By 9 it is known whether all that a text started has ended; bash puts its own files at 10 and above. */
+function isOfRunner(descriptor: number | undefined): boolean {
+  return descriptor !== undefined && descriptor >= 9;
 }
 
 /** A name that is not known may be a connection, or a device; not a number in a path of the kernel's. */
