@@ -128,7 +128,8 @@ withShell("what a text leaves behind ends with it on a machine without bash", as
   ]);
   const programs = join(rig.box.dir, "programs");
   mkdirSync(programs);
-  for (const name of readdirSync("/usr/bin")) if (name !== "bash") symlinkSync(`/usr/bin/${name}`, join(programs, name));
+  for (const name of readdirSync("/usr/bin"))
+    if (name !== "bash") symlinkSync(`/usr/bin/${name}`, join(programs, name));
   const { code, stderr } = await rig.exec(["--no-tmux", "go"], { env: { PATH: programs } });
   expect(code, stderr).toBe(0);
   expect(rig.lastResult()).toBe("none");

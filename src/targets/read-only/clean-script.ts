@@ -85,11 +85,14 @@ const OWN_FILES = "2>&9 9>&-";
 
 /** The same as a separate command, in words as `quoteWord` writes them: a change of directory is lost. */
 export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
-  return [...programWords(text, shell), closing(shell) + evaluate(text, shell), shell.kind, text].map(quoteWord).join(" ");
+  return [...programWords(text, shell), closing(shell) + evaluate(text, shell), shell.kind, text]
+    .map(quoteWord)
+    .join(" ");
 }
 
 function programWords(text: string, shell: CleanShell): string[] {
-  if (shell.kind === "sh") return ["env", `${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}`, shell.path, "-c"];
+  if (shell.kind === "sh")
+    return ["env", `${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}`, shell.path, "-c"];
   return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
 }
 

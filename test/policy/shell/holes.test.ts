@@ -29,7 +29,8 @@ describe("nothing closes or replaces the pipe by which the end of a text is know
     "sleep 600 3>&9-",
     "cat 9<<<x",
   ])("%s", asks);
-  test("the low ones are free", () => expect(["ls 3>&-", "ls 2>&1 8>&1"].map((text) => verdictOf(text))).toEqual(["allow", "allow"]));
+  test("the low ones are free", () =>
+    expect(["ls 3>&-", "ls 2>&1 8>&1"].map((text) => verdictOf(text))).toEqual(["allow", "allow"]));
 });
 
 describe("what bash makes of braces is text that it expands once more", () => {
