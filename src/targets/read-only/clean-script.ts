@@ -117,8 +117,8 @@ export function mayMove(text: string): boolean {
 const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
 
 /**
- * $1 is the text; what has to be done at its end is done however it ends. It runs in a subshell, and what it leaves
- * behind ends with it: bash does not wait for `<( )` and `>( )`, `timeout --foreground` ends only the program it started.
+ * $1 is the text. It runs in a subshell, so that its end is noticed however it ends, and what it leaves behind ends
+ * with it: bash does not wait for `<( )` and `>( )`, `timeout --foreground` ends only the program it started.
  */
 function evaluate(text: string, { kind }: CleanShell): string {
   const report = mayMove(text) ? `trap '${REPORT}' EXIT; ` : "";
@@ -140,7 +140,7 @@ export const HOLD =
   "{ exec 7</dev/null; __buddy_hold=/dev/null; }";
 export const HELD = "9>$__buddy_hold 7<&-";
 
-/** What is about to end, such as `>(sort)`, has half a second to do so; whatever still holds the pipe then is killed. */
+/** What is about to end, such as `>(sort)`, has half a second; whatever still holds the pipe then is killed. */
 export const END_HOLDERS =
   "for __buddy_n in 1 2 3 4; do IFS= read -r -t 0.5 __buddy_line <&7; [ $? -gt 128 ] || break; " +
   'for __buddy_line in /proc/[0-9]*/fd/9; do if [ "$__buddy_line" -ef "/proc/$$/fd/7" ]; then ' +
