@@ -8,8 +8,8 @@ if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) console.
 else if (argv.length === 1 && (argv[0] === "--help" || argv[0] === "-h" || argv[0] === "help")) {
   console.log((await import("./cli/args/help.ts")).rootHelp());
 } else {
-  // The binary starts with a reluctant JIT (scripts/build.ts): 20 MB less and no slower for a few hundred calls. What
-  // lasts gets the usual one.
+  // The binary starts with a reluctant JIT (scripts/build.ts): 20 MB less and no slower for a few hundred calls. A
+  // longer run gets the usual one.
   setTimeout(() => Bun.unsafe.setJITPolicy(1), 30_000).unref();
   process.exitCode = await (await import("./cli/run-command-line.ts")).runCommandLine(argv);
 }

@@ -3,7 +3,7 @@ import type { ArgDef, ParsedArgs } from "citty";
 import type { ExitCode } from "../lib/errors.ts";
 import type { GlobalOptions } from "./args/options.ts";
 
-/** citty's definition of an argument, and what the strict parser in front of it wants to know besides. */
+/** citty's definition of an argument, and what the strict parser in front of it needs in addition. */
 export type Arg = ArgDef & {
   /** The value is a file name: made absolute against the directory buddy was started in (not that of --cd). */
   readonly path?: boolean;
@@ -13,7 +13,7 @@ export type Arg = ArgDef & {
   readonly choices?: readonly string[];
   /** Throws a usage error when the value is wrong; `flag` is how the user wrote its name. */
   readonly check?: (value: string, flag: string) => unknown;
-  /** The flag that it is when given twice: `-vv`. */
+  /** The flag it stands for when given twice: `-vv`. */
   readonly twice?: string;
   /** May be given several times: the values come as one text with a NUL between them, which no argument can hold. */
   readonly repeats?: true;

@@ -15,7 +15,7 @@ export interface OneShot {
   readonly signal: AbortSignal;
   /** As if Ctrl-C had been pressed: a terminal in raw mode sends no signal. */
   interrupt(): void;
-  /** What an aborted signal means for the exit code. */
+  /** The error that an aborted signal stands for. */
   stopped(): unknown;
 }
 
@@ -32,7 +32,7 @@ export async function oneShot(
   { globals, timeoutMs, out = new Output(1), err = new Output(2), explain }: OneShotOptions,
   work: (around: OneShot) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  // Not `using`: the runtime compiles what it takes when it first meets one.
+  // Not `using`: its first use takes 100 µs.
   const signals = watchSignals();
   const ending = new AbortController();
   const limits = [signals.signal, ending.signal];
@@ -41,7 +41,7 @@ export async function oneShot(
   const stopped = () => (isTimeout(signal.reason) ? late(timeoutMs ?? 0) : signal.reason);
   // `| head -1`: the reader is gone, so there is no reason to continue.
   out.onBroken(() => ending.abort(new Error("the reader is gone")));
-  // A reader that does not read must not keep a run that is to end.
+  // A reader that does not read must not hold up the end of a run.
   signal.addEventListener("abort", () => setTimeout(() => [out, err].forEach((one) => one.giveUp()), LAST_WORDS_MS));
   try {
     const code = await work({ out, err, signal, interrupt: () => signals.interrupt(), stopped });
@@ -66,7 +66,7 @@ export function colorOf(globals: GlobalOptions, { fd }: Output, setting: "auto" 
   return wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(fd), setting });
 }
 
-/** The end of a run without a terminal that wanted something only an approval allows. */
+/** For a run without a terminal, where something needed an approval. */
 export function approvalNeeded(actions: readonly string[], mode: ApprovalMode): BuddyError {
   const what = actions.map((action) => boundText(action, 200, () => "left out")).join("; ");
   // A mode that approves everything else was in effect already.
@@ -76,6 +76,16 @@ export function approvalNeeded(actions: readonly string[], mode: ApprovalMode): 
       ? "Only a person approves this; --approve does not cover it. Run it from a terminal."
       : "Run it from a terminal, or allow it: --approve all, --approve 10m, or shell_allow in [tools] for single commands.",
   });
+}
+
+/** Made by whoever comes first, the one who waits or the one who resolves. */
+export function promisePerKey(): (key: string) => PromiseWithResolvers<void> {
+  const made = new Map<string, PromiseWithResolvers<void>>();
+  return (key) => {
+    const one = made.get(key) ?? Promise.withResolvers<void>();
+    made.set(key, one);
+    return one;
+  };
 }
 
 function late(timeoutMs: number): BuddyError {

@@ -32,7 +32,7 @@ export function describeError(error: unknown, { verbose, color = false, secrets 
     lines.push(`${label} ${clean(error.message)}`);
     if (error.hint !== undefined) lines.push(...indented(clean(error.hint)));
   } else if (isSystemError(error)) {
-    // A disk, a permission or a limit of the machine, at a place that has no better words for it.
+    // A disk, a permission or a limit of the machine, in code that does not describe it better.
     const what = error.path === undefined ? firstLine(error) : `${error.path}: ${fileError(error)} (${error.syscall})`;
     lines.push(`${label} ${clean(what)}`);
   } else {

@@ -96,7 +96,7 @@ async function commandName(argv: readonly string[]): Promise<string | undefined>
   const first = tokens.find(({ kind }) => kind !== "flag");
   if (first?.kind !== "unknown" || !tokens.some(({ kind }) => kind === "word"))
     return takeCommand(tokens, isCommand).name;
-  // A command's own flags may precede its name; then all commands have to be asked which of them take a value.
+  // A command's own flags may precede its name; which of them take a value, only all commands together know.
   const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
   const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);
   const { name } = takeCommand(tokenizeUpToError(argv, all), isCommand);
@@ -137,8 +137,8 @@ function plainLine({ own, positionals }: ParsedArguments): string[] {
 }
 
 /**
- * The definitions of what is on the line: the strict parser has checked what is required, and citty spells each
- * name again.
+ * Only the definitions of what is on the line: the strict parser has checked what is required, and each definition
+ * costs citty time.
  */
 function given(args: Args, { own, positionals }: ParsedArguments): Args {
   let words = positionals.length;
@@ -166,20 +166,19 @@ function print(text: string): ExitCode {
   return EXIT.ok;
 }
 
-/** Elsewhere than on this machine --cd names a directory of the target, which the target checks. */
+/** For this machine only; on another one --cd names a directory of the target, which the target checks. */
 function enterDirectory({ cd, ssh, container, on }: GlobalOptions): void {
   if (cd === undefined || ssh !== undefined || container !== undefined || on !== undefined) return;
   try {
     process.chdir(resolve(cd));
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code;
-    const words = { ENOENT: "there is no such directory", ENOTDIR: "it is not a directory", EACCES: "no permission" };
+    const words = { ENOENT: "no such directory", ENOTDIR: "it is not a directory", EACCES: "permission denied" };
     throw new BuddyError("usage", `--cd ${cd}: ${words[why as keyof typeof words] ?? String(error)}`, { cause: error });
   }
 }
 
-// Limits of this process (`ulimit`) under which the runtime itself would crash or be killed: said, or caught,
-// beforehand.
+// Limits of this process (`ulimit`) that would crash or kill the runtime itself: reported first, or handled.
 
 /** Pipes of a shell, its runner and the cleanup, sockets, session and locks: about 30 at once. */
 const FEWEST_FILES = 64;
@@ -209,7 +208,7 @@ function tooFew(what: string, command: string, fewest: number): BuddyError {
   });
 }
 
-/** The columns behind a name; "" without it. */
+/** The columns after a name; "" without it. */
 function limitOf(limits: string, name: string): string {
   const at = limits.indexOf(name);
   return at < 0 ? "" : limits.slice(at + name.length, at + name.length + 60).trimStart();

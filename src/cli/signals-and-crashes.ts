@@ -1,6 +1,5 @@
 /**
- * How a run is ended from outside: signals, the first of which asks and the second ends; and errors that nothing
- * caught.
+ * How a run ends from outside: the first signal asks it to stop, the second ends it; and errors that nothing caught.
  */
 import { BuddyError, type ErrorCode, exitCodeOf } from "../lib/errors.ts";
 import { onSignals } from "../lib/processes.ts";
@@ -43,7 +42,7 @@ type CrashHandler = (error: unknown) => void | Promise<void>;
 
 let current: CrashHandler | undefined;
 
-/** Takes over until it is disposed of; the handler before it comes back then. */
+/** Until it is disposed of; then the handler before it is back. */
 export function handleCrashes(handler: CrashHandler): Disposable {
   if (current === undefined)
     for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, crashed);

@@ -1,8 +1,11 @@
 /** Stored sessions: start, find by id or prefix, resume, copy and remove them. */
 import { constants, copyFileSync, rmSync, lstatSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
+import { currentDirectory } from "../lib/byte-names.ts";
+import { log } from "../lib/log.ts";
 import { shorten, closestMatch, plural, collapseSpaces } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { stateDirectory } from "../lib/user-directories.ts";
 import { fileError, filesIn } from "../lib/files.ts";
 import { lockSession, removeLock, SessionInUse, type SessionLock } from "./session-lock.ts";
 import { newSessionId, isSessionId } from "./ids.ts";
@@ -208,6 +211,12 @@ export interface ResumeOptions {
   readonly current?: string | undefined;
   /** The user agreed to continue a session that is not their own. */
   readonly foreign?: boolean | undefined;
+}
+
+/** Those of the current directory, for commands that only look: nothing is written, so nothing is masked. */
+export function savedSessions(problem: (message: string) => void = (message) => log.warn(message)): SessionStore {
+  const place = { cwd: currentDirectory(), stateDirectory: stateDirectory() };
+  return new SessionStore({ ...place, redact: (text) => text, problem });
 }
 
 interface SessionStoreOptions {

@@ -21,7 +21,7 @@ export function attachCommand(options: TargetOptions, session: string, transport
  * Name of the tmux server (-L). Behind `via` each command has its own: a server that was started outside of its
  * namespaces, or with another environment, may listen at the same place.
  */
-export function tmuxSocket(options: TargetOptions, transport: Transport): string {
+export function tmuxSocket(options: Pick<TargetOptions, "tmuxSocket">, transport: Transport): string {
   if (transport.kind !== "via") return options.tmuxSocket;
   return `${options.tmuxSocket || "buddy"}-${(transport as Transport & { surroundings: string }).surroundings}`;
 }

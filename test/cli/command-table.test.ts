@@ -49,7 +49,7 @@ test.each(["bash", "zsh", "fish"])("buddy completion %s", async (shell) => {
 });
 
 test.each([
-  [["resume"], "which session? buddy resume ID, or buddy resume --last"],
+  [["resume"], "no session given, and there is no terminal to choose one on"],
   [["resume", "--last", "abcd"], "give an id or --last, not both"],
   [["exec", "--fork", "hi"], "--fork requires --resume ID"],
   [["exec", "--max-iterations", "none", "hi"], "--max-iterations"],

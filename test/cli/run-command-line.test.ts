@@ -51,7 +51,7 @@ describe("run", () => {
     [["help", "exce"], 'unknown command or topic "exce"\n  Did you mean exec?'],
     [["help", "qqqqqqqq"], "listed by: buddy --help"],
     [["exec", "--model"], "--model needs a value"],
-    [["-C", "/does/not/exist"], "--cd /does/not/exist: there is no such directory"],
+    [["-C", "/does/not/exist"], "--cd /does/not/exist: no such directory"],
     [["-C", "/etc/passwd"], "--cd /etc/passwd: it is not a directory"],
     [["completion"], "buddy completion needs an argument: bash|zsh|fish"],
   ])("%p is a usage error", async (argv, message) => {

@@ -173,7 +173,7 @@ describe("--output-schema", () => {
     rig.box.write("cwd/schema.json", schema);
     const run = await rig.exec(["--output-schema", "schema.json", "what?"]);
     expect(run).toMatchObject({ code: 1, stdout: "" });
-    expect(run.stderr).toContain("does not fit the output schema");
+    expect(run.stderr).toContain("not valid against the output schema");
     expect(rig.requests).toHaveLength(3);
   });
 

@@ -8,9 +8,9 @@ import type { Arg, Args } from "../command.ts";
 import { COMMANDS, loadRepl } from "../command-table.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 import { askProgram } from "../../lib/start-child.ts";
-import { expandTilde, stateDirectory } from "../../lib/user-directories.ts";
+import { expandTilde } from "../../lib/user-directories.ts";
 
-/** One candidate a line, `word<TAB>what it is`; a first line `:files` or `:directories` leaves it to the shell. */
+/** One candidate a line, `word<TAB>what it is`; a first line `:files` or `:directories` asks the shell for names. */
 export async function complete(words: readonly string[]): Promise<ExitCode> {
   const lines = await candidates(words).catch((error: unknown) => {
     // A broken configuration is reported by the command itself, not in the middle of a command line.
@@ -42,10 +42,10 @@ interface Line {
   readonly positionals: readonly string[];
   /** The flag whose value is being typed. */
   readonly pending: string | undefined;
-  /** Behind `--`. */
+  /** After `--`. */
   readonly literal: boolean;
   /** --ssh was given. */
-  readonly elsewhere: boolean;
+  readonly overSsh: boolean;
   /** The value of --run. */
   readonly runbook: string | undefined;
 }
@@ -73,8 +73,8 @@ async function readLine(words: readonly string[]): Promise<Line> {
     } else positionals.push(word);
   }
   if (command === undefined) args = { ...args, ...(await loadRepl()).args };
-  const elsewhere = words.some((word) => word === "--ssh" || word.startsWith("--ssh="));
-  return { command, args, positionals, pending, literal, elsewhere, runbook };
+  const overSsh = words.some((word) => word === "--ssh" || word.startsWith("--ssh="));
+  return { command, args, positionals, pending, literal, overSsh, runbook };
 }
 
 function flagOf(word: string, args: Args): [string, Arg] | undefined {
@@ -109,7 +109,7 @@ const FLAG_SOURCES: Readonly<Record<string, Source>> = {
 async function ofFlag(name: string, line: Line, typed: string): Promise<string[]> {
   const source = FLAG_SOURCES[name];
   // Containers of another host cannot be listed without connecting to it.
-  if (source === undefined || (source === "containers" && line.elsewhere)) return [];
+  if (source === undefined || (source === "containers" && line.overSsh)) return [];
   if (source === "places") return placesFor(typed);
   const found = await candidatesFor(source);
   // A user before the host.
@@ -117,7 +117,7 @@ async function ofFlag(name: string, line: Line, typed: string): Promise<string[]
   return begun === null ? found : found.map((one) => `${begun[0]}${one}`);
 }
 
-/** The last of a list: a name, a host behind its user, or a file of names. */
+/** For the last item of a list: a name, a host after `USER@`, or a file of names after `@`. */
 async function placesFor(typed: string): Promise<string[]> {
   const [, before = "", last = ""] = /^(.*,)?(.*)$/s.exec(typed) ?? [];
   const file = /^@(.*\/)?/.exec(last);
@@ -177,7 +177,7 @@ function fitting(lines: readonly string[], typed: string): string[] {
 
 // What completion offers from outside the command line: profiles, hosts, containers, sessions.
 
-export type Source =
+type Source =
   | "runbooks"
   | "servers"
   | "profiles"
@@ -221,7 +221,7 @@ async function candidatesFor(source: Source): Promise<string[]> {
   }
 }
 
-/** Those that may be used already: completion asks no questions. */
+/** The trusted ones: completion asks no questions. */
 async function runbooks() {
   const { knownSkills } = await import("../../app/extensions/extensions.ts");
   const { skills } = await knownSkills(await configuration(), { ask: false });
@@ -253,30 +253,24 @@ async function profiles(): Promise<string[]> {
   return profileNames(loaded).map((name) => `${name}\t${loaded.config.models[name]?.model ?? "built in"}`);
 }
 
-/** Without ssh or the network, and not long for the inventory: what is typed must not wait. */
+/** Without ssh or the network, and with a short time for the inventory: typing must not wait. */
 async function places(): Promise<string[]> {
-  const [{ loadConfig }, { placeSources }, { completedNames }] = await Promise.all([
-    import("../../config/load.ts"),
+  const [{ placeSources }, { completedNames }] = await Promise.all([
     import("../../app/machines/places.ts"),
     import("../../targets/names/resolve-places.ts"),
   ]);
-  const loaded = await loadConfig({ env: process.env, cwd: currentDirectory(), create: false });
-  const { names, inventory } = await completedNames(placeSources(loaded));
+  const { names, inventory } = await completedNames(placeSources(await configuration()));
   return [...names, ...inventory];
 }
 
 async function sessions(): Promise<string[]> {
-  const { SessionStore } = await import("../../session/store.ts");
-  const options = {
-    cwd: currentDirectory(),
-    stateDirectory: stateDirectory(),
-    redact: (text: string) => text,
-    problem: () => {},
-  };
-  return new SessionStore(options).list().map(({ id, title }) => `${id}\t${plain(title)}`);
+  const { savedSessions } = await import("../../session/store.ts");
+  return savedSessions(() => {})
+    .list()
+    .map(({ id, title }) => `${id}\t${plain(title)}`);
 }
 
-/** Of the server that this is typed in, or of the default one; without the pane that it is typed in. */
+/** Of the tmux server that buddy is typed in, or of the default one; without the pane that it is typed in. */
 function panes(): string[] {
   const tmux = Bun.which("tmux");
   if (tmux === null) return [];

@@ -89,7 +89,7 @@ export interface GlobalOptions {
   readonly tmuxSession?: string;
   /** Id of a pane of the operator's own tmux. */
   readonly pane?: string;
-  /** On a local target the process has changed to it already; elsewhere it is a directory of the target. */
+  /** On this machine the process has changed to it already; otherwise it is a directory of the target. */
   readonly cd?: string;
   readonly dryRun: boolean;
   readonly approve?: ApproveMode;
@@ -172,7 +172,7 @@ function outputLevel(values: FlagValues, env: Environment): Pick<GlobalOptions, 
   };
 }
 
-/** As --trace: counted from the directory buddy was started in. */
+/** Relative to the directory buddy was started in, as with --trace. */
 function traceFile(value: string | undefined): string | undefined {
   return value === undefined || value === "" ? undefined : resolve(value);
 }
@@ -229,13 +229,13 @@ function requireHttpUrl(url: string): void {
     });
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new BuddyError("usage", "--base-url must not hold a user name or password", {
+    throw new BuddyError("usage", "--base-url must not contain a user name or password", {
       hint: "Give the key with BUDDY_API_KEY",
     });
   }
 }
 
-// A value that ssh would read as an option, or a newline in it, never reaches ssh's command line.
+// Neither what ssh would read as an option nor a line break reaches its command line.
 function requireSshTarget(target: string): void {
   if (/^[^\s-][^\s]*$/.test(target) && !target.includes("@-") && !target.endsWith("@")) {
     parseDestination(target);

@@ -23,8 +23,8 @@ export interface ParsedArguments {
 }
 
 /**
- * Splits argv by a table of flags; nothing is judged yet except a value that is missing or not wanted. After the word
- * number `restFrom` everything is a word.
+ * Splits argv by a table of flags; so far, only a missing or an unwanted value is an error. After word number
+ * `restFrom` everything is a word.
  */
 export function tokenize(argv: readonly string[], table: Args, restFrom = Number.POSITIVE_INFINITY): Token[] {
   const tokens: Token[] = [];
@@ -102,7 +102,7 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
     const def = args[token.name] ?? (GLOBAL_ARGS as Args)[token.name];
     const values = token.name in args ? own : globals;
     const before = values.get(token.name);
-    // A switch says the same twice, as in -vv or behind an alias; of two values one would be lost.
+    // A switch given twice, as in -vv, loses nothing; of two values one would be lost.
     if (before !== undefined && def?.repeats !== true && (token.value !== true || before !== true))
       throw new BuddyError("usage", `--${token.name} is given twice`, { hint: "Give it once" });
     if (before !== undefined && def?.twice !== undefined) values.set(def.twice, true);
@@ -211,8 +211,8 @@ function readCluster(
 }
 
 function requireValue(shown: string, value: string | undefined, attached: boolean, def: Args[string]): string {
-  // A following flag is not a value: `--model --json` is a forgotten one. `-5` is a number, and judged as such;
-  // `-,web` is a list with standard input in it.
+  // A flag is not a value: in `--model --json` the model was forgotten. `-5` is a number, and checked as one; `-,web` is
+  // a list with standard input in it.
   const missing = value === undefined || value === "" || (!attached && /^-(?!\d|,|$)/.test(value));
   if (!missing) return value;
   throw new BuddyError("usage", `${shown} needs a value: ${shown} ${def.valueHint ?? "VALUE"}`);

@@ -5,7 +5,7 @@ export interface PlainLine {
   readonly positionals: string[];
 }
 
-/** `--name`, `--name=value`, then `--` and every word: as `plainLine` in run.ts writes it. */
+/** `--name`, `--name=value`, then `--` and every word: as `plainLine` in run-command-line.ts writes it. */
 export function readPlainLine({ args }: { readonly args: readonly string[] }): PlainLine {
   const values: Record<string, string | true> = {};
   const positionals: string[] = [];

@@ -8,7 +8,9 @@ import type { Hop } from "../place.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";
 
-export async function openTransport(options: TargetOptions): Promise<Transport> {
+export type TransportOptions = Pick<TargetOptions, "place" | "cwd" | "secretEnv" | "frugal" | "interactive" | "signal">;
+
+export async function openTransport(options: TransportOptions): Promise<Transport> {
   options.signal?.throwIfAborted();
   hideFromChildren(options.secretEnv);
   const cwd = options.cwd === undefined ? {} : { cwd: options.cwd };
@@ -41,7 +43,7 @@ async function openInner(
   }
 }
 
-async function openHost(first: Hop | undefined, options: TargetOptions, cwd: { cwd?: string }): Promise<Transport> {
+async function openHost(first: Hop | undefined, options: TransportOptions, cwd: { cwd?: string }): Promise<Transport> {
   if (first?.kind !== "ssh") {
     checkEntry(cwd.cwd ?? currentDirectory());
     return new LocalTransport(cwd);

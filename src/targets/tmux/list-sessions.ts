@@ -1,6 +1,6 @@
 /** buddy's tmux sessions on a machine, whichever buddy made them: what is in them, who uses them, and how they end. */
 import { BuddyError } from "../../lib/errors.ts";
-import { openTransport } from "../connection/open-transport.ts";
+import { openTransport, type TransportOptions } from "../connection/open-transport.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { isHeld } from "./session-claim.ts";
 import { tmuxSocket } from "../attach-command.ts";
@@ -65,7 +65,7 @@ for d in "/tmp/buddy-$3" "$HOME/.cache/buddy" "/dev/shm/buddy-$3"; do
 done
 `;
 
-export async function openSessions(options: TargetOptions): Promise<Sessions> {
+export async function openSessions(options: TransportOptions & Pick<TargetOptions, "tmuxSocket">): Promise<Sessions> {
   const transport = await openTransport(options);
   const { facts, label } = transport;
   const tmux = facts.programs["tmux"];

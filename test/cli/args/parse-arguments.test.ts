@@ -124,7 +124,7 @@ describe("flags", () => {
     [["exec", "--approve", "maybe"], "--approve must be ask, all, none, or a duration"],
     [["exec", "--approve", "0s"], "--approve must be ask, all, none, or a duration"],
     [["exec", "--base-url", "localhost:80"], '--base-url: "localhost:80" is not an HTTP(S) URL'],
-    [["exec", "--base-url", "https://u:p@h"], "--base-url must not hold a user name or password"],
+    [["exec", "--base-url", "https://u:p@h"], "--base-url must not contain a user name or password"],
     [["exec", "--ssh", "a b"], '--ssh: "a b" is not a valid host'],
     [["exec", "--ssh", "web1:99999"], '"web1:99999" is not a valid host: "99999" is not a port'],
     [["exec", "--ssh", "web1:"], '"web1:" is not a valid host: "" is not a port'],

@@ -188,7 +188,7 @@ describe("the machine", () => {
     const old = await examine();
     expect(old.find("tmux")).toMatchObject({
       status: "warning",
-      text: "tmux 2.9a is older than 3.2: commands work, more slowly",
+      text: "tmux 2.9a is older than 3.2: commands work, but more slowly",
     });
     expect(old.find("docker")).toMatchObject({ status: "ok", text: "running: web, db" });
     expect(old.find("podman")).toMatchObject({ status: "info", text: "podman does not answer: cannot connect" });

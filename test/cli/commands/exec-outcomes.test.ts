@@ -258,7 +258,7 @@ describe("--output-schema", () => {
     expect(events(good.stdout).at(-1)).toMatchObject({ type: "done", status: "answered", text: '{"n":3}' });
     const bad = await here.exec({ prompt: "how many?", outputSchema, json: true });
     const [error, done] = events(bad.stdout).slice(-2);
-    expect(error).toMatchObject({ type: "error", code: "model", message: expect.stringContaining("after 2 repairs") });
+    expect(error).toMatchObject({ type: "error", code: "model", message: expect.stringContaining("output schema") });
     expect(done).toMatchObject({ type: "done", status: "failed", text: "none" });
     expect(bad.code).toBe(1);
   });
@@ -268,7 +268,7 @@ describe("--output-schema", () => {
     const outputSchema = here.write("schema.json", SCHEMA);
     const { code, stdout, stderr } = await here.exec({ prompt: "how many?", outputSchema });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("the answer does not fit the output schema after 2 repairs");
+    expect(stderr).toContain("not valid against the output schema, even after 2 corrections");
     expect(stderr).toContain("The last answer was: no JSON");
   });
 });

@@ -37,6 +37,13 @@ test.each([
   expect(config.tools.shell_auto_approve).toBe("none");
 });
 
+test.each(["deepseek", "glm"])("profile %s needs no further step where its key is set", async (profile) => {
+  const env = { HOME: home(), OPENROUTER_API_KEY: "sk-or-1" };
+  const ask = async () => ({ profile, autoApprove: "none" as const, name: "" });
+  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
+  expect(lines.at(-1)).toBe("next: buddy");
+});
+
 test.each([
   ["ollama", "http://127.0.0.1:11434/v1", "gemma4:12b"],
   ["lm-studio", "http://127.0.0.1:1234/v1", 'odd "name" \\ here'],

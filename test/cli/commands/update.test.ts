@@ -92,7 +92,7 @@ const leftovers = () => readdirSync(join(home, "bin")).filter((name) => !["buddy
 
 describe("buddy update", () => {
   test("replaces the binary by the newest, keeps the old one, and goes back", async () => {
-    const found = await update().look();
+    const found = await update().findRelease();
     expect(found).toMatchObject({ state: "newer", newest: "1.1.0" });
     await update().install(found);
     expect(inPlace()).toContain("1.1.0");
@@ -105,25 +105,25 @@ describe("buddy update", () => {
 
   test("says what is newest, older, the same version of another build", async () => {
     release("1.0.0");
-    expect(await update().look()).toMatchObject({ state: "newest" });
+    expect(await update().findRelease()).toMatchObject({ state: "newest" });
     release("0.9.0");
-    expect(await update().look()).toMatchObject({ state: "older" });
+    expect(await update().findRelease()).toMatchObject({ state: "older" });
     release("1.0.0", Buffer.from('#!/bin/sh\n# another build\necho "buddy 1.0.0"\n'));
-    expect(await update().look()).toMatchObject({ state: "differs" });
+    expect(await update().findRelease()).toMatchObject({ state: "differs" });
   });
 
   test("installs an older version when it is asked for, from its directory of the mirror", async () => {
     release("0.9.0");
     files = new Map([...files].map(([name, data]) => [`v0.9.0/${name}`, data]));
-    const found = await update().look("0.9.0");
+    const found = await update().findRelease("0.9.0");
     expect(found.base).toEndWith("/v0.9.0");
     await update().install(found);
     expect(inPlace()).toContain("0.9.0");
-    await expect(update().look("7.7.7")).rejects.toThrow("404");
+    await expect(update().findRelease("7.7.7")).rejects.toThrow("404");
   });
 
   test("a mirror that holds another version than asked is refused", async () => {
-    await expect(update().look("9.9.9")).rejects.toThrow("holds buddy 1.1.0, not 9.9.9");
+    await expect(update().findRelease("9.9.9")).rejects.toThrow("holds buddy 1.1.0, not 9.9.9");
   });
 
   test.each([
@@ -141,7 +141,7 @@ describe("buddy update", () => {
     ["the new binary does not run", () => release("1.1.0", Buffer.from("#!/bin/sh\nexit 3\n"))],
   ])("%s: nothing changes", async (_, spoil) => {
     spoil();
-    await expect(update().install(await update().look())).rejects.toThrow("nothing was changed");
+    await expect(update().install(await update().findRelease())).rejects.toThrow("nothing was changed");
     expect(inPlace()).toContain("1.0.0");
     expect(existsSync(join(home, "bin/.buddy-previous"))).toBe(false);
     expect(leftovers()).toEqual([]);
@@ -150,13 +150,13 @@ describe("buddy update", () => {
   test("brings man page and completions along where install.sh put them, and makes none", async () => {
     mkdirSync(join(home, "share/man/man1"), { recursive: true });
     writeFileSync(join(home, "share/man/man1/buddy.1"), "old");
-    await update().install(await update().look());
+    await update().install(await update().findRelease());
     expect(readFileSync(join(home, "share/man/man1/buddy.1"), "utf8")).toStartWith(".TH BUDDY");
     expect(existsSync(join(home, "share/bash-completion"))).toBe(false);
   });
 
   test("interrupted, it leaves nothing behind", async () => {
-    const found = await update().look();
+    const found = await update().findRelease();
     const stop = new AbortController();
     const slow = Bun.serve({
       port: 0,
@@ -176,9 +176,9 @@ describe("buddy update", () => {
   test("redirects are followed, and a download that ends early is an error", async () => {
     redirect = (path) => (path.startsWith("new/") ? undefined : `http://127.0.0.1:${server.port}/new/${path}`);
     files = new Map([...files].map(([name, data]) => [`new/${name}`, data]));
-    expect(await update().look()).toMatchObject({ newest: "1.1.0" });
+    expect(await update().findRelease()).toMatchObject({ newest: "1.1.0" });
     redirect = (path) => `http://127.0.0.1:${server.port}/again/${path}`;
-    await expect(update().look()).rejects.toThrow("too many redirects");
+    await expect(update().findRelease()).rejects.toThrow("too many redirects");
   });
 
   test("without an earlier version there is nothing to go back to", async () => {
@@ -186,7 +186,7 @@ describe("buddy update", () => {
   });
 
   test("a build from a checkout knows no releases, and one that runs from source is not a file to replace", async () => {
-    await expect(update({ env: {} }).look()).rejects.toThrow("built from a checkout");
+    await expect(update({ env: {} }).findRelease()).rejects.toThrow("built from a checkout");
     expect(await runHere("update", "--check")).toMatchObject({ code: 2 });
     expect(await runHere("update", "--check", "--rollback")).toMatchObject({ code: 2 });
     expect(await runHere("update", "--json")).toMatchObject({ code: 2 });
@@ -209,7 +209,7 @@ const zst = () => `buddy-1.1.0-${target}.tar.zst`;
 
 const user = await needs("linux");
 user.test("a directory that cannot be written is named before anything is downloaded", async () => {
-  const found = await update().look();
+  const found = await update().findRelease();
   files.clear();
   const nowhere = update({ executable: "/proc/self/buddy" });
   await expect(nowhere.install(found)).rejects.toThrow("cannot write to /proc/self");
@@ -229,7 +229,7 @@ mounts.test.each([
     `import { Update } from ${JSON.stringify(join(import.meta.dir, "../../../src/cli/commands/update/update.ts"))};
     const update = new Update({ executable: "${place}/buddy", current: "1.0.0", env: process.env,
       signal: new AbortController().signal, say: () => {} });
-    await update.install(await update.look()).catch(({ message, hint }) => console.log(JSON.stringify({ message, hint })));
+    await update.install(await update.findRelease()).catch(({ message, hint }) => console.log(JSON.stringify({ message, hint })));
     console.log(JSON.stringify((await import("node:fs")).readdirSync("${place}")));`,
   );
   const setup = `mount -t tmpfs -o ${options || "size=8m"} none $0 && cp "$1" $0/buddy && ${then || ":"} && exec "$2" "$3"`;
@@ -254,7 +254,7 @@ describe("what a package manager owns is its to replace", () => {
     ["/nix/store/abc-buddy/bin/buddy", "Nix"],
   ])("%s: %s", async (path, manager) => {
     expect(packageOwner(path)?.manager).toBe(manager);
-    await expect(update({ executable: path }).look()).rejects.toThrow(`belongs to ${manager}`);
+    await expect(update({ executable: path }).findRelease()).rejects.toThrow(`belongs to ${manager}`);
   });
 
   test("a file of one's own belongs to none, and to ask leaves nothing in the home", async () => {

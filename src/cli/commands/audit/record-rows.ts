@@ -7,7 +7,7 @@ import { isTerminal } from "../../../lib/terminal.ts";
 import { showLine } from "../../../policy/screen/terminal-text.ts";
 import { localTime } from "../../../lib/durations.ts";
 
-/** Time, machine, what was decided or came of it, by whom, and the action. On a terminal a row is one line. */
+/** Time, machine, decision or outcome, who decided, and the action. On a terminal a row is one line. */
 export function recordRows(entries: readonly StoredEntry[]): string[] {
   if (entries.length === 0) return ["nothing was recorded\n"];
   const rows = entries.map((entry) => ({
@@ -21,7 +21,7 @@ export function recordRows(entries: readonly StoredEntry[]): string[] {
   const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
   return rows.map((row) => {
     const line = `${row.time}  ${padded(row.machine, machine)}  ${padded(row.fact, fact)}  ${row.action}`;
-    return `${columns === Infinity ? line : clip(line, columns)}\n`;
+    return `${clip(line, columns)}\n`;
   });
 }
 

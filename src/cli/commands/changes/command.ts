@@ -1,8 +1,6 @@
 /** `buddy changes`: the files that a session changed, and how; `/undo` in that session undoes them. */
-import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
-import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
@@ -27,21 +25,17 @@ export const command = defineCommand({
   async run({ args: { id = "last", diff, json } }) {
     if (diff && json)
       throw new BuddyError("usage", "--diff and --json cannot be combined", { hint: "Give one of them" });
-    const [{ SessionStore }, { ChangeStore }, { changesDirectory }, { changeDiff, changeListing }] = await Promise.all([
-      import("../../../session/store.ts"),
-      import("../../../changes/change-store.ts"),
-      import("../../../session/outputs.ts"),
-      import("../../../app/changes/list-changes.ts"),
-    ]);
     const state = stateDirectory();
-    const sessions = new SessionStore({
-      cwd: currentDirectory(),
-      stateDirectory: state,
-      redact: (text) => text,
-      problem: (message) => log.warn(message),
-    });
-    const session = sessions.find(id);
-    if (state === undefined) throw new BuddyError("usage", "there is no home directory, so no changes are kept");
+    if (state === undefined) throw new BuddyError("usage", "HOME is not set, so no changes are kept");
+    const [{ savedSessions }, { ChangeStore }, { changesDirectory }, { changeDiff, changeListing }] = await Promise.all(
+      [
+        import("../../../session/store.ts"),
+        import("../../../changes/change-store.ts"),
+        import("../../../session/outputs.ts"),
+        import("../../../app/changes/list-changes.ts"),
+      ],
+    );
+    const session = savedSessions().find(id);
     const store = new ChangeStore({ directory: () => changesDirectory(state, session.id), prepare: () => {} });
     const rows = changeListing(store);
     if (json) {
@@ -67,10 +61,9 @@ export const command = defineCommand({
     // In a pipe nothing is left out.
     const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
     const lines = rows.map(({ number, time, where, path, what, undone }) => {
-      const state = undone === undefined ? "" : `undone by ${undone}; `;
-      const text = `${String(number).padStart(3)}  ${localTime(new Date(time)).slice(0, 16)}  ${where}:${path}  ${state}${what}`;
-      const shown = showLine(text);
-      return `${columns === Infinity ? shown : clip(shown, columns)}\n`;
+      const note = undone === undefined ? "" : `undone by ${undone}; `;
+      const text = `${String(number).padStart(3)}  ${localTime(new Date(time)).slice(0, 16)}  ${where}:${path}  ${note}${what}`;
+      return `${clip(showLine(text), columns)}\n`;
     });
     await print(lines);
     return EXIT.ok;

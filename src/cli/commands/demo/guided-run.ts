@@ -15,6 +15,7 @@ import { Transcript } from "../../../ui/transcript/transcript.ts";
 import { composeRun } from "../../../app/compose-run.ts";
 import type { Run } from "../../../app/run.ts";
 import type { GlobalOptions } from "../../args/options.ts";
+import { promisePerKey } from "../../one-shot.ts";
 import { watchSignals } from "../../signals-and-crashes.ts";
 
 export async function demo(
@@ -39,12 +40,7 @@ export async function demo(
   });
   const say = (...lines: string[]) => out.write(lines.map((line) => `${line}\n`).join(""));
   // The loop runs ahead of what has been shown: a question waits until the reader has come to it.
-  const shown = new Map<string, PromiseWithResolvers<void>>();
-  const reached = (approval: string) => {
-    const known = shown.get(approval) ?? Promise.withResolvers<void>();
-    shown.set(approval, known);
-    return known;
-  };
+  const reached = promisePerKey();
   const asker: Asker = {
     ask: async (request, until, behind) => {
       await reached(request.id).promise;
@@ -83,7 +79,7 @@ export async function demo(
       if (watching && (event.type === "message" || event.type === "tool_finished")) await pause(PACE_MS, signal);
     }
   } finally {
-    // What a whole tour leaves, it reports.
+    // A complete tour says how to remove its file; one that was stopped removes it.
     await Promise.all([out.flush(), closePane(run), signal.aborted && removeFile(run)]);
   }
   signal.throwIfAborted();
@@ -96,7 +92,7 @@ const AGENT_NAME = "demo";
 const SOCKET = "buddy";
 
 /**
- * Built-in defaults only: a configuration that is broken, or that switches tools off, must not spoil the first look.
+ * Built-in defaults only: a configuration that is broken or switches tools off must not spoil the first impression.
  */
 async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (message: string) => void): Promise<Run> {
   const { loadConfig } = await import("../../../config/load.ts");
@@ -140,7 +136,7 @@ async function greet(
   await say(wrapped(`There is no tmux pane to watch; everything else works. To get one: ${remedy}`), "");
 }
 
-/** Not a blocking read: a signal would wait for Enter, too. */
+/** Not a blocking read: a signal would have to wait for Enter. */
 async function waitForEnter(style: Theme, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const terminal = openTerminal();
@@ -159,7 +155,7 @@ async function removeFile(run: Run): Promise<void> {
   await child?.exited;
 }
 
-/** The tour's own session is taken away again; the operator's are on another name or another server. */
+/** Ends the tour's own session; the operator's have another name or another server. */
 async function closePane(run: Run): Promise<void> {
   const target = run.target.opened;
   const session = target?.identity.tmuxSession;

@@ -51,19 +51,13 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   const target = await checkTarget({
     place,
     ...(cwd === undefined ? {} : { cwd }),
-    tmux: "auto",
-    agentName: "",
-    tmuxSocket: "buddy",
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 0,
     secondLock,
     secretEnv: loaded === undefined ? ["BUDDY_API_KEY"] : secretVariables(loaded),
   });
   return [...findings, ...target];
 }
 
-/** They are passed on, to whoever is asked for help. */
+/** Findings are pasted into requests for help. */
 function withoutSecrets({ text, remedy, ...finding }: Finding): Finding {
   const { BUDDY_API_KEY, AGENT_API_KEY } = process.env;
   const redact = redactor([BUDDY_API_KEY, AGENT_API_KEY].flatMap((key) => key ?? []));

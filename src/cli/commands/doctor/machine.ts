@@ -26,10 +26,14 @@ async function checkTmux(): Promise<Finding> {
   // A path rather than a name: tmux leaves the socket behind.
   const directory = mkdtempSync(join(temporaryDirectory(), "buddy-doctor-"));
   const start = ["-C", "new-session", "-x", "80", "-y", "24", "sleep 5"];
-  const tried = output([path, "-u", "-S", join(directory, "s"), "-f", "/dev/null", ...start], "kill-server\n");
+  const tried = askProgram([path, "-u", "-S", join(directory, "s"), "-f", "/dev/null", ...start], {
+    stdin: "kill-server\n",
+    timeoutMs: 4_000,
+    env: { PATH: process.env.PATH ?? "", TERM: "xterm", LANG: "C.UTF-8" },
+  });
   rmSync(directory, { recursive: true, force: true });
   const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(version) ?? [];
-  if (!tried.includes("%begin"))
+  if (!tried.stdout.includes("%begin"))
     return {
       check: "tmux",
       status: "warning",
@@ -40,7 +44,7 @@ async function checkTmux(): Promise<Finding> {
     return {
       check: "tmux",
       status: "warning",
-      text: `${version} is older than 3.2: commands work, more slowly`,
+      text: `${version} is older than 3.2: commands work, but more slowly`,
       remedy: "update tmux to 3.2 or newer",
     };
   return { check: "tmux", status: "ok", text: `${version}, control mode works` };
@@ -87,7 +91,7 @@ async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
   ];
 }
 
-/** Missing is as bad as `missing` says; what is there and does not work is always worth a warning. */
+/** `missing`: the status of a program that is not installed. One that is installed and does not work is a warning. */
 function unusable(
   check: string,
   program: UnusableProgram | undefined,
@@ -117,7 +121,7 @@ function checkTerminal(): Finding {
     return {
       check: "terminal",
       status: "info",
-      text: "not on a terminal: nothing can be approved here (see --approve)",
+      text: "no terminal to ask on: nothing can be approved (see --approve)",
     };
   const locale = LC_ALL || LC_CTYPE || LANG;
   const words = [TERM || "TERM is not set", COLORTERM, `${process.stderr.columns ?? 80} columns`]
@@ -144,12 +148,7 @@ async function checkSessions(): Promise<Finding> {
   return { check: "sessions", status: "warning", text: notice, remedy };
 }
 
-function output(command: string[], stdin = ""): string {
-  const env = { PATH: process.env.PATH ?? "", TERM: "xterm", LANG: "C.UTF-8" };
-  return askProgram(command, { stdin, timeoutMs: 4_000, env }).stdout;
-}
-
-/** How what runs without a question is protected, tried out on the machine. */
+/** Tries out on the machine how commands that run without a question are confined. */
 export async function checkLocks(transport: Transport, lock: SecondLock = "auto"): Promise<Finding> {
   const children = new CleanChildren(transport, lock);
   children.start();
@@ -162,11 +161,11 @@ export async function checkLocks(transport: Transport, lock: SecondLock = "auto"
     check: "locks",
     status: "warning",
     text: `${text}; second_lock = "required", so every command asks`,
-    remedy: 'allow user namespaces or install util-linux there, or set second_lock = "auto"',
+    remedy: 'allow user namespaces or install util-linux on the machine, or set second_lock = "auto"',
   };
 }
 
-/** The same for a page that says nothing else about it. */
+/** The same in words that need no heading. */
 export async function checkUnasked(transport: Transport, lock?: SecondLock): Promise<Finding> {
   const { text, ...finding } = await checkLocks(transport, lock);
   return { ...finding, text: `commands that run without a question: ${text}` };

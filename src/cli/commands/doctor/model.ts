@@ -56,15 +56,15 @@ function someOf(models: readonly string[]): string {
 }
 
 const MOST_MODELS = 5;
-/** A busy server counts here; a port where nothing listens refuses at once. */
+/** Long enough for a busy server; a port where nothing listens refuses at once. */
 const PATIENCE_MS = 2_000;
 
-/** Of a profile whose key is not known before a request. */
+/** How a profile without a known key gets access. */
 function otherAccess({ settings, baseUrl }: ResolvedProfile): string {
   if (settings?.api_key_command !== undefined) return `from api_key_command ${settings.api_key_command[0]}`;
   return isLoopback(new URL(baseUrl).hostname)
     ? "none needed for a local server"
-    : "none but the headers of the profile";
+    : "none; the profile's headers are sent";
 }
 
 async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding; token?: string }> {
@@ -114,7 +114,7 @@ async function checkEndpoint(
     const text = `${host} answers in ${Math.round(performance.now() - started)} ms`;
     const unlisted = models.length > 0 && !listed ? `; ${model} is not among the ${models.length} models it lists` : "";
     const { Endpoint } = await import("../../../model/endpoint.ts");
-    const window = new Endpoint(options).tellsWindows ? listed?.contextLimit : undefined;
+    const window = new Endpoint(options).reportsWindow ? listed?.contextLimit : undefined;
     return { finding: { check: "endpoint", status: "ok", text: text + unlisted }, window };
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
@@ -134,8 +134,8 @@ function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: 
     return { check: "endpoint", status: "warning", text, remedy: "the service has a problem; try again later" };
   }
   // Not every endpoint lists its models, and some want a key or a sign-in even for that.
-  const there = status > 0 || ("reason" in error && error.reason === "protocol");
-  if (there) return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
+  const answered = status > 0 || ("reason" in error && error.reason === "protocol");
+  if (answered) return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
   const fix = `${remedy.replace(/\.$/, "")}; buddy --model demo needs no endpoint`;
   return { check: "endpoint", status: "broken", text: error.message, remedy: fix };
 }

@@ -1,11 +1,12 @@
 /** The machine named by --ssh or --container: who and where it is, tmux, shell, disk, sudo, clock. */
 import { BuddyError } from "../../../lib/errors.ts";
 import type { MachineReport } from "../../../targets/machine-report.ts";
+import type { TransportOptions } from "../../../targets/connection/open-transport.ts";
 import type { TargetOptions } from "../../../targets/target.ts";
 import { broken } from "./configuration.ts";
 import type { Finding } from "./machine.ts";
 
-export async function checkTarget(options: TargetOptions): Promise<Finding[]> {
+export async function checkTarget(options: TransportOptions & Pick<TargetOptions, "secondLock">): Promise<Finding[]> {
   const { openTransport } = await import("../../../targets/connection/open-transport.ts");
   try {
     await using transport = await openTransport(options);
@@ -30,7 +31,7 @@ function findingsOf(
       ? {
           check: "target tmux",
           status: "warning",
-          text: `${tmuxProblem ?? "tmux is not installed there"}: commands run in a shell you cannot attach to`,
+          text: `${tmuxProblem ?? "tmux is not installed"}: commands run in a shell you cannot attach to`,
           remedy: tmuxProblem === undefined ? "install tmux on the target" : "run tmux -V on the target",
         }
       : { check: "target tmux", status: "ok", text: tmux },

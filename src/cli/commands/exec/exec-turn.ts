@@ -1,4 +1,4 @@
-/** One turn of `buddy exec`; with an output schema, as many as it takes until the answer fits. */
+/** One turn of `buddy exec`; with an output schema, further ones while the answer is not valid. */
 import type { AgentEvent } from "../../../agent/events.ts";
 import type { TurnOptions } from "../../../agent/loop.ts";
 import { BuddyError } from "../../../lib/errors.ts";
@@ -15,7 +15,7 @@ export async function oneTurn(
 ): Promise<Outcome> {
   let done: Outcome["done"] | undefined;
   let error: Outcome["error"];
-  // The request leaves first; the target opens while the model thinks. An answer that is there by then needs no target.
+  // The request leaves first; the target opens while the model thinks. An answer that comes at once needs no target.
   const opening = setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS);
   try {
     for await (const event of run.agent.runTurn(prompt, signal, options)) {
@@ -41,7 +41,7 @@ export async function validTurn(
   let question = `${prompt}\n\n${schema.instruction}`;
   for (let round = 0; ; round++) {
     const found: { judged?: ReturnType<OutputSchema["check"]>; misfit?: BuddyError } = {};
-    // Who reads the events must find in `done` what is printed otherwise: the JSON alone, or a failure.
+    // With --json, `done` must hold what is printed without it: the JSON alone, or a failure.
     const judge: Show = async (event) => {
       if (event.type !== "done" || !hasAnswer(event)) return show(event);
       const judged = (found.judged = schema.check(event.text));
@@ -79,7 +79,7 @@ function hasAnswer({ status }: Outcome["done"]): boolean {
 }
 
 function unfit(problem: string, answer: string): BuddyError {
-  const message = `the answer does not fit the output schema after ${REPAIR_ROUNDS} repairs: ${problem}`;
+  const message = `the answer is not valid against the output schema, even after ${REPAIR_ROUNDS} corrections: ${problem}`;
   return new BuddyError("model", message, {
     hint: `The last answer was: ${boundText(answer, 500, () => "left out")}`,
   });
@@ -87,5 +87,5 @@ function unfit(problem: string, answer: string): BuddyError {
 
 const REPAIR_ROUNDS = 2;
 
-/** Longer than an answer takes that is there at once, on a busy machine, too; shorter than any model thinks. */
+/** Longer than the quickest answer takes, even on a busy machine; shorter than any model thinks. */
 const OPEN_AFTER_MS = 100;

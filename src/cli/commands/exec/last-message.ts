@@ -1,4 +1,4 @@
-/** The file of --last-message: checked before anything is asked, written with the answer. */
+/** The file of --last-message: checked before anything is sent, so that no answer is lost; written at the end. */
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { BuddyError } from "../../../lib/errors.ts";
@@ -10,13 +10,12 @@ export function lastMessageTo(path: string): (answer: string) => Promise<void> {
   return (answer) => write(path, answer);
 }
 
-/** Before anything is asked: an answer that was paid for should have its place. */
 function check(path: string): void {
   if (openAs(path) !== undefined) return;
   try {
-    const there = statSync(path, { throwIfNoEntry: false });
-    if (there?.isDirectory()) throw unwritable(path, "it is a directory");
-    accessSync(there === undefined || there.isFile() ? dirname(path) : path, constants.W_OK);
+    const existing = statSync(path, { throwIfNoEntry: false });
+    if (existing?.isDirectory()) throw unwritable(path, "it is a directory");
+    accessSync(existing === undefined || existing.isFile() ? dirname(path) : path, constants.W_OK);
   } catch (cause) {
     if (cause instanceof BuddyError) throw cause;
     const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
@@ -41,7 +40,7 @@ function unwritable(path: string, why: string, cause?: unknown): BuddyError {
   return new BuddyError("usage", `cannot write ${path}: ${why}`, { cause });
 }
 
-/** A socket behind such a name cannot be opened by it, only written to. */
+/** The descriptor that a path stands for: a socket cannot be opened by its path, only written to. */
 function openAs(path: string): number | undefined {
   if (path === "/dev/stdout") return 1;
   if (path === "/dev/stderr") return 2;

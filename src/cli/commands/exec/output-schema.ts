@@ -45,14 +45,12 @@ function parse(path: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value as Record<string, unknown>;
   } catch (cause) {
-    throw new BuddyError("usage", `${path} is not JSON: ${messageOf(cause)}`, {
-      cause,
-    });
+    throw new BuddyError("usage", `${path} is not JSON: ${messageOf(cause)}`, { cause });
   }
   throw new BuddyError("usage", `${path} is not a JSON Schema: it must be an object`);
 }
 
-/** ajv speaks one draft an instance; formats are annotations, as the newer drafts have it. */
+/** An ajv instance knows one draft; formats are annotations, as in the newer drafts. */
 async function compile(
   path: string,
   schema: Readonly<Record<string, unknown>>,
@@ -78,7 +76,7 @@ async function compile(
   }
 }
 
-/** Models put JSON into a code block whatever they are asked. */
+/** Models put JSON into a code block even when asked not to. */
 function unfenced(answer: string): string {
   const text = answer.trim();
   const inside = /^```[a-z]*\n([\s\S]*?)\n?```$/i.exec(text);

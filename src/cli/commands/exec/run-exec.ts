@@ -15,7 +15,7 @@ import { readsStdin } from "../../../app/machines/places.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment, imageFrom } from "./exec-input.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
-import { approvalNeeded, colorOf, oneShot, type OneShot } from "../../one-shot.ts";
+import { approvalNeeded, colorOf, oneShot, promisePerKey, type OneShot } from "../../one-shot.ts";
 import { oneTurn, validTurn, type Outcome } from "./exec-turn.ts";
 
 export interface ExecOptions {
@@ -25,7 +25,7 @@ export interface ExecOptions {
   readonly json: boolean;
   readonly outputSchema?: string | undefined;
   readonly lastMessage?: string | undefined;
-  /** Pictures of this machine. */
+  /** Image files on this machine. */
   readonly images?: readonly string[];
   readonly resume?: string | undefined;
   readonly fork?: boolean;
@@ -79,18 +79,13 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   const look = { color: colorOf(globals, err, display.color), theme: display.theme };
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
-  const questions = new Map<string, PromiseWithResolvers<void>>();
-  const reached = (approval: string) => {
-    const known = questions.get(approval) ?? Promise.withResolvers<void>();
-    questions.set(approval, known);
-    return known;
-  };
+  const reached = promisePerKey();
   const run = await composeRun({
     globals,
     loaded,
     asker: {
       ask: async (request, until, behind) => {
-        // What came before the question is on the screen first, and the live line off it.
+        // Everything before the question is shown first, and the live line is removed.
         const [{ askOnTerminal }] = await Promise.all([
           import("../../../ui/approval/tty-question.ts"),
           reached(request.id).promise,
@@ -110,7 +105,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     stdin: async () => new TextDecoder().decode(await around.stdin.read({ signal })),
     problem: (message) => problem(message),
   });
-  // Not `await using`: the runtime compiles what that takes when it first meets one.
+  // Not `await using`: its first use takes 100 µs.
   try {
     run.passwords.setAsker({
       password: async (question, until) => {
@@ -165,7 +160,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     const prompt = attached === undefined ? words : withAttachment(words, attached);
     const show = async (event: AgentEvent) => {
       await lines?.aside(event);
-      // A reader may end us with the first line it gets: the log must have that event by then.
+      // A reader may end buddy after the first line it gets: the log must have that event by then.
       if (lines !== undefined) await run.stored();
       await lines?.show(event);
       await (await printer()).show(event);
@@ -207,14 +202,14 @@ async function runbookFor(
   const chosen = [given.on, given.ssh, given.container].some((one) => one !== undefined);
   let globals = target === undefined || chosen ? given : { ...given, on: target };
   const places = await chosenPlaces(globals, loaded).catch((error: unknown) => {
-    // Not a name that buddy knows: a host, then.
+    // Not a name that buddy knows: perhaps a host.
     if (globals === given || target === undefined || !/^[\w.@:-]+$/.test(target)) throw error;
     return chosenPlaces((globals = withSsh(given, target)), loaded);
   });
   for (const place of places) {
     const names = targetNames(place);
     if (target !== undefined && chosen && !names.includes(target))
-      throw new BuddyError("usage", `the parameters name the machine ${target}, and the target is ${place.name}`, {
+      throw new BuddyError("usage", `the parameters name the machine ${target}, but the target is ${place.name}`, {
         hint: "Leave out one of them.",
       });
     requireTarget(names);

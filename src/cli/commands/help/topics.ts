@@ -26,9 +26,9 @@ const PAGES: Readonly<Record<Topic, string>> = {
   security,
 };
 
-/** Rendered on a terminal; as it is, in Markdown, elsewhere. */
+/** Rendered on a terminal; otherwise the Markdown as it is. */
 export async function topicPage(topic: Topic, color: false | undefined): Promise<string> {
-  // Notes for those who change the page.
+  // Comments are for those who edit the page.
   const page = PAGES[topic].replace(/<!--[^]*?-->\n*/g, "");
   if (!isTerminal(1) || process.env["TERM"] === "dumb") return page;
   const [{ MarkdownStream }, { theme }] = await Promise.all([
@@ -42,7 +42,7 @@ export async function topicPage(topic: Topic, color: false | undefined): Promise
   return `${rows.take().join("\n")}\n`;
 }
 
-/** What is longer than the terminal begins at its top, in $PAGER or less, as a man page does. */
+/** A text longer than the terminal opens in $PAGER or less, as a man page does. */
 export async function showPage(text: string): Promise<void> {
   const { pagerCommand, runPager } = await import("../../../ui/terminal/outside-programs.ts");
   const pager = process.env["PAGER"] ? pagerCommand(process.env) : Bun.which("less") === null ? undefined : "less";

@@ -1,4 +1,4 @@
-/** What `buddy init` does: asks where it can, and writes the template with the answers. */
+/** What `buddy init` does: asks on a terminal, and writes the template with the answers. */
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/create.ts";
 import { providerKeyFile } from "../../../config/keys.ts";
@@ -8,6 +8,7 @@ import { writeFileAtomic } from "../../../lib/files.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { firstModels, withProfile } from "../../../app/model/first-model.ts";
+import type { Api } from "../../../model/types.ts";
 import type { InitAnswers } from "./init-questions.ts";
 
 export interface InitOptions {
@@ -30,7 +31,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   }
   const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   const found = ask === undefined ? (await firstModels(env))[0] : undefined;
-  // A file that a first start wrote may be replaced: its message sends the user here.
+  // The file that a first start wrote may be replaced: its message sends the user to `buddy init`.
   const old = present === undefined ? undefined : contents(path);
   const replaceable = (ask ?? found) !== undefined && old !== undefined && (await hasDefaults(old));
   if (present !== undefined && !replaceable && !force) {
@@ -62,7 +63,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   };
 }
 
-/** Undefined: setting it aside says why it cannot be read. */
+/** Undefined if it cannot be read; `setAside` then says why. */
 function contents(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
@@ -71,7 +72,7 @@ function contents(path: string): string | undefined {
   }
 }
 
-/** As a first start writes it, of this version or of one whose comments were different. */
+/** As a first start writes it, this version or one with other comments. */
 async function hasDefaults(text: string): Promise<boolean> {
   if (text === CONFIG_TEMPLATE) return true;
   const data = async (source: string) => (await parseToml(source, "")).data;
@@ -82,7 +83,7 @@ async function hasDefaults(text: string): Promise<boolean> {
   }
 }
 
-/** The template with the answers in the places of its defaults. */
+/** The template with the answers instead of its defaults. */
 export function fillTemplate(answers: InitAnswers, keyFile?: string): string {
   const lines = CONFIG_TEMPLATE.split("\n");
   const set = (pattern: RegExp, line: string) => {
@@ -119,13 +120,13 @@ function keepKey(profile: string, key: string, env: Env): string {
   return path;
 }
 
-/** The server's own profile in the template, or one more behind the last. */
+/** Fills the server's profile of the template, or adds one after the last. */
 function setLocal(lines: string[], profile: string, { baseUrl, model }: NonNullable<InitAnswers["local"]>): void {
   const header = `[models.${profile}]`;
   const keys = [`api_base_url = ${JSON.stringify(baseUrl)}`, 'api = "completions"', `model = ${JSON.stringify(model)}`];
-  const there = lines.findIndex((line) => line.startsWith(header));
-  if (there !== -1) {
-    lines.splice(there + 1, keys.length, ...keys);
+  const at = lines.findIndex((line) => line.startsWith(header));
+  if (at !== -1) {
+    lines.splice(at + 1, keys.length, ...keys);
     return;
   }
   const last = lines.findLastIndex((line) => line.startsWith("[models."));
@@ -138,16 +139,20 @@ async function questions(): Promise<() => Promise<InitAnswers>> {
 }
 
 function nextStep(profile: string, env: Env): string {
-  const variable = { openai: "OPENAI_API_KEY", claude: "ANTHROPIC_API_KEY", deepseek: "OPENROUTER_API_KEY" }[profile];
-  if (variable !== undefined && env[variable]) return "next: buddy";
+  const variable = KEYED_PROFILES[profile]?.variable;
+  if (variable !== undefined) return env[variable] ? "next: buddy" : `next: export ${variable}=…`;
   const steps: Readonly<Record<string, string>> = {
-    "gpt-codex": "next: buddy login",
-    "gpt-spark": "next: buddy login gpt-spark",
-    openai: "next: export OPENAI_API_KEY=…",
-    claude: "next: export ANTHROPIC_API_KEY=…",
-    deepseek: "next: export OPENROUTER_API_KEY=…",
-    glm: "next: export OPENROUTER_API_KEY=…",
-    ollama: "next: ollama pull qwen3:8b",
+    "gpt-codex": "buddy login",
+    "gpt-spark": "buddy login gpt-spark",
+    ollama: "ollama pull qwen3:8b",
   };
-  return steps[profile] ?? "next: buddy";
+  return `next: ${steps[profile] ?? "buddy"}`;
 }
+
+/** Profiles of the template that need a key. */
+export const KEYED_PROFILES: Readonly<Record<string, { url: string; api: Api; variable: string }>> = {
+  openai: { url: "https://api.openai.com/v1", api: "responses", variable: "OPENAI_API_KEY" },
+  claude: { url: "https://api.anthropic.com/v1", api: "anthropic", variable: "ANTHROPIC_API_KEY" },
+  deepseek: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
+  glm: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
+};

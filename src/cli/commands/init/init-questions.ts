@@ -6,6 +6,8 @@ import { BuddyError, messageOf } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/text.ts";
 import type { ModelOptions } from "../../../model/client.ts";
 import type { OfferedModel } from "../../../model/list-models.ts";
+import type { Api } from "../../../model/types.ts";
+import { KEYED_PROFILES } from "./init-config.ts";
 import { findLocalServers, type LocalServer } from "../../../model/local-servers.ts";
 
 export interface InitAnswers {
@@ -22,21 +24,11 @@ export interface InitAnswers {
   readonly lines?: readonly string[];
 }
 
-/** Profiles of the template that need a key. */
-const KEYED: Readonly<Record<string, { readonly url: string; readonly api: Api; readonly variable: string }>> = {
-  openai: { url: "https://api.openai.com/v1", api: "responses", variable: "OPENAI_API_KEY" },
-  claude: { url: "https://api.anthropic.com/v1", api: "anthropic", variable: "ANTHROPIC_API_KEY" },
-  deepseek: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
-  glm: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
-};
-
-type Api = "completions" | "responses" | "anthropic";
-
 export async function askInitQuestions(): Promise<InitAnswers> {
   const servers = (await findLocalServers()).filter(({ models }) => models.length > 0);
-  // OpenRouter is there with two of its models.
+  // OpenRouter is on the list with two of its models.
   const found = (await firstModels(process.env, [])).filter(
-    ({ profile: name }) => !(name in KEYED || name === "openrouter"),
+    ({ profile: name }) => !(name in KEYED_PROFILES || name === "openrouter"),
   );
   clack.intro("buddy: a few questions, then the file is yours to edit");
   const profile = await answer(
@@ -94,10 +86,10 @@ export async function askInitQuestions(): Promise<InitAnswers> {
   return { profile, autoApprove, name, ...keyed, ...(local === undefined ? {} : { local }) };
 }
 
-/** Its profile, as in docs/connect.md. */
+/** The profile of another endpoint, as in docs/connect.md. */
 const OTHER = "mine";
 
-/** An address, its protocol, a key if it wants one, a model, and whether a request works. */
+/** Asks for an address, its protocol, a key if it needs one and a model, and tries one request. */
 async function otherEndpoint(): Promise<Pick<InitAnswers, "key" | "lines">> {
   const baseUrl = await answer(
     clack.text({
@@ -144,20 +136,20 @@ async function namedModel(): Promise<string> {
 }
 
 function keyHint(profile: string): string {
-  const { variable = "" } = KEYED[profile] ?? {};
+  const { variable = "" } = KEYED_PROFILES[profile] ?? {};
   return process.env[variable] ? `${variable} is set` : variable;
 }
 
-/** The key, if the environment has none; the models that it opens; and whether a request works. */
+/** Asks for the key if the environment has none, offers the models it gives access to, and tries one request. */
 async function keyAndModel(profile: string): Promise<Pick<InitAnswers, "key" | "model">> {
-  const endpoint = KEYED[profile];
+  const endpoint = KEYED_PROFILES[profile];
   if (endpoint === undefined) return {};
   const known = process.env[endpoint.variable]?.trim();
   const options = { name: profile, baseUrl: endpoint.url, api: endpoint.api, auth: "api-key", model: "" } as const;
   for (let message = `Paste the key (empty: set ${endpoint.variable} later)`; ;) {
     const key = known || (await answer(clack.password({ message, mask: "•" }))).trim();
     if (!key) return {};
-    // A key that was pasted badly is pasted once more; one of the environment is not ours to replace.
+    // A pasted key that is refused is asked for again; one from the environment is left as it is.
     message = `This key is refused. Paste another one (empty: set ${endpoint.variable} later)`;
     const offered = await offeredModels({ ...options, key });
     if (!known && isRefusal(offered)) continue;
@@ -210,7 +202,7 @@ async function chosenModel(
   );
 }
 
-/** One small request: a key that is wrong is better known now. */
+/** One small request shows now whether the key works. */
 async function tryOut(options: Omit<ModelOptions, "env">): Promise<unknown> {
   const { createModelClient } = await import("../../../model/client.ts");
   const waiting = clack.spinner();

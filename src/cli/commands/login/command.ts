@@ -24,9 +24,9 @@ export const command = defineCommand({
     "this machine's browser; it is stored in ~/.config/buddy/keys/openrouter.",
   async run({ args, globals }) {
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
-    const { openRouterProfile, openSignIn } = await import("../../../app/model/sign-in.ts");
+    const { openRouterProfile, openSignIn, signOut } = await import("../../../app/model/sign-in.ts");
     if (args.reset) {
-      await (await import("../../../app/model/sign-in.ts")).signOut(args.profile, globals, (line) => log.info(line));
+      await signOut(args.profile, globals, (line) => log.info(line));
       return EXIT.ok;
     }
     const profile = args.check ? undefined : await openRouterProfile(args.profile, globals);
@@ -37,7 +37,7 @@ export const command = defineCommand({
   },
 });
 
-/** The key goes into a file that every profile on OpenRouter finds. */
+/** The key goes into a file that every profile on OpenRouter reads. */
 async function openRouter(profile: string): Promise<ExitCode> {
   const { openInBrowser, untilInterrupted } = await import("../../../app/model/sign-in.ts");
   const { openRouterKey } = await import("../../../auth/openrouter.ts");

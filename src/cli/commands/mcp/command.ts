@@ -29,8 +29,9 @@ export const command = defineCommand({
     const { action = "list", name } = args;
     const words = args._.slice(2);
     if (action !== "add") {
-      const unwanted = words[0] ?? (["url", "env", "header"] as const).find((flag) => args[flag] !== undefined);
-      if (unwanted !== undefined) throw new BuddyError("usage", `"${unwanted}" works only with buddy mcp add`);
+      if (words[0] !== undefined) throw new BuddyError("usage", `too many arguments: "${words[0]}"`);
+      const flag = (["url", "env", "header"] as const).find((name) => args[name] !== undefined);
+      if (flag !== undefined) throw new BuddyError("usage", `--${flag} works only with buddy mcp add`);
     }
     if (name === undefined && action !== "list" && action !== "check")
       throw new BuddyError("usage", `buddy mcp ${action} needs the name of a server`, { hint: "buddy mcp lists them" });

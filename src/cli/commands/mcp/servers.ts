@@ -61,7 +61,7 @@ interface Checked {
   readonly prompts: readonly string[];
 }
 
-/** All at once; one that hangs does not hold up the others longer than its own time. */
+/** All at once: one that hangs delays the result only by its own time limit. */
 export async function checkServers(globals: GlobalOptions, name: string | undefined, json: boolean): Promise<ExitCode> {
   const loaded = await loadConfiguration(globals, { create: false });
   const chosen =
@@ -108,7 +108,7 @@ function checkLines({ name, ok, about, problem, tools, hidden, problems, resourc
     `${name}: ok${about === "" ? "" : `, ${about}`}`,
     ...tools.map(
       (tool) =>
-        `  ${tool.name}${tool.read_only ? " (says that it only reads)" : ""}  ${shorten(tool.description, 100)}`,
+        `  ${tool.name}${tool.read_only ? " (read-only, the server says)" : ""}  ${shorten(tool.description, 100)}`,
     ),
     ...(hidden === 0 ? [] : [`  ${hidden} more, hidden by tools in [mcp.${name}]`]),
     ...problems.map((text) => `  problem: ${text}`),
@@ -166,9 +166,40 @@ export async function signIn(globals: GlobalOptions, name: string): Promise<void
   const settings = find(loaded, name);
   if (settings.url === undefined) throw new BuddyError("usage", `MCP server ${name} is a program: it needs no sign-in`);
   if (!isTerminal(2)) throw new BuddyError("usage", "signing in needs a terminal and a browser");
-  const { signInAtServer } = await import("./sign-in.ts");
-  await signInAtServer(loaded, name, settings, (line) => log.info(showLine(line)));
+  await signInWithBrowser(loaded, name, settings, new URL(settings.url).href);
   log.info(`signed in; see what it offers: buddy mcp check ${name}`);
+}
+
+async function signInWithBrowser(loaded: LoadedConfig, name: string, settings: McpSettings, server: string) {
+  const [{ browserCallback }, { WaitingForBrowser }, { within }] = await Promise.all([
+    import("../../../auth/browser-flow.ts"),
+    import("../../../extend/mcp/connection.ts"),
+    import("../../../lib/waiting.ts"),
+  ]);
+  const say = (line: string) => log.info(showLine(line));
+  const state = crypto.randomUUID();
+  using callback = browserCallback({ ports: [0], path: "/callback", state });
+  // The port is not that of the last time: a client registered with that one would be refused.
+  signInStore(loaded).write(server, { client: undefined, tokens: undefined });
+  const signIn = {
+    redirectUri: `http://127.0.0.1:${callback.port}/callback`,
+    state,
+    onPage: (url: URL) => {
+      say("Open this page in a browser on this machine:");
+      say(`  ${url.href}`);
+    },
+  };
+  try {
+    await using connection = await connectTo(loaded, { name, settings, signIn });
+    say(`${connection.about || name} needs no sign-in`);
+  } catch (error) {
+    if (!(error instanceof WaitingForBrowser)) throw error;
+    const parameters = await within(callback.arrived, SIGN_IN_MS);
+    if (parameters === undefined) throw new BuddyError("timeout", "the browser did not return within 10 minutes");
+    await error.finish(parameters);
+    await using connection = await connectTo(loaded, { name, settings });
+    say(`${connection.about || name} accepts the sign-in`);
+  }
 }
 
 export async function signOut(globals: GlobalOptions, name: string): Promise<void> {
@@ -183,16 +214,11 @@ function find(loaded: LoadedConfig, name: string): McpSettings {
   const found = Object.hasOwn(mcp, name) ? mcp[name] : undefined;
   if (found !== undefined) return found;
   const meant = closestMatch(name, Object.keys(mcp));
-  throw new BuddyError(
-    "usage",
-    `there is no MCP server "${name}"${meant === undefined ? "" : `; did you mean ${meant}?`}`,
-    {
-      hint: "buddy mcp lists them",
-    },
-  );
+  const question = meant === undefined ? "" : `; did you mean ${meant}?`;
+  throw new BuddyError("usage", `there is no MCP server "${name}"${question}`, { hint: "buddy mcp lists them" });
 }
 
-/** The operator's own file, whether it is there yet or not. */
+/** The operator's own file, whether it exists or not. */
 function ownFile({ config }: GlobalOptions): string {
   const { own } = findConfigFiles(config, { env: process.env, cwd: currentDirectory() });
   return own?.path ?? requirePaths(process.env, "the configuration").config;
@@ -214,3 +240,4 @@ function whereOf({ command, url }: McpSettings): string {
 }
 
 const CHECK_MS = 20_000;
+const SIGN_IN_MS = 10 * 60_000;

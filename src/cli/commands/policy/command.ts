@@ -4,7 +4,7 @@ import { print } from "../../../lib/output.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
 
-/** What each kind brings with it (a parser, a resolver) is loaded only when it is asked for. */
+/** What a kind needs (a parser, a resolver) is loaded only for it. */
 const KINDS = {
   shell: () => import("./shell.ts"),
   url: () => import("./url.ts"),
@@ -39,13 +39,13 @@ export const command = defineCommand({
   async run({ args: { kind, value, json, batch, shell, sudo }, globals }) {
     const load = KINDS[kind as PolicyKind];
     if (batch === true && value !== undefined)
-      throw new BuddyError("usage", "--batch reads its values from stdin: leave out the one given", {
+      throw new BuddyError("usage", "--batch reads its values from stdin, so none can be given as an argument", {
         hint: `One JSON value per line: echo '"value"' | buddy policy ${kind} --batch`,
       });
     if (shell !== undefined && kind !== "shell")
-      throw new BuddyError("usage", `--shell belongs to buddy policy shell, not to buddy policy ${kind}`);
+      throw new BuddyError("usage", `--shell works only with buddy policy shell, not with ${kind}`);
     if (sudo === true && kind !== "path")
-      throw new BuddyError("usage", `--sudo belongs to buddy policy path, not to buddy policy ${kind}`);
+      throw new BuddyError("usage", `--sudo works only with buddy policy path, not with ${kind}`);
     const explainer = await (await load()).explainer(globals, shell === undefined ? {} : { shell });
     try {
       if (batch === true) {

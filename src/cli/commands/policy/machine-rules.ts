@@ -1,9 +1,8 @@
-/** The rules that hold on a machine: as JSON has them, and what they make of a verdict. */
+/** The rules that hold on a machine: as JSON, and the verdict under them. */
 import { underGuard } from "../../../agent/permit/machine-mode.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Verdict } from "../../../policy/verdict.ts";
 
-/** As JSON has it. */
 export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {
   const { mode, label, approveMaxMs, autoApprove, allow, deny, notes, patterns } = rules;
   if (patterns.length === 0) return {};
@@ -21,7 +20,7 @@ export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {
   };
 }
 
-/** What they make of a verdict, as far as the written names of a machine show which rules hold. */
+/** The verdict under these rules, which were found by the machine's names alone. */
 export function onMachine(
   verdict: Verdict,
   risk: "low" | "medium" | "high",
@@ -32,6 +31,6 @@ export function onMachine(
   return {
     kind: "deny",
     why: `the machine is read-only (${machine.patterns.join(", ")})`,
-    instead: "Nothing can approve a change there; buddy lists it as a command to copy.",
+    instead: "Nothing can approve a change on it; buddy lists the command for you to copy.",
   };
 }

@@ -26,7 +26,7 @@ interface ShellAnswer {
   readonly privesc: boolean;
   readonly commands: readonly { words: readonly string[]; verdict: string; why: string; read_only: boolean }[];
   readonly uncertain: readonly string[];
-  /** Of the machine, where some match. */
+  /** The rules of the machine, if any match. */
   readonly rules?: object;
   /** The checks of [safety] that found something. */
   readonly dangers: readonly string[];
@@ -108,7 +108,7 @@ function readQuestion(value: unknown): ShellQuestion {
   };
 }
 
-/** The name of a shell, also from its path. */
+/** From a name or a path. */
 function shellName(given: string | undefined): string | undefined {
   const name = given?.slice(given.lastIndexOf("/") + 1);
   if (name !== undefined && !/^[\w.+-]+$/.test(name))

@@ -1,4 +1,4 @@
-/** `buddy policy text`: exactly what would reach the terminal of a text that a model or a tool sent. */
+/** `buddy policy text`: what of a text from a model or a tool would reach the terminal. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
 import { showText } from "../../../policy/screen/terminal-text.ts";
@@ -14,7 +14,7 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
 }
 
 /**
- * `value`: a text, or `{text, command: true}` for one that is shown to be approved, `{text, color: …}` with or without
+ * `value`: a text; `{text, command: true}` for one that is shown for approval; `{text, color: …}` with or without
  * colour.
  */
 export function explainText(value: unknown, options: { readonly color: boolean }): { readonly shown: string } {

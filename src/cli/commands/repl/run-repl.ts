@@ -29,7 +29,7 @@ export interface ReplOptions {
 export async function repl(options: ReplOptions, globals: GlobalOptions): Promise<ExitCode> {
   if (!isatty(0)) {
     throw new BuddyError("usage", "stdin is not a terminal; use buddy exec", {
-      hint: 'for a pipe or a script: echo "…" | buddy exec',
+      hint: 'For example: echo "…" | buddy exec',
     });
   }
   let loaded = await loadConfiguration(globals);
@@ -64,12 +64,12 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   problem = (message) => ui.warn(message);
   for (const message of [...problems, ...run.notes]) ui.warn(message);
   if (globals.debug === true) (await import("../../../app/tracing.ts")).showTraceBy((line) => ui.say([line]));
-  // Bun prints what was not caught and continues: a REPL that is half broken, on a terminal in raw mode.
+  // By itself Bun prints an uncaught error and continues: a half-broken REPL on a terminal in raw mode.
   const crashes = handleCrashes((error) => ui.crash(error));
   const done = ui.run();
   if (options.resume !== undefined) ui.sayLastExchange();
   if (options.prompt !== undefined) ui.submit(options.prompt);
-  // Behind the first frame: opening must not hold up the prompt.
+  // After the first frame: opening must not hold up the prompt.
   const opening = setTimeout(() => void openTarget(run, ui), 0);
   const code = await done.finally(() => {
     clearTimeout(opening);
@@ -83,7 +83,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   return code;
 }
 
-/** What was configured, or what the environment knows about the background; otherwise the terminal is asked. */
+/** As configured, or as the environment describes the background; without either, the terminal is asked. */
 function chosenTheme(setting: LoadedConfig["config"]["display"]["theme"]): Pick<Display, "theme"> {
   if (setting !== "auto") return { theme: setting };
   const known = themeFromEnv(process.env);
@@ -102,7 +102,7 @@ async function farewell(run: Run, host: ReplHost): Promise<string> {
 
 const FAREWELL_MS = 1000;
 
-/** Said before the first prompt, with what to do about it, instead of after it. */
+/** Before the first prompt, so that no prompt is typed in vain. */
 async function requireSignIn(loaded: LoadedConfig, run: Run): Promise<void> {
   const { name, auth } = run.agent.client.profile;
   if (auth !== "login" || resolveProfile(loaded, name).key !== undefined) return;
@@ -123,17 +123,17 @@ async function openFirst(run: Run): Promise<void> {
 
 type Ui = Awaited<ReturnType<typeof openUi>>;
 
-/** A machine that cannot be reached ends the REPL: nothing may happen elsewhere instead. */
+/** A machine that cannot be reached ends the REPL: nothing may run on another one instead. */
 async function openTarget(run: Run, ui: Ui): Promise<void> {
   run.extensions.mcp?.servers.start();
-  // One of several that cannot be reached is named where it matters.
+  // With several machines, one that cannot be reached is reported when it is used.
   if (run.fleet !== undefined) return run.fleet.start();
   const first = run.target;
   try {
     await first.get();
     if (run.target === first) ui.targetOpened();
   } catch (error) {
-    // With /on the operator has left it while it was being opened.
+    // The operator may have left it with /on while it was being opened.
     if (run.target === first) ui.fatal(error, exitCodeOf(error));
   }
 }

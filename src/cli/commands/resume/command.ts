@@ -1,9 +1,6 @@
 /** `buddy resume`: the REPL on a saved session. */
-import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -30,25 +27,21 @@ export const command = defineCommand({
   },
 });
 
-/** Without an id: a list to choose from. Undefined when nothing was chosen. */
+/** Undefined when nothing was chosen. */
 async function chosen(): Promise<string | undefined> {
   if (!isTerminal(0) || !isTerminal(1) || process.env.TERM === "dumb") {
-    throw new BuddyError("usage", "which session? buddy resume ID, or buddy resume --last", {
-      hint: "buddy sessions lists them",
+    throw new BuddyError("usage", "no session given, and there is no terminal to choose one on", {
+      hint: "buddy resume ID, or buddy resume --last; buddy sessions lists them",
     });
   }
-  const [{ SessionStore }, { pickWithClack }, { sessionChoices }] = await Promise.all([
+  const [{ savedSessions }, { pickWithClack }, { sessionChoices }] = await Promise.all([
     import("../../../session/store.ts"),
     import("../../../ui/questions/clack-on-terminal.ts"),
     import("../../../ui/commands/session.ts"),
   ]);
-  const store = new SessionStore({
-    cwd: currentDirectory(),
-    stateDirectory: stateDirectory(),
-    redact: (text) => text,
-    problem: (message) => log.warn(message),
-  });
-  const sessions = store.list().filter(({ problem, bytes }) => problem === undefined && bytes > 0);
+  const sessions = savedSessions()
+    .list()
+    .filter(({ problem, bytes }) => problem === undefined && bytes > 0);
   if (sessions.length === 0)
     throw new BuddyError("usage", "no saved sessions in this directory", {
       hint: "buddy sessions --all lists those of other directories",

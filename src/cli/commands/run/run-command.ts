@@ -15,7 +15,7 @@ import { RunPrinter } from "./run-printer.ts";
 
 export interface RunCommandOptions {
   readonly words: readonly string[];
-  /** They stood after --: each reaches the command as it is. */
+  /** They stood after --: each reaches the command unchanged. */
   readonly literal: boolean;
   readonly json: boolean;
   readonly diff: boolean;
@@ -54,7 +54,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
       },
     },
     problem: (message) => printer.warn(message),
-    // The command on the target gets none of it.
+    // For a list of machines; the command on the target gets none of it.
     stdin: () => Bun.stdin.text(),
   });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());
@@ -101,12 +101,12 @@ async function perform(
   return { results, refused: run.calls.turn.unapproved };
 }
 
-/** As ssh joins them; after -- as they are. */
+/** Joined as ssh does it; after -- each word unchanged. */
 function commandText({ words, literal }: RunCommandOptions): string {
   return literal && words.length > 1 ? quoteAll(words) : words.join(" ");
 }
 
-/** The operator reads what the machines print: names instead of secrets are for a model. */
+/** The operator may read secrets in the output; only for a model are they replaced by names. */
 function withoutMasking(loaded: LoadedConfig): LoadedConfig {
   const { config } = loaded;
   return { ...loaded, config: { ...config, privacy: { ...config.privacy, to_model: "off" } } };
@@ -126,13 +126,14 @@ async function fullText(run: Run, id: string): Promise<string> {
 }
 
 /**
- * The highest exit code; a machine on which it did not begin counts as 1, one that gave none as 255, as ssh does it.
+ * The highest exit code; a machine where the command did not start counts as 1, one without an exit code as 255, as
+ * with ssh.
  */
 function worst(results: readonly MachineResult[]): ExitCode {
   const codes = results.map(({ result }) => {
     if (result.exitCode !== undefined) return result.exitCode;
     if (result.ok) return EXIT.ok;
-    return NOT_BEGUN.has(result.outcome) ? EXIT.failure : UNREACHED;
+    return NOT_STARTED.has(result.outcome) ? EXIT.failure : UNREACHED;
   });
   return Math.max(0, ...codes) as ExitCode;
 }
@@ -149,5 +150,5 @@ const NO_MODEL: ModelClient = {
 /** How long to wait for a machine that is not connected yet when all others are done. */
 const CONNECT_MS = 10_000;
 const UNREACHED = 255;
-const NOT_BEGUN: ReadonlySet<string> = new Set(["denied", "invalid", "not-run"]);
+const NOT_STARTED: ReadonlySet<string> = new Set(["denied", "invalid", "not-run"]);
 const PAGE = 1024 * 1024;

@@ -1,4 +1,4 @@
-/** What `buddy run` prints: one machine's output as it comes, of several the groups when all are done. */
+/** What `buddy run` prints: one machine's output as it comes; of several, groups of equal output at the end. */
 import { type AgentEvent, PROPOSED_HEADING, type ProposedChange, proposedLines } from "../../../agent/events.ts";
 import { foldNames } from "../../../lib/names.ts";
 import type { Output } from "../../../lib/output.ts";
@@ -6,9 +6,8 @@ import { isTerminal } from "../../../lib/terminal.ts";
 import { showText, TerminalText } from "../../../policy/screen/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
 import { groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
-import { progressWords } from "../../../ui/words.ts";
+import { oneLine, progressWords } from "../../../ui/words.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
-import { oneLine } from "../../../ui/words.ts";
 
 export interface RunPrinterOptions {
   readonly out: Output;
@@ -51,7 +50,7 @@ export class RunPrinter {
       case "machine_finished":
         return this.#live?.relabel(progressWords(event).slice(0, LIVE_COLUMNS));
       case "machine":
-        // Of one machine the result says it.
+        // For a single machine the result says it.
         if (event.state === "unreachable" && (!this.#alone || this.#options.json))
           this.warn(`${event.machine}: ${event.message ?? "unreachable"}`);
         return;
@@ -69,7 +68,7 @@ export class RunPrinter {
     }
   }
 
-  /** How many machines a name leads to, before anything runs there. */
+  /** How many machines a name leads to, before anything runs on them. */
   #announce(machines: readonly string[]): void {
     const { quiet, json } = this.#options;
     if (machines.length > 1 && !quiet && !json) this.warn(`on ${machines.length} machines: ${foldNames(machines)}`);
@@ -80,7 +79,7 @@ export class RunPrinter {
     void this.#options.err.write(`buddy: ${showText(message).trimEnd()}\n`);
   }
 
-  /** A question, or the end. */
+  /** Before a question, or at the end. */
   pause(): void {
     this.#live?.stop();
   }
@@ -103,7 +102,7 @@ export class RunPrinter {
     const errors = printed("stderr").filter(({ result }) => result.printed !== "");
     for (const group of groupResults(errors)) await this.#write("err", section(group, group.text, "stderr"));
     const unfinished = results.filter((one) => !isAnswer(one));
-    for (const group of groupResults(unfinished, happened))
+    for (const group of groupResults(unfinished, failureText))
       await this.#write("err", section(group, group.text, group.sample.result.outcome));
     if (!this.#options.quiet) await this.#write("err", `${summary(results)}\n`);
   }
@@ -143,7 +142,7 @@ interface Texts {
   readonly stderr: string;
 }
 
-/** Its words are what was asked for; of all others stdout gets what the command printed, and nothing about it. */
+/** An outcome whose text belongs on stdout; with any other, stdout gets only what the command printed. */
 function isAnswer({ result: { outcome } }: MachineResult): boolean {
   return outcome === "exited" || outcome === "dry-run";
 }
@@ -162,8 +161,8 @@ function wordsOf({ display, result }: MachineResult["result"]): string {
   return display ?? (typeof result === "string" ? result : "");
 }
 
-/** Without what was printed, which follows it where there is any. */
-function happened({ result }: MachineResult): string {
+/** Without the output, which follows the first line where there is any. */
+function failureText({ result }: MachineResult): string {
   const words = wordsOf(result);
   const own = (result.outputs ?? []).length === 0 ? words : (words.split("\n")[0] ?? "");
   return own.startsWith(`${result.outcome}: `) ? own.slice(result.outcome.length + 2) : own;

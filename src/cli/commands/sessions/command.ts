@@ -1,6 +1,6 @@
 /** `buddy sessions`: what was saved in this directory, or in all of them. */
-import { currentDirectory } from "../../../lib/byte-names.ts";
 import { dirname } from "node:path";
+import type { StoredSession } from "../../../session/store.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
@@ -52,13 +52,8 @@ export const command = defineCommand({
     if (json && (action === "rm" || action === "output"))
       throw new BuddyError("usage", `--json cannot be combined with ${action}`);
     if (output !== undefined && action !== "output") throw new BuddyError("usage", `too many arguments: "${output}"`);
-    const { SessionStore } = await import("../../../session/store.ts");
-    const store = new SessionStore({
-      cwd: currentDirectory(),
-      stateDirectory: stateDirectory(),
-      redact: (text) => text,
-      problem: (message) => log.warn(message),
-    });
+    const { savedSessions } = await import("../../../session/store.ts");
+    const store = savedSessions();
     if (action === "list") {
       if (id !== undefined) throw new BuddyError("usage", `too many arguments: "${id}"`);
       await print([await listing(all ? store.listAll() : store.list(), json === true, all === true)]);
@@ -120,8 +115,6 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
     .map((row) =>
       `${row.start}  ${row.target.padEnd(target)}  ${row.model.padEnd(model)}  ${row.place}${row.words}`.trimEnd(),
     )
-    .map((line) => `${columns === Infinity ? line : clip(line, columns)}\n`)
+    .map((line) => `${clip(line, columns)}\n`)
     .join("");
 }
-
-type StoredSession = import("../../../session/store.ts").StoredSession;

@@ -7,7 +7,7 @@ import { Output, print } from "../../../lib/output.ts";
 import { printable } from "../../../lib/text.ts";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { atMost, unlessAborted } from "../../../lib/waiting.ts";
-import { openTransport } from "../../../targets/connection/open-transport.ts";
+import { openTransport, type TransportOptions } from "../../../targets/connection/open-transport.ts";
 import { machineReport, type MachineReport } from "../../../targets/machine-report.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
@@ -21,7 +21,7 @@ import { wrapped } from "../../../ui/words.ts";
 import { checkLocks } from "../doctor/machine.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";
 
-/** A machine that does not answer is given up after this. */
+/** The longest wait for a machine. */
 const LONGEST_MS = 25_000;
 
 export interface CheckOptions {
@@ -47,12 +47,12 @@ interface Checked {
   readonly latency_ms?: number;
   /** What runs without a question, and the lock on it. */
   readonly unasked?: string;
-  /** What holds there, matched with all its names. */
+  /** The rules that hold on it, found by all its names. */
   readonly rules?: object;
   readonly rule_words?: string;
   /** Why it cannot be worked on. */
   readonly problems: readonly string[];
-  /** What an operator should know all the same. */
+  /** What an operator should know anyway. */
   readonly warnings: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export async function checkPlaces(
   const sources = placeSources(loaded);
   const checked = await atMost(loaded.config.fleet.parallel, places, async (place) => {
     const result = await check(place, optionsFor(place, loaded, globals), { rules: loaded.config.rules, sources });
-    // As they come: one that hangs does not hold up what is known about the others.
+    // As they come: one that hangs does not hold up the others.
     if (args.json !== true) await out.write(rows(result, width, color));
     return result;
   });
@@ -79,16 +79,13 @@ export async function checkPlaces(
   return bad === 0 ? EXIT.ok : EXIT.failure;
 }
 
-function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions): TargetOptions {
+type CheckedTarget = TransportOptions & Pick<TargetOptions, "tmux" | "secondLock">;
+
+function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions): CheckedTarget {
   const cwd = globals.cd ?? place.cd;
   return {
     place,
     tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
-    agentName: "",
-    tmuxSocket: loaded.config.tmux.socket,
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 0,
     ...(cwd === undefined ? {} : { cwd }),
     secondLock: loaded.config.safety.second_lock,
     secretEnv: secretVariables(loaded),
@@ -97,7 +94,7 @@ function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions):
   };
 }
 
-async function check(place: Place, options: TargetOptions, known: Known): Promise<Checked> {
+async function check(place: Place, options: CheckedTarget, known: Known): Promise<Checked> {
   const base = { name: place.name, place: labelOfPath(place.path) };
   const late = AbortSignal.timeout(LONGEST_MS);
   try {
@@ -117,7 +114,7 @@ function noAnswer(): BuddyError {
 
 async function examine(
   base: Pick<Checked, "name" | "place">,
-  options: TargetOptions,
+  options: CheckedTarget,
   { rules: written, sources }: Known,
 ): Promise<Checked> {
   await using transport = await openTransport(options);
@@ -126,8 +123,7 @@ async function examine(
   const latency = await latencyOf(transport);
   const rules = await rulesOf({ rules: written }, options.place, transport, sources);
   const { user, host, machine, os, loginShell, tmuxVersion, tmuxProblem = "tmux is not installed" } = transport.facts;
-  const problems =
-    options.tmux === "required" && tmuxVersion === undefined ? [`tmux is required there: ${tmuxProblem}`] : [];
+  const problems = options.tmux === "required" && tmuxVersion === undefined ? [`tmux is required: ${tmuxProblem}`] : [];
   const warnings = [
     ...(report.disk !== undefined && isFull(report.disk) ? [`the disk is ${report.disk.used} full`] : []),
     ...(isOff(report.clockOffMs) ? [`the clock is ${clockWords(report.clockOffMs)}`] : []),

@@ -30,7 +30,7 @@ export const command = defineCommand({
       ["yes", "end"],
     ] as const)
       if (args[flag] === true && args[needs] !== true)
-        throw new BuddyError("usage", `--${flag} goes with --${needs}`, {
+        throw new BuddyError("usage", `--${flag} requires --${needs}`, {
           hint: "buddy targets --sessions --end --yes ends the sessions that are not in use",
         });
     if (args.check === true && args.sessions === true)

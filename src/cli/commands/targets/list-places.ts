@@ -49,14 +49,14 @@ export async function listNames(sources: PlaceSources, loaded: LoadedConfig, arg
   if (rows.length === 0) lines.push(`no [targets.NAME] in ${own}: name your machines there (buddy targets --help)`);
   if (hosts.length > 0) lines.push("", `hosts of ~/.ssh/config: ${spaced(foldNames(hosts))}`);
   if (sources.inventory !== undefined)
-    lines.push("", `and what the inventory has: ${shownPath(sources.inventory, loaded)}`);
+    lines.push("", `and the names of the inventory: ${shownPath(sources.inventory, loaded)}`);
   await print([`${printable(lines.join("\n"))}\n`]);
   return code;
 }
 
 const MOST_AT_ONCE = 8;
 
-/** The machines themselves, with what ssh makes of their destinations. */
+/** The machines themselves, with the user, host and port that ssh uses. */
 export async function listPlaces(places: readonly Place[], loaded: LoadedConfig, args: ListOptions): Promise<void> {
   const sources = placeSources(loaded);
   const rows = await atMost(MOST_AT_ONCE, places, async (place) => {

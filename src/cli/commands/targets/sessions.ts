@@ -1,4 +1,4 @@
-/** `buddy targets --sessions`: buddy's tmux sessions on a machine, and the end of those that are not in use. */
+/** `buddy targets --sessions`: lists buddy's tmux sessions on a machine; with --end, ends those that are not in use. */
 import type { LoadedConfig } from "../../../config/load.ts";
 import { secretVariables } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
@@ -18,12 +18,7 @@ export interface SessionsOptions {
 export async function targetSessions(place: Place, loaded: LoadedConfig, args: SessionsOptions): Promise<ExitCode> {
   await using sessions = await openSessions({
     place,
-    tmux: "auto",
-    agentName: "",
     tmuxSocket: loaded.config.tmux.socket,
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 0,
     secretEnv: secretVariables(loaded),
   });
   const list = await sessions.list();

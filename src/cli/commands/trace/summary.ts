@@ -1,4 +1,4 @@
-/** A trace file → what a reader of a bug report wants to know first: requests, tools, decisions, errors, times. */
+/** What a reader of a bug report wants to know first, from a trace: requests, tools, decisions, errors, times. */
 import { realpathSync, statSync } from "node:fs";
 import { TRACE_VERSION } from "../../../app/tracing.ts";
 import { BuddyError } from "../../../lib/errors.ts";
@@ -23,8 +23,9 @@ export function readTrace(path: string): TraceRuns {
     const row = parse(line);
     if (row === undefined) damaged++;
     else {
-      const run = String(row["run"]);
-      runs.set(run, [...(runs.get(run) ?? []), row]);
+      const rows = runs.get(String(row["run"])) ?? [];
+      rows.push(row);
+      runs.set(String(row["run"]), rows);
     }
   }
   if (runs.size === 0)

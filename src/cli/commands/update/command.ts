@@ -1,4 +1,4 @@
-/** `buddy update`: replaces this binary by the newest release, checked as install.sh checks it. */
+/** `buddy update`: replaces this binary with the newest release, verified as install.sh does it. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
@@ -26,7 +26,7 @@ export const command = defineCommand({
     "for updates on its own. BUDDY_INSTALL_BASE_URL names a mirror.",
   async run({ args: { version, check, rollback, json }, globals }) {
     if (check && rollback) throw new BuddyError("usage", "--check and --rollback cannot be combined");
-    if (json && !check) throw new BuddyError("usage", "--json needs --check");
+    if (json && !check) throw new BuddyError("usage", "--json requires --check");
     if (rollback && version !== undefined) throw new BuddyError("usage", `too many arguments: "${version}"`);
     const { Update, ownExecutable } = await import("./update.ts");
     using signals = watchSignals();
@@ -39,10 +39,10 @@ export const command = defineCommand({
       ...(isTerminal(2) && !globals.quiet ? { progress: showProgress } : {}),
     });
     if (rollback) {
-      log.info(`back to ${await update.rollback()}`);
+      log.info(`rolled back to ${await update.rollback()}`);
       return EXIT.ok;
     }
-    const found = await update.look(version?.replace(/^v/, ""));
+    const found = await update.findRelease(version?.replace(/^v/, ""));
     if (check) {
       const { newest, state } = found;
       if (json) await print([`${JSON.stringify({ current: VERSION, newest, update: state === "newer" })}\n`]);
@@ -55,7 +55,7 @@ export const command = defineCommand({
   },
 });
 
-/** One line that changes; the last call takes it away. */
+/** One line that changes; the last call removes it. */
 function showProgress(done: number, of: number | undefined): void {
   const mb = (bytes: number) => (bytes / 1e6).toFixed(1);
   const text = of === done ? "" : `downloading ${mb(done)}${of === undefined ? "" : ` of ${mb(of)}`} MB`;

@@ -14,7 +14,7 @@ export function refusePackaged(executable: string): void {
   const owner = packageOwner(executable);
   if (owner === undefined) return;
   throw new BuddyError("usage", `${executable} belongs to ${owner.manager}`, {
-    hint: `Update it there: ${owner.how}`,
+    hint: `Update it with ${owner.manager}: ${owner.how}`,
   });
 }
 
@@ -32,7 +32,7 @@ const PATHS: readonly (readonly [RegExp, PackageOwner])[] = [
   [/^\/snap\//, { manager: "snap", how: "snap refresh buddy" }],
 ];
 
-/** `files`: of its database. Asked without one, rpm makes an empty one in HOME. */
+/** `files`: of its database. Without one, rpm is not asked: it would make an empty one in HOME. */
 const DATABASES: readonly (PackageOwner & { readonly ask: readonly string[]; readonly files: readonly string[] })[] = [
   {
     manager: "dpkg",

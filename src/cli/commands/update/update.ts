@@ -59,8 +59,8 @@ export class Update {
     this.#options = options;
   }
 
-  /** Refuses first where a package manager owns the file: the answer would be of no use there. */
-  async look(version?: string): Promise<FoundRelease> {
+  /** Refuses first if a package manager owns the file: then only that may replace it. */
+  async findRelease(version?: string): Promise<FoundRelease> {
     const { executable, current } = this.#options;
     refusePackaged(executable);
     const { base, sums } = await this.#sums(version);
@@ -99,7 +99,7 @@ export class Update {
     const directory = dirname(executable);
     const staged = join(directory, `.buddy-update.${process.pid}`);
     try {
-      // Before the download: a directory that cannot be written is known now.
+      // Before the download: it shows whether the directory can be written.
       this.#write(staged, new Uint8Array());
       const name = `${archive}.tar.zst`;
       say(`downloading ${base}/${name}`);
@@ -127,7 +127,7 @@ export class Update {
     }
   }
 
-  /** The version that is in place now. The two change places, so that a second rollback undoes the first. */
+  /** Returns the version that is in place now. The two swap places, so that a second rollback undoes the first. */
   async rollback(): Promise<string> {
     const { executable } = this.#options;
     refusePackaged(executable);
@@ -136,7 +136,7 @@ export class Update {
     const aside = join(directory, `.buddy-update.${process.pid}`);
     if (!existsSync(previous))
       throw new BuddyError("usage", "there is no earlier version to go back to", {
-        hint: "buddy update keeps the one it replaces; buddy update VERSION installs another",
+        hint: "buddy update keeps the version it replaces; buddy update VERSION installs any other",
       });
     const said = askProgram([previous, "--version"], { timeoutMs: 30_000 });
     if (said.code !== 0) throw new BuddyError("tool", `${previous} does not run; nothing was changed`);
@@ -178,7 +178,7 @@ export class Update {
     const got = sha256(bytes);
     if (got === expected) return;
     throw new BuddyError("tool", `the checksum of ${what} is wrong; nothing was changed`, {
-      hint: `Expected ${expected ?? "one in SHA256SUMS"}\nGot      ${got}\nThe download was cut off or changed on its way; try again.`,
+      hint: `Expected ${expected ?? "one in SHA256SUMS"}\nGot      ${got}\nThe download was cut off or changed on the way; try again.`,
     });
   }
 
@@ -213,7 +213,7 @@ export class Update {
     if (error instanceof BuddyError || !code) return error;
     return new BuddyError("tool", `cannot write to ${directory}: ${fileError(error)}; nothing was changed`, {
       ...(code === "EACCES" || code === "EPERM" ? { hint: "Run it as the user who installed buddy." } : {}),
-      ...(code === "ENOSPC" || code === "EDQUOT" ? { hint: "About 150 MB must be free there." } : {}),
+      ...(code === "ENOSPC" || code === "EDQUOT" ? { hint: "It needs about 150 MB of free space." } : {}),
       cause: error,
     });
   }
@@ -230,7 +230,7 @@ const SHARED: readonly (readonly [from: string, to: string])[] = [
   ["completions/buddy.fish", "fish/vendor_completions.d/buddy.fish"],
 ];
 
-/** The file itself stays where it is: a rename over it comes later. */
+/** The file itself stays where it is, until the new one is renamed over it. */
 function keepPrevious(executable: string, directory: string): void {
   const aside = join(directory, `.buddy-update-old.${process.pid}`);
   try {
@@ -241,12 +241,12 @@ function keepPrevious(executable: string, directory: string): void {
   }
 }
 
-/** On a read-only file system this fails even for a file that is not there. */
+/** On a read-only file system this fails even for a file that does not exist. */
 function discard(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // What went wrong before is what counts.
+    // The error before this one is the one to report.
   }
 }
 
