@@ -6,7 +6,7 @@ import type { ToolDefinition } from "./types.ts";
 
 /**
  * Parameters are left out one at a time, and only those that were sent; the answer is poorer, not wrong. Shapes of the
- * history are learnt when the address and the model did not show whose rules hold.
+ * history are learnt where the address and the model did not show whose rules apply.
  */
 export type Adjustment =
   | Parameter
@@ -74,7 +74,7 @@ export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, 
   return undefined;
 }
 
-/** Schemas of the tools say more than every server knows. */
+/** Whether the schemas of the tools use keywords that not every server knows. */
 function hasLimits({ tools }: Json): boolean {
   return /"(additionalProperties|anyOf|(min|max)\w+|pattern|format|default)":/.test(JSON.stringify(tools) ?? "");
 }
@@ -226,7 +226,7 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["stream", refusing("stream(ing)?")],
 ]);
 
-/** Limits and choices are gone; the tools check their arguments themselves. */
+/** Without limits and choices; the tools check their arguments themselves. */
 export function bareTools(tools: readonly ToolDefinition[]): ToolDefinition[] {
   return tools.map((tool) => ({ ...tool, parameters: bare(tool.parameters) }));
 }

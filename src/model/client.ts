@@ -45,7 +45,7 @@ export interface ModelOptions {
   readonly ca?: string | undefined;
   readonly headerTimeoutMs?: number;
   readonly idleTimeoutMs?: number;
-  /** One whole answer, however lively the stream is. */
+  /** For one whole answer, even if it keeps coming. */
   readonly totalTimeoutMs?: number;
   readonly retries?: number;
   /** The first wait; doubled with each retry. */
@@ -62,7 +62,7 @@ export interface ModelOptions {
   readonly rules?: readonly CatalogRule[] | undefined;
   /** For HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY. */
   readonly env?: Environment;
-  /** Besides the key: what must never appear in a message. */
+  /** In addition to the key: what must never appear in a message. */
   readonly secrets?: readonly string[];
   /** A unix socket instead of the host of the URL. */
   readonly unix?: string | undefined;
@@ -82,7 +82,7 @@ const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 2_000;
 /** For the list of models of a server that runs one. */
 const WINDOW_MS = 3_000;
-/** An answer that is there sooner needs no list; no model thinks so fast. */
+/** A quicker answer needs no list; no model is that fast. */
 const WINDOW_AFTER_MS = 25;
 
 class HttpModelClient implements ModelClient {
@@ -99,7 +99,7 @@ class HttpModelClient implements ModelClient {
   #info: ModelInfo | undefined;
   /** The server was asked for its window. */
   #asked = false;
-  /** In place of the profile's, where the sign-in does not offer that one. */
+  /** Instead of the profile's model, where the sign-in does not offer that. */
   #fallback: string | undefined;
 
   constructor(options: ModelOptions) {
@@ -145,7 +145,7 @@ class HttpModelClient implements ModelClient {
 
   /** Until the request is over. */
   #watchWindow(signal: AbortSignal): Disposable | undefined {
-    if (this.#asked || this.#options.contextLimit !== undefined || !this.#endpoint.tellsWindows) return undefined;
+    if (this.#asked || this.#options.contextLimit !== undefined || !this.#endpoint.reportsWindow) return undefined;
     const over = new AbortController();
     const timer = setTimeout(() => this.#learnWindow(AbortSignal.any([signal, over.signal])), WINDOW_AFTER_MS);
     return {
@@ -198,7 +198,7 @@ class HttpModelClient implements ModelClient {
     }
   }
 
-  /** What to say and how long to wait before the next attempt; throws where there is none. */
+  /** What to report and how long to wait before the next attempt; throws if there is none. */
   async #tryAgain(
     error: ModelError,
     ask: Pick<Sent, "sent" | "token">,
@@ -207,11 +207,14 @@ class HttpModelClient implements ModelClient {
   ): Promise<{ readonly events: readonly ModelEvent[]; readonly wait: number }> {
     if (signal.aborted) throw error;
     const { retries = DEFAULTS.retries, backoffMs, maxRetryMs } = this.#options;
-    const adjustment = (await import("./adjustments.ts")).adjustmentFor(error, this.#adjusted, ask.sent);
+    const { adjustmentFor, bareTools } = await import("./adjustments.ts");
+    const adjustment = adjustmentFor(error, this.#adjusted, ask.sent);
     tries.refused = error.status === 401 && this.#endpoint.renews && !tries.refreshed ? ask.token : undefined;
-    if (adjustment) this.#adjusted.add(adjustment);
-    if (adjustment) this.#text.forget();
-    if (adjustment === "bare_schemas") this.#bareTools = (await import("./adjustments.ts")).bareTools;
+    if (adjustment) {
+      this.#adjusted.add(adjustment);
+      this.#text.forget();
+    }
+    if (adjustment === "bare_schemas") this.#bareTools = bareTools;
     if (tries.refused !== undefined) tries.refreshed = true;
     const discard: readonly ModelEvent[] = tries.shown ? [{ type: "discard" }] : [];
     if (adjustment || tries.refused !== undefined) {
@@ -250,7 +253,7 @@ class HttpModelClient implements ModelClient {
   }
 
   #done(request: ModelRequest, { message, usage, finish, writtenCall }: Reply): ModelEvent {
-    // A sign-in is paid by subscription: a price per token would be invented.
+    // A sign-in is paid by subscription: there is no price per token.
     const info = this.#endpoint.usesLogin ? { ...this.info, priceIn: undefined, priceOut: undefined } : this.info;
     const from = this.#origin;
     return {
@@ -331,13 +334,13 @@ interface Tries {
   waited: number;
   /** A token that the server did not take. */
   refused: string | undefined;
-  /** Another token was asked for; once. */
+  /** Another token was asked for; that happens once. */
   refreshed: boolean;
   /** Something of this attempt was shown. */
   shown: boolean;
 }
 
-/** Only the one that is spoken is loaded. */
+/** Only the one in use is loaded. */
 const PROTOCOLS: Readonly<Record<Api, () => Promise<Protocol>>> = {
   completions: async () => (await import("./protocols/completions.ts")).completions as Protocol,
   responses: async () => (await import("./protocols/responses.ts")).responses as Protocol,

@@ -15,13 +15,13 @@ export interface Dialect {
   readonly parallelCalls: boolean;
   /** Streams its token counts unasked, and refuses to be asked. */
   readonly countsUnasked: boolean;
-  /** The catalog says what windows this provider's models have. */
+  /** A provider whose models the catalog describes. */
   readonly wellKnown: boolean;
-  /** HTTP headers that the provider likes to see; {session} is the conversation's id. */
+  /** HTTP headers that the provider asks for; {session} is the conversation's id. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function dialectOf(endpoint: Endpoint): Dialect {
+export function dialectOf(endpoint: EndpointNames): Dialect {
   const provider = providerOf(endpoint);
   const rules = provider === undefined ? {} : RULES[provider];
   const shapes = new Set<Shape>(rules.shapes ?? []);
@@ -40,7 +40,7 @@ export function dialectOf(endpoint: Endpoint): Dialect {
   };
 }
 
-export interface Endpoint {
+interface EndpointNames {
   readonly provider?: string | undefined;
   readonly host: string;
   readonly model: string;
@@ -50,7 +50,7 @@ export interface Endpoint {
 type Provider = keyof typeof HOSTS;
 
 /** What the profile says, then the address. */
-function providerOf({ provider, host }: Endpoint): Provider | undefined {
+function providerOf({ provider, host }: EndpointNames): Provider | undefined {
   const named = provider?.toLowerCase().replaceAll(/[^a-z]/g, "");
   const names = Object.keys(HOSTS) as Provider[];
   return (

@@ -32,7 +32,7 @@ export class Endpoint {
     this.dialect = dialectOf({ ...options, host: base.hostname });
   }
 
-  /** Who is signed in pays by subscription, and is served elsewhere. */
+  /** With a sign-in in place of a key: paid by subscription, and with rules of its own. */
   get usesLogin(): boolean {
     return this.#options.auth === "login" && !this.#options.key;
   }
@@ -42,14 +42,14 @@ export class Endpoint {
     return this.#options.login !== undefined && !this.#options.key;
   }
 
-  /** A server that someone runs themselves, and that can be asked without a detour. */
-  get tellsWindows(): boolean {
+  /** Whether its list of models says how large their windows are: a private server, reached directly. */
+  get reportsWindow(): boolean {
     const { unix, proxy, env = {} } = this.#options;
     const direct = unix === undefined && proxy === undefined && proxyFor(this.#base, env) === undefined;
     return direct && !this.dialect.wellKnown && !this.renews && !this.usesLogin;
   }
 
-  /** The base URL keeps its own query; a path never lands behind it. */
+  /** The base URL keeps its own query, after the path. */
   url(path: string, query: Readonly<Record<string, string>> = {}): string {
     const url = new URL(this.#base);
     url.pathname = `${trimSlash(url.pathname)}${path}`;
@@ -64,7 +64,7 @@ export class Endpoint {
   ): Promise<{
     readonly headers: Record<string, string>;
     readonly situation: Situation;
-    /** Where it can be renewed. */
+    /** Only one that can be renewed. */
     readonly token: string | undefined;
   }> {
     const { key, secrets = [] } = this.#options;
@@ -146,7 +146,7 @@ const PROTOCOL_HEADERS: Readonly<Record<Api, Readonly<Record<string, string>>>> 
 function baseOf({ baseUrl, name }: ModelOptions): string {
   const url = URL.parse(baseUrl);
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new BuddyError("config", `api_base_url of profile "${name}" is not an http(s) URL`, {
+    throw new BuddyError("config", `api_base_url of profile "${name}" is not an HTTP(S) URL`, {
       hint: 'Expected something like "https://api.openai.com/v1".',
     });
   }
@@ -163,7 +163,7 @@ function sendable(key: string, source: string | undefined): string {
   if (/^[\u0021-\u007e]+$/.test(key)) return key;
   throw new ModelError(
     "auth",
-    `the key from ${source ?? "the configuration"} has spaces, line breaks or other characters no key has`,
-    { hint: "Check that it holds the key and nothing else." },
+    `the key from ${source ?? "the configuration"} contains spaces, line breaks or other characters that no key has`,
+    { hint: "Check that it is the key and nothing else." },
   );
 }

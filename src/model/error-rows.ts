@@ -4,14 +4,14 @@ import { PARAMETERS, refusing, STREAM_ONLY } from "./adjustments.ts";
 import type { ModelFailure } from "./errors.ts";
 
 /**
- * The first row that fits counts. What has its own remedy comes first (a tool call, a long conversation, a
- * filter), then what costs money, then who is asking, then what is asked for; limits and overload are last: their words
+ * The first row that matches counts. What has its own remedy comes first (a tool call, a long conversation, a
+ * filter), then money, then who is asking, then what is asked for; limits and overload are last: their words
  * are the vaguest. Providers mix these freely: a bad key at 400, no money at 401, a full context at 500, a rate limit
  * that names the billing page.
  */
 export const errorRows = once((): readonly ErrorRow[] => [
   {
-    // A network that wants its own sign-in first speaks in the provider's place.
+    // A network that wants a sign-in first answers instead of the provider.
     reason: "network",
     status: [511],
     words: /^/,
@@ -107,7 +107,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
     words: any("负载|饱和"),
   },
   {
-    // Of a plan: nothing to wait for within a turn, and nothing to pay at once.
+    // The limit of a plan: too long to wait for within a turn, and nothing to pay at once.
     reason: "quota",
     soon: false,
     words: any(
@@ -253,7 +253,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
     words: any("failed during generation"),
   },
   {
-    // The machine of the server lacks something that waiting does not bring.
+    // The server's machine lacks something, and waiting does not help.
     reason: "refused",
     words: any(
       "more system memory|out of memory|insufficient system resources",
@@ -363,7 +363,7 @@ export interface ErrorRow {
   readonly except?: readonly number[];
   /** The server names a wait, or none. */
   readonly wait?: boolean;
-  /** Not for a wait that a turn can take. */
+  /** False: not if the server names a wait that is short enough for a turn. */
   readonly soon?: false;
   readonly words: RegExp;
 }

@@ -7,7 +7,7 @@ export class ModelError extends BuddyError {
   readonly brief: string;
   /** Trying the same request again may help. */
   readonly retryable: boolean;
-  /** One more try is enough to know. */
+  /** One more try is enough. */
   readonly retryOnce: boolean;
   readonly status: number | undefined;
   /** The provider's own name for it, e.g. "context_length_exceeded". */
@@ -16,20 +16,14 @@ export class ModelError extends BuddyError {
   readonly providerParams: readonly string[];
   /** The provider's own words, for deciding which parameter it refuses. */
   readonly providerText: string | undefined;
-  /** How long the server asked to be left alone. */
+  /** How long the server asks to wait. */
   readonly retryAfterMs: number | undefined;
   /** The text of an answer that was interrupted. */
   readonly partial: string;
 
   constructor(reason: ModelFailure, message: string, details: ModelErrorDetails = {}) {
-    super(
-      details.errorCode ?? (reason === "auth" ? "auth" : reason === "cancelled" ? "interrupted" : "model"),
-      message,
-      {
-        hint: details.hint,
-        cause: details.cause,
-      },
-    );
+    const code = reason === "auth" ? "auth" : reason === "cancelled" ? "interrupted" : "model";
+    super(details.errorCode ?? code, message, { hint: details.hint, cause: details.cause });
     this.name = "ModelError";
     this.reason = reason;
     this.brief = details.brief ?? message;

@@ -8,7 +8,7 @@ import type { Api } from "./types.ts";
 import { PARAMETERS } from "./adjustments.ts";
 import { errorRows, NO_STATUS } from "./error-rows.ts";
 
-/** What the words need to know of the profile. */
+/** What messages need to know about the profile. */
 export interface Situation {
   readonly host: string;
   readonly profile: string;
@@ -179,14 +179,13 @@ function meantStatus(error: ProviderError, status: number | undefined): number |
   return error.status ?? (/\binvalid_request_error\b/.test(error.text) ? 400 : status);
 }
 
-/** What kind of failure a provider's error is: one table of words, then the HTTP status. */
 interface Failure {
   readonly reason: ModelFailure;
   /** The same request may succeed after a wait; "once" where a third try would not help either. */
   readonly retry: boolean | "once";
 }
 
-/** `waitMs`: what the server asked for, in a header, in the body or in its words. */
+/** By one table of words, then by the HTTP status. `waitMs`: what the server asked for, in any place. */
 function classify(error: ProviderError, status: number | undefined, waitMs: number | undefined): Failure {
   const code = status ?? NO_STATUS;
   const soon = waitMs !== undefined && waitMs <= MAX_WAIT_MS;
@@ -202,7 +201,7 @@ function classify(error: ProviderError, status: number | undefined, waitMs: numb
   return failure.reason === "refused" && soon ? { reason: "overloaded", retry: true } : failure;
 }
 
-/** No words that are known, but the field that the server objects to. */
+/** By the field that the server objects to, where its words are not known. */
 function byCulprit(param: string | undefined, status: number): Failure | undefined {
   if (param === undefined || ![400, 404, 422].includes(status)) return undefined;
   if (param === "model") return { reason: "unknown-model", retry: false };

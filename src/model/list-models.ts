@@ -21,7 +21,7 @@ export interface OfferedModel {
 /** A list of a thousand models with their descriptions is about 1 MB. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** How the request is sent: plainly during an answer, otherwise by the client of the SDK (openai-client.ts). */
+/** How the request is sent: by `fetchVia` during an answer, otherwise by the openai package (openai-client.ts). */
 export type Send = (url: string, init: BunFetchRequestInit) => Promise<Response>;
 
 /** Throws a ModelError with a hint where something is wrong. */
@@ -132,7 +132,7 @@ function pricesOf(entry: Record<string, unknown>): { priceIn?: number; priceOut?
   return priceIn === undefined || priceOut === undefined ? {} : { priceIn, priceOut };
 }
 
-/** Those that answer in words, by their names. */
+/** Those that answer in text, judged by their names. */
 export function chatModels(offered: readonly OfferedModel[]): string[] {
   return offered
     .map(({ id }) => id)

@@ -1,6 +1,6 @@
 /**
- * The client of the openai package for what is not on the way of an answer: the list of models. Address, headers, proxy
- * and certificates are the profile's; nothing of OPENAI_* and no headers of the package's own leave with it.
+ * The client of the openai package, for lists of models. Address, headers, proxy and certificates are the profile's;
+ * nothing of OPENAI_* and no header of the package's own is sent.
  */
 import OpenAI from "openai";
 import { fetchVia } from "../lib/network.ts";
@@ -25,7 +25,7 @@ const send: Send = async (url, init) => {
     webhookSecret: null,
     maxRetries: 0,
     logLevel: "off",
-    // The client makes the call; what is sent is ours to the last header.
+    // The client makes the call; what is sent is `init` alone.
     fetch: async () => {
       const response = await fetchVia(url, init);
       if (response.ok) return response;
@@ -36,7 +36,7 @@ const send: Send = async (url, init) => {
   try {
     return await client.models.list().asResponse();
   } catch (error) {
-    // What a server says when it refuses, and why a connection failed, is put into words elsewhere.
+    // The caller explains refusals and failed connections.
     if (refused !== undefined) return refused;
     throw (error as Error).cause ?? error;
   }

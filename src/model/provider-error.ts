@@ -1,4 +1,4 @@
-/** What a provider said went wrong, in whatever shape it said it, and answers that have no shape at all. */
+/** What a provider reports as an error, in whatever shape, and answers that are not valid in any protocol. */
 import { isRecord } from "../lib/values.ts";
 import { shorten } from "../lib/text.ts";
 
@@ -22,7 +22,7 @@ export class ProviderError extends Error {
     this.params = [...facts.params].slice(0, MAX_PARTS).map((param) => excerpt(param).slice(0, MAX_PARAM));
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
-    // No sentence twice: words of one would be read together with words of the other.
+    // No sentence twice: patterns would match across the two.
     const words = [...new Set([...facts.words.slice(0, MAX_PARTS), this.message])];
     this.text = [[...facts.names].slice(0, MAX_PARTS).join(" "), ...words].join(" \n").replaceAll("’", "'");
   }
@@ -246,7 +246,7 @@ function untilMoment(value: unknown): number | undefined {
   return date > 1e9 ? waitUntil(date > 1e11 ? date : date * 1000, Date.now()) : undefined;
 }
 
-/** A moment that has long passed says nothing: two clocks differ, or a server repeats what it once knew. */
+/** A moment that is long past says nothing: clocks differ, or a server repeats an old value. */
 export function waitUntil(moment: number, now: number): number | undefined {
   return moment - now > -60_000 ? Math.max(0, moment - now) : undefined;
 }

@@ -1,4 +1,4 @@
-/** The JSON of a request: a conversation grows at its end, so what was written of its beginning is used again. */
+/** The JSON of a request: a conversation grows at its end, so the JSON of its beginning is used again. */
 import { textIn } from "../lib/values.ts";
 
 export class RequestText {
@@ -37,7 +37,7 @@ export class RequestText {
     const before = this.#lists.get(name) ?? NOTHING;
     let same = 0;
     while (same < before.elements.length && elements[same] === before.elements[same]) same++;
-    // What was the same in two requests stays; behind it a mark may move from one element to the next.
+    // What was the same in two requests stays the same; after it, a cache mark may move from one element to the next.
     const known = same < before.settled ? NOTHING : before;
     const settled = known === before ? same : 0;
     const text = listed(known.text, known.rest.slice(0, settled - known.settled));
@@ -70,7 +70,7 @@ interface WrittenList {
 
 const NOTHING: WrittenList = { elements: [], settled: 0, text: "", rest: [] };
 
-/** No window of a model is that large. */
+/** Larger than any model's window. */
 const LARGE = 8 * 1024 * 1024;
 
 function json(value: unknown): string {

@@ -12,8 +12,8 @@ export interface ShapeOptions {
   readonly dialect: Dialect;
   readonly adjusted: ReadonlySet<Adjustment>;
   /**
-   * The model reads pictures: those of tool results there, or in a message of the user that follows; else they are left
-   * out.
+   * Where images of tool results go: into the result, or into a user message after it. False: the model reads none, so
+   * all are left out.
    */
   readonly images: "in-results" | "behind-results" | false;
 }
@@ -81,11 +81,11 @@ function shapeHistory(messages: readonly Message[], options: ShapeOptions): read
   return has("alternate_roles") ? joinedRoles(shaped) : shaped;
 }
 
-/** Said for an assistant that was interrupted after its tools had run. */
+/** For an assistant that was interrupted after its tools had run. */
 const FILLER: AssistantMessage = { role: "assistant", content: "(interrupted)", toolCalls: [] };
 const NO_RESULT = "no result: the call was interrupted";
 
-/** Every call is followed by its result, and no result is alone: servers refuse the whole conversation otherwise. */
+/** Every call is followed by its result, and every result has its call: otherwise servers refuse the conversation. */
 function answered(messages: readonly Message[]): readonly Message[] {
   if (isAnswered(messages)) return messages;
   const whole: Message[] = [];
@@ -198,7 +198,7 @@ function withoutImages<M extends UserMessage | ToolMessage>(message: M, why: str
   return { ...rest, content: rest.content === "" ? note : `${rest.content}\n\n${note}` } as M;
 }
 
-/** Chat completions takes pictures from the user alone: those of results follow the last of them. */
+/** Chat completions takes images from the user alone: those of results follow the last result. */
 function withImagesBehind(messages: readonly Message[]): Message[] {
   const moved: Message[] = [];
   let images: ImagePart[] = [];

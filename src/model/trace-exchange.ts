@@ -6,11 +6,11 @@ import type { Exchange } from "./http/exchange.ts";
 import type { Reply } from "./protocols/protocol.ts";
 
 let count = 0;
-/** The parts of the last request, as text: what came with it is not written again. */
+/** The parts of the last request, as text: they are not written again. */
 let before: ReadonlySet<string> = new Set();
 
 export interface TracedExchange {
-  /** The first piece of the answer is there. */
+  /** The first piece of the answer has come. */
   first(): void;
   end(reply: Reply): void;
   failed(error: ModelError): void;

@@ -6,7 +6,7 @@ export interface ModelClient {
   readonly info: ModelInfo;
   /**
    * One model turn. Ends with exactly one `done` event, or throws a ModelError. Retries happen inside: a `retry` event
-   * precedes each wait; if text was already emitted, `discard` tells the reader to drop it. A tool call appears only
+   * precedes each wait; if text was already emitted, `discard` says that it does not count. A tool call appears only
    * in `done`, whole.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
@@ -51,7 +51,7 @@ export interface UserMessage {
   readonly images?: readonly ImagePart[];
 }
 
-/** A picture for a model that sees. */
+/** For a model that reads images. */
 export type ImagePart = Image;
 
 export interface AssistantMessage {
@@ -115,7 +115,7 @@ export type ModelEvent =
       readonly reason: string;
       readonly waitMs: number;
     }
-  /** Something the user should know of. */
+  /** Something the user should know. */
   | { readonly type: "notice"; readonly message: string }
   /** What was streamed so far belongs to an attempt that failed. */
   | { readonly type: "discard" }

@@ -42,7 +42,7 @@ export interface Prices {
 
 const CHARS_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;
-/** About what a picture of a screen takes. */
+/** About what a screenshot takes. */
 const IMAGE_TOKENS = 1_500;
 
 /** About 4 characters a token and 4 tokens a message. Each message is measured once, so a long history stays cheap. */

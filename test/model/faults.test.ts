@@ -450,6 +450,6 @@ describe("no one there", () => {
   });
 
   test("a base URL that is none", () => {
-    expect(() => createModelClient(modelOptions("ftp://example.org"))).toThrow(/not an http/);
+    expect(() => createModelClient(modelOptions("ftp://example.org"))).toThrow(/not an HTTP/);
   });
 });

@@ -211,8 +211,8 @@ function readCluster(
 }
 
 function requireValue(shown: string, value: string | undefined, attached: boolean, def: Args[string]): string {
-  // A flag is not a value: in `--model --json` the model was forgotten. `-5` is a number, and checked as one; `-,web` is
-  // a list with standard input in it.
+  // A flag is not a value: in `--model --json` the model was forgotten. `-5` is a number, and checked as one;
+  // `-,web` is a list with standard input in it.
   const missing = value === undefined || value === "" || (!attached && /^-(?!\d|,|$)/.test(value));
   if (!missing) return value;
   throw new BuddyError("usage", `${shown} needs a value: ${shown} ${def.valueHint ?? "VALUE"}`);

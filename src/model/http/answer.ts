@@ -1,11 +1,11 @@
 /**
- * Makes a reply of the bytes of one answer, whichever form it has: an event stream, one JSON document, or something
- * else altogether.
+ * Makes a reply from the bytes of one answer, whichever form it has: an event stream, one JSON document, or something
+ * else.
  */
 import { excerpt, Malformed, ProviderError } from "../provider-error.ts";
 import { collectAfter } from "../../lib/garbage.ts";
 import { pieces } from "../../lib/text.ts";
-import { DONE, type Emit, type Protocol, type Reply, type Spoken } from "../protocols/protocol.ts";
+import { DONE, type Emit, type Protocol, type Reply, type AnswerState } from "../protocols/protocol.ts";
 import { RepeatedText } from "../protocols/repeated-text.ts";
 import { LongJson, restored } from "./long-json.ts";
 import { mayHaveTag } from "../protocols/text-channels.ts";
@@ -15,13 +15,13 @@ export class Answer {
   /** Events since the last `takeBatch`, deltas of one kind joined: 20 000 awaits cost more than the parsing. */
   batch: Batched[] = [];
   #protocol: Protocol;
-  #state: Spoken;
+  #state: AnswerState;
   #parser: SseParser;
   #form: "unknown" | "events" | "document" = "unknown";
   #early: Uint8Array[] = [];
   #document: LongJson | undefined;
   readonly #decoder = new TextDecoder();
-  /** Its first sign. */
+  /** Its first character. */
   #opening: string | undefined;
   #documentChars = 0;
   /** Long strings of the document. */
@@ -91,7 +91,7 @@ export class Answer {
     this.#document.push(text);
     this.#opening ??= text.trimStart()[0];
     this.#documentChars += text.length;
-    // The beginning of a page says enough.
+    // The beginning of a web page is enough for the error message.
     if (this.#documentChars > LONGEST_PAGE && this.#opening !== "{" && this.#opening !== "[") this.#takeDocument();
   }
 
@@ -163,7 +163,7 @@ export class Answer {
   #parsed(data: string, name: string): unknown {
     return jsonOr(data, () => {
       if (name === "error") throw new ProviderError(data);
-      // After the closing event rubbish can no longer spoil anything.
+      // After the closing event garbage does no harm.
       if (this.finished || KEEP_ALIVE.test(data)) return undefined;
       throw new Malformed(`an event of the stream is not JSON: "${excerpt(data).slice(0, 60)}"`, true);
     });
@@ -182,16 +182,16 @@ export class Answer {
 
 const LONGEST_PAGE = 256 * 1024;
 
-/** A busy machine may give megabytes at once, of each of which five are garbage before any of it is collected. */
+/** A busy machine may deliver megabytes at once; reading makes five times as much garbage before any is collected. */
 const MOST_AT_ONCE = 256 * 1024;
 
 function isMark(data: string): boolean {
   return data.length < MARK_CHARS && data.trim() === "[DONE]";
 }
 
-/** More than `[DONE]` with spaces around it. */
+/** Longer than `[DONE]` with spaces around it. */
 const MARK_CHARS = 16;
-/** Words of gateways instead of a comment. */
+/** Words that gateways send where a comment belongs. */
 const KEEP_ALIVE = /^\W{0,3}(ping|pong|keep[ -_]?alive|heartbeat|OPENROUTER PROCESSING)\W*$/i;
 
 interface Deltas {
@@ -257,8 +257,7 @@ export function pageWords(text: string): string {
   return text.trim() === "" ? "" : excerpt(text.slice(0, 2000)).slice(0, 200);
 }
 
-// Server-sent events out of bytes that may be cut anywhere; a few lines of our own because the SDK's reader took
-// four times as long.
+// Server-sent events from bytes that may be cut anywhere; the SDK's reader took four times as long.
 
 /** Larger single events are a broken or hostile server. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
@@ -332,7 +331,7 @@ export class SseParser {
     return bytes[end] === CR && bytes[end + 1] === LF ? end + 2 : end + 1;
   }
 
-  /** Takes a byte order mark away, which only a stream may begin with. */
+  /** Removes a byte order mark, which only a stream may begin with. */
   #decode(bytes: Uint8Array, more = false): string {
     const text = this.#decoder.decode(bytes, { stream: more });
     if (this.#begun || text === "") return text;
@@ -386,10 +385,10 @@ export class SseParser {
       // An event without its field name: how Ollama breaks off.
       this.#data = text.slice(start, end);
     }
-    // Comments (":"), "id:", "retry:" and anything else carry nothing for us.
+    // Comments (":"), "id:", "retry:" and anything else are ignored.
   }
 
-  /** The next event begins without the blank line that ends one; a name behind the data is the next one's. */
+  /** The next event begins without the blank line that ends one; a name after the data is the next one's. */
   #split(): void {
     const next = this.#late;
     this.#late = "";

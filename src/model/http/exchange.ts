@@ -53,7 +53,7 @@ export async function* exchange(
       body: typeof body === "string" ? body : body.send(),
       signal: watchdog.signal,
       redirect: "manual",
-      // Bun's own limit of five minutes would end long answers; ours are above.
+      // Bun's own limit of five minutes would end long answers; the limits are above.
       timeout: false,
       proxy: situation.proxy ?? false,
       ...(ask.unix !== undefined && { unix: ask.unix }),
@@ -78,7 +78,7 @@ export async function* exchange(
       try {
         read = await reader?.readMany();
       } catch (error) {
-        // Whatever breaks after the closing event can no longer spoil the answer.
+        // What breaks after the closing event does the answer no harm.
         if (answer.finished && !signal.aborted) break;
         throw error;
       }
@@ -110,8 +110,8 @@ export async function* exchange(
     return reply;
   } catch (error) {
     if (signal.aborted) throw cancelled(signal, answer?.text);
-    if (!watchdog.bitten || error instanceof ModelError) throw error;
-    const { words, retryable } = watchdog.bitten;
+    if (!watchdog.expired || error instanceof ModelError) throw error;
+    const { words, retryable } = watchdog.expired;
     throw new ModelError("timeout", `${situation.host}: ${words}`, {
       brief: words,
       retryable,
@@ -125,7 +125,7 @@ export async function* exchange(
 
 const RELEASED = "the exchange is over";
 
-/** Under which the provider finds this request in its own logs. */
+/** The id under which the provider finds this request in its logs. */
 function requestId(headers: Headers): string | undefined {
   return headers.get("x-request-id") ?? headers.get("request-id") ?? undefined;
 }
@@ -153,7 +153,7 @@ async function drain(reader: BodyReader, watchdog: Watchdog): Promise<void> {
   try {
     while (!(await reader.read()).done);
   } catch {
-    // The answer is complete: how the connection ends is of no interest any more.
+    // The answer is complete: how the connection ends no longer matters.
   }
   watchdog.release();
 }
@@ -181,12 +181,12 @@ async function refusal(response: Response, at: Situation): Promise<ModelError> {
   return explainProviderError(complaint, status, retryAfterMs(headers, Date.now()), at);
 }
 
-/** An error that a server has put into the form of a stream all the same. */
+/** An error that a server sent in the form of a stream. */
 function eventData(text: string): string {
   return /^\s*(?:event|data|error):/.test(text) ? (/^(?:data|error): ?(\{.*\})\s*$/m.exec(text)?.[1] ?? text) : text;
 }
 
-/** The status says the most; its words are not awaited any longer. */
+/** The status says the most; the rest is not waited for any longer. */
 const ERROR_BODY_MS = 2_000;
 
 /** Error bodies are short; a longer one is not read to its end. */
@@ -201,7 +201,7 @@ function seconds(ms: number): string {
  */
 export class Watchdog {
   /** Why it gave up, unless the caller did. */
-  bitten: { words: string; retryable: boolean } | undefined;
+  expired: { words: string; retryable: boolean } | undefined;
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
   readonly #onCaller = () => this.#controller.abort(this.#caller.reason);
@@ -247,7 +247,7 @@ export class Watchdog {
     if (this.#end !== undefined && this.#end <= end) return;
     this.#end = end;
     clearTimeout(this.#endTimer);
-    this.#endTimer = setTimeout(() => this.#bite(words, false), ms);
+    this.#endTimer = setTimeout(() => this.#expire(words, false), ms);
   }
 
   /** Closes the connection if it is still open. */
@@ -255,18 +255,17 @@ export class Watchdog {
     clearTimeout(this.#idleTimer);
     clearTimeout(this.#endTimer);
     this.#caller.removeEventListener("abort", this.#onCaller);
-    // With a reason of our own: without one, an error and its trace are made.
+    // With a reason: without one, an error and its stack trace are made.
     this.#controller.abort(RELEASED);
   }
 
   #check = (): void => {
     if (!this.#idle) return;
     const now = performance.now();
-    // After Ctrl-Z and `fg`, or on a machine with no time for us, the timer comes first and what was sent meanwhile
-    // second.
+    // After Ctrl-Z and `fg`, or on an overloaded machine, the timer comes before what was sent in the meantime.
     if (now - this.#due > this.#idle.ms / 4) this.#seen = now;
     const left = this.#held ? this.#idle.ms : this.#idle.ms - (now - this.#seen);
-    if (left <= 0) return this.#bite(this.#idle.words, true);
+    if (left <= 0) return this.#expire(this.#idle.words, true);
     this.#wake(left);
   };
 
@@ -276,8 +275,8 @@ export class Watchdog {
     this.#idleTimer = setTimeout(this.#check, ms);
   }
 
-  #bite(words: string, retryable: boolean): void {
-    this.bitten ??= { words, retryable };
+  #expire(words: string, retryable: boolean): void {
+    this.expired ??= { words, retryable };
     this.#controller.abort(new Error(words));
   }
 }

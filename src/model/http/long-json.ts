@@ -1,6 +1,6 @@
 /**
  * JSON of megabytes, read while it comes: its long strings are set aside, so that the rest is short to parse, and one
- * that repeats what is known is not kept again. Bytes, text and values of it all would be in memory at once.
+ * that repeats what is known is not kept again. Otherwise bytes, text and values would all be in memory at once.
  */
 import { GrowingText } from "../../lib/growing-text.ts";
 import { stringText } from "../protocols/repeated-text.ts";
@@ -88,7 +88,7 @@ class OpenString {
     return this.#raw.toString();
   }
 
-  /** Where it is long. */
+  /** Only of a long one. */
   get value(): string | undefined {
     return this.#same?.slice(0, this.#sameChars) ?? this.#text?.toString();
   }
@@ -99,7 +99,7 @@ class OpenString {
     if (this.#broken || (isShort && this.#raw.length < (this.#options.longFrom ?? LONG_STRING))) return;
     const piece = stringText(this.raw);
     if (piece === undefined) {
-      // Not JSON: for the words of the error, as it was sent.
+      // Not JSON: kept as it was sent, for the error message.
       this.#broken = true;
       this.#raw = new GrowingText(JSON.stringify(this.value ?? "").slice(1, -1) + this.raw);
       this.#text = this.#same = undefined;

@@ -99,7 +99,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
   }
 }
 
-/** Bun adds it to whatever it does not know. */
+/** Bun adds it to every error that it does not know. */
 const GUESS = /:? Was there a typo in the url or port\?/;
 
 /** Also for a 407 that came as an answer. */

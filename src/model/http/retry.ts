@@ -3,7 +3,7 @@ import { parseDuration } from "../../lib/durations.ts";
 import { once } from "../../lib/values.ts";
 import { waitUntil } from "../provider-error.ts";
 
-/** No single wait is longer; a server that asks for more is not awaited. */
+/** The longest single wait; a server that asks for more is not waited for. */
 export const MAX_WAIT_MS = 60_000;
 /** All waits of one turn together. */
 export const MAX_TOTAL_WAIT_MS = 180_000;
@@ -25,13 +25,13 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
     const reset = usedUp(name, value.trim());
     if (reset === undefined) continue;
     const wait = RESETS.map((end) => waitOf(headers.get(`${reset}${end}`), now)).find((one) => one !== undefined);
-    // All that are used up must be back.
+    // All limits that are used up must be reset.
     if (wait !== undefined) longest = Math.max(longest ?? 0, wait);
   }
   return longest;
 }
 
-/** How the header that says when begins, if this one says that nothing is left. */
+/** How the name of the header with the reset begins, if this one says that nothing is left. */
 function usedUp(name: string, value: string): string | undefined {
   if (/ratelimit.*-remaining/.test(name) && value === "0") return name.replace("-remaining", "-reset");
   // OpenAI's sign-in counts what is used of a plan.
@@ -44,7 +44,7 @@ const RESETS = ["", "-after", "-at", "-after-seconds"];
 
 /** Seconds, a moment in Unix time, a duration ("6m0s"), a date. */
 function waitOf(given: string | null, now: number): number | undefined {
-  // Two proxies may have said it twice; a date has its comma behind a word.
+  // Two proxies may each have added it; in a date the comma follows a word.
   const value = given?.trim().replace(/^([\d.]+\w*), .*$/, "$1");
   if (!value) return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) {

@@ -1,4 +1,4 @@
-/** The words of an answer as they come in: text and reasoning separated, shown, and kept. */
+/** The words of an answer as they arrive: text and reasoning are separated, shown and kept. */
 import { GrowingText } from "../../lib/growing-text.ts";
 import type { Emit } from "./protocol.ts";
 import { TextChannels } from "./text-channels.ts";
@@ -38,12 +38,12 @@ export class AnswerText {
     return this.#channels.writtenCall;
   }
 
-  /** What the model wrote, reasoning between tags and all. */
+  /** What the model wrote, with any reasoning between tags. */
   push(delta: string): void {
     if (delta !== "") this.#channels.push(delta);
   }
 
-  /** What is text whatever it looks like. */
+  /** Text, whatever it looks like. */
   add(delta: string): void {
     this.#text.add(delta);
     this.#emit({ type: "text", delta });
@@ -64,7 +64,7 @@ export class AnswerText {
     this.#channels.end();
   }
 
-  /** Ends it where the protocol keeps the words itself: what was only kept to show more is let go. */
+  /** Ends it where the protocol keeps the words itself: what was kept for showing is dropped. */
   close(): void {
     this.end();
     this.#text = new GrowingText();
@@ -72,8 +72,8 @@ export class AnswerText {
   }
 }
 
-/** The same for words that are all there. */
-export function toldApart(words: string): AnswerText {
+/** The text and the reasoning of an answer that is complete. */
+export function separated(words: string): AnswerText {
   const said = new AnswerText(() => {});
   said.push(words);
   said.end();

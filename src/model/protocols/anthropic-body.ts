@@ -52,7 +52,7 @@ function thinkingOf(
   const effort = reasoningEffort === "minimal" ? "low" : reasoningEffort;
   if (/claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-2\d{7})?$)/.test(model.toLowerCase())) {
     const budget = Math.min(BUDGETS[effort] ?? 8_192, maxTokens - 1_024);
-    return budget < 1_024 || adjusted.has("thinking") || answersUnthought(messages)
+    return budget < 1_024 || adjusted.has("thinking") || beganWithoutThinking(messages)
       ? {}
       : { thinking: { type: "enabled", budget_tokens: budget } };
   }
@@ -62,8 +62,11 @@ function thinkingOf(
   };
 }
 
-/** Who thinks with a budget must have begun the turn whose results are sent, alone and with a thought. */
-function answersUnthought(messages: readonly Message[]): boolean {
+/**
+ * With a budget, the turn whose results are sent must have begun with thinking, and all of it must come from a model
+ * of this protocol.
+ */
+function beganWithoutThinking(messages: readonly Message[]): boolean {
   const results = messages.findLastIndex(({ role }) => role !== "user");
   if (messages[results]?.role !== "tool") return false;
   const asked = messages.findLastIndex(({ role }, at) => at < results && role === "user");

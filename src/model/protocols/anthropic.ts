@@ -4,11 +4,13 @@ import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import { anthropicBody } from "./anthropic-body.ts";
-import { AnswerText, toldApart } from "./answer-text.ts";
+import { AnswerText, separated } from "./answer-text.ts";
 import {
   checkParts,
   DONE,
   finishOf,
+  finishWith,
+  isCut,
   isWholeJson,
   uniqueId,
   usageIn,
@@ -96,7 +98,7 @@ export const anthropic: Protocol<AnthropicState> = {
 
   reply: (state): Reply => {
     state.said.close();
-    const cut = state.finish === "length" || state.finish === "content-filter";
+    const cut = isCut(state.finish);
     const items: Json[] = [];
     const toolCalls: ToolCall[] = [];
     const taken = new Set<string>();
@@ -122,7 +124,7 @@ export const anthropic: Protocol<AnthropicState> = {
         items.push({ ...block.start, thinking: written, signature: block.signature });
       } else items.push(isWholeJson(json) ? { ...block.start, input: JSON.parse(json) } : block.start);
     }
-    const said = toldApart(text);
+    const said = separated(text);
     if (said.reasoning !== "") reasoning.push(said.reasoning);
     const message: AssistantMessage = {
       role: "assistant",
@@ -131,11 +133,10 @@ export const anthropic: Protocol<AnthropicState> = {
       ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
       ...(items.length > 0 && { items }),
     };
-    const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
     return {
       message,
       usage: state.usage,
-      finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish,
+      finish: finishWith(toolCalls, state.finish),
       writtenCall: said.writtenCall && toolCalls.length === 0,
     };
   },

@@ -11,6 +11,8 @@ import {
   type Emit,
   type Finish,
   finishOf,
+  finishWith,
+  isCut,
   type Json,
   type Protocol,
   type Reply,
@@ -79,8 +81,7 @@ export const completions: Protocol<CompletionsState> = {
   reply: (state): Reply => {
     const { said } = state;
     said.end();
-    const cut = state.finish === "length" || state.finish === "content-filter";
-    const toolCalls = state.calls.calls(cut);
+    const toolCalls = state.calls.calls(isCut(state.finish));
     const message: AssistantMessage = {
       role: "assistant",
       content: said.text !== "" ? said.text : toolCalls.length > 0 || !state.hasText ? null : "",
@@ -88,11 +89,10 @@ export const completions: Protocol<CompletionsState> = {
       ...(said.reasoning !== "" && { reasoning: said.reasoning }),
       ...extraOf(state),
     };
-    const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
     return {
       message,
       usage: state.usage,
-      finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish,
+      finish: finishWith(toolCalls, state.finish),
       writtenCall: said.writtenCall && toolCalls.length === 0,
     };
   },
@@ -105,7 +105,7 @@ class CompletionsState {
   /** Something came as a delta. */
   streamed = false;
   readonly extra: Json = {};
-  /** Unknown fields that are reasoning in words: as long as that, and mostly the same. */
+  /** Unknown fields that hold the reasoning in words; mostly they repeat it. */
   readonly reasoned = new Map<string, GrowingText>();
   readonly calls = new ToolCallSlots();
   finish: Finish | undefined;

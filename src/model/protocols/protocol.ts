@@ -10,7 +10,7 @@ import type { Dialect } from "../dialect.ts";
 import type { AnswerText } from "./answer-text.ts";
 import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../types.ts";
 
-export interface Protocol<State extends Spoken = Spoken> {
+export interface Protocol<State extends AnswerState = AnswerState> {
   /** Below the base URL. */
   readonly path: string;
   body(request: ModelRequest, settings: BodySettings): object;
@@ -28,17 +28,17 @@ export interface Protocol<State extends Spoken = Spoken> {
   whole(state: State, answer: unknown, emit: Emit): void;
   /** The server said that it is finished; what follows can only be usage. */
   finished(state: State): boolean;
-  /** Whether a body that ended without the closing event is whole all the same. */
+  /** Whether a body that ended without the closing event is complete nevertheless. */
   ended?(state: State): boolean;
-  /** Everything has been said, usage too: reading on brings nothing. */
+  /** Everything has come, usage too: there is nothing more to read. */
   complete(state: State): boolean;
   /** Events after the end may begin another answer that takes its place; the protocol ignores all others itself. */
   readonly restarts?: boolean;
   reply(state: State): Reply;
 }
 
-/** What every protocol keeps of an answer under way. */
-export interface Spoken {
+/** What every protocol keeps of an answer while it arrives. */
+export interface AnswerState {
   readonly said: AnswerText;
 }
 
@@ -81,7 +81,7 @@ export interface ReportedUsage {
   readonly output?: number | undefined;
   readonly cached?: number | undefined;
   readonly reasoning?: number | undefined;
-  /** Some gateways say what it cost. */
+  /** Some gateways report the cost. */
   readonly costUsd?: number | undefined;
 }
 
@@ -102,7 +102,7 @@ export function textOf(value: unknown): string {
 export function finishOf(reason: unknown): Finish | undefined {
   if (typeof reason !== "string" || reason === "") return undefined;
   const word = reason.toLowerCase().replaceAll("-", "_");
-  // Nearly always, and no pattern need be compiled.
+  // Nearly always; no pattern has to be compiled for it.
   if (word === "stop") return "stop";
   if (/^(stop|end|eos|completed?|done|finish(ed)?)(_(of_)?(turn|token|sequence|text|message))?$/.test(word))
     return "stop";
@@ -121,6 +121,17 @@ export function finishOf(reason: unknown): Finish | undefined {
   return "other";
 }
 
+/** Cut off by a limit or a filter: the last call may be incomplete. */
+export function isCut(finish: Finish | undefined): boolean {
+  return finish === "length" || finish === "content-filter";
+}
+
+/** Servers announce calls that they do not send, and do not announce those that they send. */
+export function finishWith(calls: readonly object[], finish: Finish = "stop"): Finish {
+  if (calls.length > 0) return isCut(finish) ? finish : "tool-calls";
+  return finish === "tool-calls" ? "stop" : finish;
+}
+
 /** Token counts in every spelling: chat completions, Anthropic's, Groq's own place, the timings of llama.cpp. */
 export function usageIn(event: Json): ReportedUsage | undefined {
   const groq = isRecord(event["x_groq"]) ? event["x_groq"]["usage"] : undefined;
@@ -130,7 +141,7 @@ export function usageIn(event: Json): ReportedUsage | undefined {
     if (timings === undefined) return undefined;
     const cached = count(timings["cache_n"]) ?? 0;
     const read = count(timings["prompt_n"]);
-    return said({
+    return unlessZero({
       input: read === undefined ? undefined : read + cached,
       output: count(timings["predicted_n"]),
       cached,
@@ -142,7 +153,7 @@ export function usageIn(event: Json): ReportedUsage | undefined {
   const read = count(usage["cache_read_input_tokens"]);
   const written = count(usage["cache_creation_input_tokens"]) ?? 0;
   const plain = count(usage["input_tokens"]);
-  return said({
+  return unlessZero({
     // Anthropic counts what came from its cache apart from the rest of the input.
     input: prompt ?? (plain === undefined ? undefined : input === NONE ? plain + (read ?? 0) + written : plain),
     output: count(usage["completion_tokens"]) ?? count(usage["output_tokens"]) ?? count(usage["eval_count"]),
@@ -163,8 +174,8 @@ function details(usage: Json, ...names: readonly string[]): Json {
   return names.map((name) => usage[name]).find(isRecord) ?? NONE;
 }
 
-/** Nothing but zeros says nothing. */
-function said(usage: ReportedUsage): ReportedUsage | undefined {
+/** Nothing but zeros counts as no report. */
+function unlessZero(usage: ReportedUsage): ReportedUsage | undefined {
   return usage.input || usage.output ? usage : undefined;
 }
 
@@ -173,14 +184,14 @@ export function count(given: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-/** More parts than this in one answer are a broken server, which would have as many calls run. */
+/** An answer of more parts comes from a broken server, and might have as many calls run. */
 export function checkParts(count: number, what: string): void {
   if (count > MOST_PARTS) throw new Malformed(`the answer has more than ${MOST_PARTS} ${what}`);
 }
 
 export const MOST_PARTS = 4096;
 
-/** Whether a tool call's arguments are all there: a cut object never parses. */
+/** Whether a tool call's arguments are complete: a cut object never parses. */
 export function isWholeJson(text: string): boolean {
   try {
     JSON.parse(text);
@@ -200,7 +211,7 @@ export function uniqueId(wanted: string | undefined, taken: Set<string>): string
   return id;
 }
 
-/** A tool call of the history as it may go back: a server refuses a whole conversation for one name it finds odd. */
+/** The name of a call as it may be sent back: a server refuses a whole conversation for one odd name. */
 export function wireName(name: string): string {
   return /^[\w-]{1,64}$/.test(name) ? name : name.replace(/[^\w-]/g, "_").slice(0, 64) || "unnamed";
 }

@@ -13,7 +13,7 @@ export class RepeatedText {
   textIn(data: string, from = 0, to = data.length): string | undefined {
     const prefix = this.#prefix;
     if (prefix === "" || !data.startsWith(prefix, from)) return undefined;
-    const start = this.#middle === "" ? from + prefix.length : behindNumber(data, from + prefix.length, this.#middle);
+    const start = this.#middle === "" ? from + prefix.length : afterNumber(data, from + prefix.length, this.#middle);
     const end = to - this.#suffix.length;
     if (start < 0 || end < start || !data.startsWith(this.#suffix, end)) return undefined;
     return stringText(data.slice(start, end));
@@ -21,26 +21,26 @@ export class RepeatedText {
 
   /** `data` was parsed and is nothing but this text. */
   learn(data: string, text: string): void {
-    // The text of another place: what follows must not be taken for the first.
-    if (!data.startsWith(this.#prefix) || behindNumber(data, this.#prefix.length, this.#middle) < 0) this.#prefix = "";
+    // Text of another part of the answer: what follows must not count as the first part's.
+    if (!data.startsWith(this.#prefix) || afterNumber(data, this.#prefix.length, this.#middle) < 0) this.#prefix = "";
     if (text === "" || data.length > LONGEST || text.length > LONGEST || this.#misses > MOST_MISSES) return;
     const quoted = JSON.stringify(text);
     const at = data.indexOf(quoted);
     // Twice the same string: either could be the text.
     if (at < 0 || at !== data.lastIndexOf(quoted)) return;
     const before = data.slice(0, at + 1);
-    const behind = data.slice(at + quoted.length - 1);
+    const after = data.slice(at + quoted.length - 1);
     // With an escape elsewhere, what was found may be the end of another string.
-    if (before.includes("\\") || behind.includes("\\")) return;
+    if (before.includes("\\") || after.includes("\\")) return;
     this.#misses++;
     const [whole = before, prefix = before] = (before.includes("sequence_number") && NUMBER.exec(before)) || [];
     this.#prefix = prefix;
     this.#middle = before.slice(whole.length);
-    this.#suffix = behind;
+    this.#suffix = after;
   }
 }
 
-/** What stands between the quotes of a JSON string as text; undefined: it is none. */
+/** The text of what stands between the quotes of a JSON string; undefined: it is not valid. */
 export function stringText(raw: string): string | undefined {
   if (!NEEDS_PARSING.test(raw)) return raw;
   try {
@@ -51,7 +51,7 @@ export function stringText(raw: string): string | undefined {
 }
 
 /** Where what follows the number ends, or -1 where something else follows it. */
-function behindNumber(data: string, from: number, middle: string): number {
+function afterNumber(data: string, from: number, middle: string): number {
   let at = from;
   while (isDigit(data.charCodeAt(at))) at++;
   return data.startsWith(middle, at) ? at + middle.length : -1;

@@ -65,7 +65,7 @@ function wireItems(
         },
       ];
     case "assistant": {
-      // They go back as they came, whatever the types know of them.
+      // They go back as they came, whatever the SDK's types say.
       if (message.items) return sendableItems(message.items, adjusted) as unknown as ResponseInputItem[];
       const calls = message.toolCalls.map(({ id, name, arguments: text }): ResponseInputItem => ({
         type: "function_call",
@@ -91,7 +91,7 @@ function parts(text: string, images: readonly ImagePart[] = []) {
   ];
 }
 
-/** Reasoning goes back only where the server can read it: nothing is stored there, so an id alone says nothing. */
+/** Reasoning goes back only in a form the server can read: it stores nothing, so an id alone says nothing. */
 function sendableItems(items: readonly unknown[], adjusted: ReadonlySet<Adjustment>): Json[] {
   const records = items.filter(isRecord).map((item) => sendable(item, adjusted));
   const unreadable = (item: Json) =>
@@ -108,7 +108,7 @@ function sendableItems(items: readonly unknown[], adjusted: ReadonlySet<Adjustme
 
 function sendable(item: Json, adjusted: ReadonlySet<Adjustment>): Json {
   if (item["type"] !== "function_call") return item;
-  // What its own server says work, and does not need back.
+  // The server sends a status, and does not need it back.
   const { status: _, ...call } = item;
   const name = wireName(typeof call["name"] === "string" ? call["name"] : "");
   const text = wireArguments(typeof call["arguments"] === "string" ? call["arguments"] : "", adjusted);

@@ -3,10 +3,12 @@ import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
-import { AnswerText, toldApart } from "./answer-text.ts";
+import { AnswerText, separated } from "./answer-text.ts";
 import {
   checkParts,
   DONE,
+  finishWith,
+  isCut,
   isWholeJson,
   MOST_PARTS,
   textOf,
@@ -104,7 +106,7 @@ export const responses: Protocol<ResponsesState> = {
     }
   },
 
-  // A call that is whole can be run; a text may have been about to lead to one.
+  // A call that is whole can be run; after a text, a call may be missing.
   ended: ({ items }) => items.at(-1)?.item["type"] === "function_call" && items.every((entry) => !entry || entry.done),
 
   finished: (state) => state.finish !== undefined,
@@ -112,7 +114,7 @@ export const responses: Protocol<ResponsesState> = {
 
   reply: (state): Reply => {
     state.said.close();
-    const cut = state.finish === "length" || state.finish === "content-filter";
+    const cut = isCut(state.finish);
     const items: Json[] = [];
     const toolCalls: ToolCall[] = [];
     const taken = new Set<string>();
@@ -131,7 +133,7 @@ export const responses: Protocol<ResponsesState> = {
       if (words !== "") reasoning.push(words);
       items.push(item);
     }
-    const said = toldApart(text);
+    const said = separated(text);
     if (said.reasoning !== "") reasoning.push(said.reasoning);
     // A reasoning item must be followed by what it led to, or the next request is refused.
     while (items.at(-1)?.["type"] === "reasoning") items.pop();
@@ -142,13 +144,16 @@ export const responses: Protocol<ResponsesState> = {
       ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
       ...(items.length > 0 && { items }),
     };
-    const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
-    return { message, usage: state.usage, finish, writtenCall: said.writtenCall && toolCalls.length === 0 };
+    return {
+      message,
+      usage: state.usage,
+      finish: finishWith(toolCalls, state.finish),
+      writtenCall: said.writtenCall && toolCalls.length === 0,
+    };
   },
 };
 
 function fresh(emit: Emit): ResponsesState {
-  const said = new AnswerText(emit);
   return {
     items: [],
     current: undefined,
@@ -156,7 +161,7 @@ function fresh(emit: Emit): ResponsesState {
     finish: undefined,
     usage: undefined,
     summaryParts: 0,
-    said,
+    said: new AnswerText(emit),
   };
 }
 

@@ -37,14 +37,14 @@ export class TextChannels {
     while (this.#step(false));
   }
 
-  /** The answer is over: what was held back is what it looks like. */
+  /** The answer has ended: what was held back is shown for what it looks like. */
   end(): void {
-    // Nearly always: no pattern need be made.
+    // Nearly always; no pattern has to be compiled for it.
     if (this.#held === "") return;
     while (this.#step(true));
     const rest = this.#held;
     this.#held = "";
-    // Blank lines behind reasoning belong to neither.
+    // Blank lines after reasoning belong to neither.
     if (rest === "" || (this.#mode === "start" && this.#closing !== "" && rest.trim() === "")) return;
     if (this.#mode === "reasoning") this.#sink.reasoning(rest);
     else if (this.#mode !== "call" && this.#mode !== "channels") this.#show(rest);
@@ -114,7 +114,7 @@ export class TextChannels {
     const after = this.#held.slice(found.index + tag.length);
     const soFar = this.#sink.soFar() + before;
     if (ENDS.includes(tag) && after.trim() === "") {
-      // The mark of the end that the server should have taken away, if nothing follows.
+      // An end mark that the server should have removed, if nothing follows.
       this.#show(before);
       this.#held = last ? "" : tag + after;
       return false;
@@ -145,8 +145,8 @@ export class TextChannels {
   }
 
   /**
-   * A template sets its tags on a line of their own or behind the end of a word or a sentence; a sentence about them
-   * puts a space or a quote before.
+   * A template puts its tags on a line of their own or after the end of a word or a sentence; a sentence about them
+   * has a space or a quote before them.
    */
   #counts(tag: string, soFar: string): boolean {
     if (ENDS.includes(tag) || inCode(soFar)) return false;
@@ -192,7 +192,7 @@ export class TextChannels {
     return this.#held !== "";
   }
 
-  /** Hands on what has come of a message, and keeps its header for the rest. */
+  /** Passes on what has come of a message, and keeps its header for the rest. */
   #streamChannel(channel: string, recipient: string | undefined, from: number): boolean {
     const body = this.#held.slice(from);
     const keep = openTail(body, CHANNEL_ENDS);

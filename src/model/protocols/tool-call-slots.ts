@@ -38,7 +38,7 @@ export class ToolCallSlots {
     const ordered = this.#slots.toSorted((a, b) => (a.index ?? a.order) - (b.index ?? b.order) || a.order - b.order);
     for (const slot of ordered) {
       const text = unwrapped(slot.text());
-      // An empty object in the place of a call calls nothing.
+      // An empty object instead of a call.
       if ((slot.name === "" && text === "") || (onlyWhole && !isWholeJson(text))) continue;
       const extra = { ...slot.extra };
       if (Object.keys(slot.functionExtra).length > 0) extra["function"] = slot.functionExtra;
@@ -111,7 +111,7 @@ function bareName(name: string): string {
 }
 
 /**
- * Arguments that a gateway wrapped in a string or a block of code, sent twice, or put behind the empty object it began
+ * Arguments that a gateway wrapped in a string or a code block, sent twice, or put after the empty object it began
  * with.
  */
 function unwrapped(text: string): string {
@@ -141,7 +141,7 @@ class Slot {
   ) {}
 
   add(piece: string): void {
-    // Some servers repeat with every piece what there was before; no JSON object continues with its own beginning.
+    // Some servers repeat what came before with every piece; no JSON object continues with its own beginning.
     const repeats = piece.length > this.length && piece.startsWith("{") && piece.startsWith(this.text());
     if (repeats) this.#text = new GrowingText(piece);
     else this.#text.add(piece);
@@ -162,7 +162,7 @@ class Slot {
   }
 }
 
-// A field that arrives in pieces: strings grow, objects merge, list items meet by their `index`.
+// A field that arrives in pieces: strings grow, objects merge, list items are matched by their `index`.
 
 /** Adds the unknown fields of a delta to what is known so far. */
 export function mergeDelta(into: Json, delta: Json, handled: ReadonlySet<string>): void {

@@ -10,8 +10,8 @@ test("time in which this process did not run is not the server's silence; silenc
   const woke = performance.now();
   let gaveUp = 0;
   watchdog.signal.addEventListener("abort", () => (gaveUp = performance.now()));
-  await until(() => watchdog.bitten, "the silence is noticed");
-  expect(watchdog.bitten).toEqual({ words: "silent", retryable: true });
+  await until(() => watchdog.expired, "the silence is noticed");
+  expect(watchdog.expired).toEqual({ words: "silent", retryable: true });
   // A timer may come late, never early: all of the silence lies after the standstill.
   expect(gaveUp - woke).toBeGreaterThan(150);
   watchdog.release();
