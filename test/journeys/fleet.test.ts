@@ -134,6 +134,16 @@ function callOf(events: readonly { type: string }[], at: number): unknown {
   return (events.filter(({ type }) => type === "tool_started")[at] as unknown as { call: string }).call;
 }
 
+test("a machine that never answers is not reached: buddy exec ends with 1, as for one that refuses", async () => {
+  using hole = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+  lab.server.configure(`Host hole\n  HostName 127.0.0.1\n  Port ${hole.port}`);
+  await using rig = execRig([shell("cat ~/name"), { text: "done" }], {
+    config: `${CONFIG}[targets.hole]\nssh = "hole"\n`,
+  });
+  const { code, stderr } = await rig.exec(["--on", "few,hole", "--no-tmux", "-q", "go"], { env: env() });
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("hole") });
+});
+
 test("one question for three machines: a canary first, then the others", async () => {
   await using rig = execRig([shell("touch ~/reloaded", { risk: "medium", mutation: true }), { text: "all reloaded" }], {
     config: CONFIG,

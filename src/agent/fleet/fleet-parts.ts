@@ -27,7 +27,7 @@ export interface FleetParts {
   readonly canary?: number | undefined;
   /** After how many failures nothing starts on the other machines. */
   readonly maxFail?: number | undefined;
-  /** Also waits for machines on which a command takes much longer than on the others. */
+  /** There is one call, and it waits also for machines on which it takes much longer than on the others. */
   readonly patient?: boolean;
   /** How long to wait for the last one: while it connects, and while it runs (milliseconds). */
   readonly patience?: { readonly connect: number; readonly run: number };

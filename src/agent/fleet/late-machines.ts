@@ -25,17 +25,19 @@ export function areFew(machines: number, all: readonly Progress[]): boolean {
   return machines <= Math.max(1, all.length * FEW);
 }
 
-export function lateResult(one: Progress): ToolResult {
+/** `patient`: this call is all there is, nothing is tried after it. */
+export function lateResult(one: Progress, { patient = false }: Pick<FleetParts, "patient">): ToolResult {
   const since = one.state === "connecting" ? (one.machine.openingSince ?? one.since) : one.since;
   const waited = formatDuration(Math.round((performance.now() - since) / 1000) * 1000);
+  const trying = patient ? "" : "; buddy keeps trying";
   if (one.state === "connecting")
-    return { ok: false, outcome: "unreachable", result: `no connection after ${waited}; buddy keeps trying` };
+    return { ok: false, outcome: "unreachable", result: `no connection after ${waited}${trying}` };
   if (one.state === "judging") return { ok: false, outcome: "unreachable", result: `no answer after ${waited}` };
   if (isLost(one))
     return {
       ok: false,
       outcome: "unreachable",
-      result: `the connection was lost, no result after ${waited}; buddy keeps trying`,
+      result: `the connection was lost, no result after ${waited}${trying}`,
     };
   return {
     ok: false,

@@ -176,7 +176,7 @@ class MachineCalls {
     const { first } = this.#question;
     if (first !== undefined) {
       for (const one of this.#all)
-        if (one.state === "connecting" || one.state === "judging") this.#leaveOut(one, lateResult(one));
+        if (one.state === "connecting" || one.state === "judging") this.#leaveOut(one, lateResult(one, this.#fleet));
       // They ask, too; this runs again once they all have.
       const allowed = this.#allowed.splice(0);
       if (allowed.length > 0) {
@@ -301,7 +301,7 @@ class MachineCalls {
     this.#timer = setTimeout(
       () => {
         const over = late.filter((one) => performance.now() >= awaitedUntil(one, this.#all, this.#fleet));
-        if (!asks) for (const one of over) this.#leaveOut(one, lateResult(one));
+        if (!asks) for (const one of over) this.#leaveOut(one, lateResult(one, this.#fleet));
         else if (over.length === late.length) this.#allJudged();
         this.#check();
       },

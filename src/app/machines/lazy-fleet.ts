@@ -75,15 +75,16 @@ export class LazyFleet implements RunTarget {
 
   /** Which machines a call wanted and never got. */
   get error(): unknown {
-    const failed = this.#machines.filter(({ target }) => target.error !== undefined && target.opened === undefined);
-    const [first] = failed;
-    if (first === undefined) return undefined;
-    if (failed.length === 1) return first.target.error;
-    const all = this.#machines.length;
+    const missed = this.#machines.filter(({ target }) => target.isMissed);
+    if (missed.length === 0) return undefined;
+    const [first] = missed.filter(({ target }) => target.error !== undefined);
+    if (first !== undefined && missed.length === 1) return first.target.error;
     return new BuddyError(
       "target",
-      `${failed.length} of ${all} machines could not be reached: ${foldNames(failed.map(({ name }) => name))}`,
-      { hint: `For example ${first.name}: ${messageOf(first.target.error)}`, cause: first.target.error },
+      `${missed.length} of ${this.#machines.length} machines could not be reached: ${foldNames(missed.map(({ name }) => name))}`,
+      first === undefined
+        ? {}
+        : { hint: `For example ${first.name}: ${messageOf(first.target.error)}`, cause: first.target.error },
     );
   }
 

@@ -56,6 +56,11 @@ export class LazyTarget implements RunTarget {
     return this.#opened;
   }
 
+  /** A tool wanted it, and it was never there. */
+  get isMissed(): boolean {
+    return this.#asked && this.#opened === undefined;
+  }
+
   /** Begins to open it; a failure is kept for the first caller of get(). */
   start(): void {
     if (this.#opening === undefined) this.#begin().catch(() => undefined);
