@@ -1,4 +1,4 @@
-/** Which configuration files count: the operator's own, and one of the working directory that is merged over it. */
+/** Finds the configuration files: the operator's own, and one of the working directory that is merged over it. */
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
@@ -13,7 +13,7 @@ export interface ConfigFile {
 export interface ConfigFiles {
   /** Named with --config or BUDDY_CONFIG, or found in the operator's own directory. */
   readonly own?: ConfigFile;
-  /** Found in the working directory: not trusted with everything. Absent when the operator named a file. */
+  /** Found in the working directory: not fully trusted. Absent when the operator named a file. */
   readonly directory?: ConfigFile;
 }
 
@@ -22,7 +22,7 @@ export interface Place {
   readonly cwd: string;
 }
 
-/** The value of BUDDY_<name>, or of its older twin AGENT_<name>; an empty one counts as unset. */
+/** The value of BUDDY_<name>, or of the older AGENT_<name>; an empty one counts as unset. */
 export function buddyVariable(env: Env, name: string): { readonly name: string; readonly value: string } | undefined {
   for (const variable of [`BUDDY_${name}`, `AGENT_${name}`]) {
     const value = env[variable];
@@ -52,12 +52,12 @@ function firstThere(paths: readonly (string | undefined)[], place: Place): strin
   return undefined;
 }
 
-/** A link that leads nowhere is an error: its settings may be the strict ones. */
+/** A link to a missing file is an error: its settings may be the strict ones. */
 function isThere(path: string, place: Place): boolean {
   if (existsSync(path)) return true;
   let target: string;
   try {
-    // Nearly always there is nothing, and an error that is thrown and caught takes longer than the look.
+    // There is usually nothing, and an exception takes longer than this check.
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
     target = readlinkSync(path);
   } catch {
@@ -68,7 +68,7 @@ function isThere(path: string, place: Place): boolean {
   });
 }
 
-/** The operator did not name it, so it may be anything: a pipe in a hostile directory would never end. */
+/** The operator did not name this file: it may be a pipe in a hostile directory, which would never end. */
 function foundFile(path: string, place: Place): ConfigFile {
   const stat = statSync(path);
   if (!stat.isFile() && !stat.isDirectory()) {
@@ -88,7 +88,7 @@ function namedFile(path: string, by: string, place: Place): ConfigFile {
   return { path, text: read(path, place) };
 }
 
-/** Characters. Far more than a person writes; parsers take quadratic time for tables of many keys. */
+/** In characters; parsers take quadratic time for tables of many keys. */
 const LARGEST = 256 * 1024;
 
 function read(path: string, place: Place): string {
@@ -100,8 +100,8 @@ function read(path: string, place: Place): string {
     throw new BuddyError("config", `cannot read ${shownPath(path, place)}: ${fileError(error)}`, {
       hint:
         (error as NodeJS.ErrnoException).code === "EISDIR"
-          ? "name a file with --config PATH"
-          : "correct its permissions, or name another file with --config PATH",
+          ? "Name a file with --config PATH"
+          : "Correct its permissions, or name another file with --config PATH",
       cause: error,
     });
   }
@@ -110,7 +110,7 @@ function read(path: string, place: Place): string {
       hint: `At most ${LARGEST / 1024} KiB; name another file with --config PATH`,
     });
   }
-  // The replacement character comes from broken bytes, or is in the text itself; only then is a second look needed.
+  // A replacement character comes from invalid bytes, unless the file itself contains one.
   if (text.includes("\uFFFD") && !process.getBuiltinModule("node:buffer").isUtf8(readFileSync(path))) {
     throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { hint: "Save it as UTF-8" });
   }

@@ -9,7 +9,7 @@ import type { ProfileSettings } from "./schema.ts";
 
 export interface ProfileKey {
   readonly value: string;
-  /** For people: "BUDDY_API_KEY", "the variable X", "the file ~/.key", "api_key in ./buddy.toml line 3". */
+  /** For people: "BUDDY_API_KEY", "the variable X", "the file ~/.key", "api_key from ./buddy.toml line 3". */
   readonly source: string;
 }
 
@@ -19,7 +19,7 @@ interface KeyOwner {
   readonly baseUrl: string;
 }
 
-/** Undefined where the sign-in is used or the server is a local one; throws when a key is needed and there is none. */
+/** Undefined if the sign-in is used or the server is local; throws if a key is needed and there is none. */
 export function findKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings): ProfileKey | undefined {
   if (loaded.key !== undefined) {
     const { origin } = loaded.key;
@@ -33,13 +33,13 @@ export function findKey(loaded: LoadedConfig, owner: KeyOwner, settings: Profile
   if (owner.auth === "login" || isLocal(owner.baseUrl)) return undefined;
   throw new BuddyError("auth", `profile ${owner.name} has no key for ${new URL(owner.baseUrl).host}`, {
     hint: [
-      "set BUDDY_API_KEY, or give the profile one of api_key_env, api_key_file, api_key, api_key_command",
+      "Set BUDDY_API_KEY, or give the profile one of api_key_env, api_key_file, api_key, api_key_command",
       ...(fileOf(loaded, owner.name) ?? []),
     ].join("\n"),
   });
 }
 
-/** A gateway may take its credential in its own header. */
+/** Some gateways take their credential in another header. */
 function hasCredentialHeader({ headers = {} }: ProfileSettings): boolean {
   return Object.keys(headers).some((name) => /^(authorization|.*api-?key|.*token)$/i.test(name));
 }
@@ -54,7 +54,7 @@ function ownKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings
     if (granted !== undefined) return granted;
     if (settings.auth === "login") return undefined;
     throw new BuddyError("auth", `profile ${name} takes its key from ${settings.api_key_env}, which is not set`, {
-      hint: `export ${settings.api_key_env}=…, or set BUDDY_API_KEY (api_key_env is ${at("api_key_env")})`,
+      hint: `Run: export ${settings.api_key_env}=…, or set BUDDY_API_KEY (api_key_env is ${at("api_key_env")})`,
     });
   }
   if (settings.api_key_file !== undefined) return keyFromFile(loaded, name, settings.api_key_file, at("api_key_file"));
@@ -62,7 +62,7 @@ function ownKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings
   return undefined;
 }
 
-/** Where `buddy login` keeps the key that a provider granted. */
+/** Where `buddy login` stores the key that a provider granted. */
 export function providerKeyFile(directory: string, provider: string): string {
   return join(directory, "keys", provider);
 }
@@ -78,10 +78,9 @@ function grantedKey(loaded: LoadedConfig, { name, baseUrl }: KeyOwner): ProfileK
 
 const DEFAULT: Origin = { kind: "default" };
 
-/** No one keeps a key in a large file; a device or a pipe would never end. */
 const LARGEST_KEY_FILE = 64 * 1024;
 
-/** A file that a profile names: ~ works, and paths are relative to the configuration file that names it. */
+/** Expands ~; a relative path is relative to the configuration file that names it. */
 export function profilePath(loaded: LoadedConfig, key: string, file: string): string {
   const origin = loaded.origins.get(key);
   return resolve(origin?.kind === "file" ? dirname(origin.file) : loaded.cwd, expandHome(file, loaded.env));
@@ -92,7 +91,7 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
   const shown = shownPath(path, loaded);
   const failure = (why: string, cause?: unknown) =>
     new BuddyError("auth", `profile ${profile}: the key file ${shown} cannot be used: ${why}`, {
-      hint: `api_key_file is ${where}; put the key there (chmod 600), or set BUDDY_API_KEY`,
+      hint: `Put the key into the file (chmod 600), or set BUDDY_API_KEY (api_key_file is ${where})`,
       cause,
     });
   let text: string;
@@ -106,7 +105,7 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
   return checked(value, `the file ${shown}`, profile);
 }
 
-/** What cannot be in a header would make the request fail with an obscure message. */
+/** A character that a header cannot contain would make the request fail with an obscure message. */
 function checked(value: string, source: string, profile: string): ProfileKey {
   if (/^[\x21-\x7e]+$/.test(value)) return { value, source };
   const what =
@@ -116,12 +115,12 @@ function checked(value: string, source: string, profile: string): ProfileKey {
   });
 }
 
-/** Servers on this machine or in its network (Ollama, LM Studio, llama.cpp) usually want no key. */
+/** Servers on this machine or in its network (Ollama, LM Studio, llama.cpp) usually need no key. */
 export function isLocal(baseUrl: string): boolean {
   const { hostname: host } = new URL(baseUrl);
   if (host.startsWith("[")) return host === "[::1]" || /^\[f[cd][0-9a-f]{2}:/.test(host);
   if (!host.includes(".") || LOCAL_DOMAINS.some((domain) => host.endsWith(domain))) return true;
-  // Only an address has a number at its end: 10.example.com and 1e1.example.com are names.
+  // Only an address ends with a number: 10.example.com and 1e1.example.com are names.
   const [first, second = NaN, , last = NaN] = host.split(".").map(Number);
   if (Number.isNaN(last)) return false;
   if (first === 172) return second >= 16 && second <= 31;
@@ -132,5 +131,5 @@ const LOCAL_DOMAINS = [".localhost", ".local", ".internal", ".lan"];
 
 function fileOf(loaded: LoadedConfig, name: string): string[] | undefined {
   const origin = [...loaded.origins].find(([key]) => key.startsWith(`models.${name}.`))?.[1];
-  return origin === undefined ? undefined : [`the profile is ${describeOrigin(origin, loaded)}`];
+  return origin === undefined ? undefined : [`The profile is ${describeOrigin(origin, loaded)}`];
 }

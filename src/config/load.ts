@@ -1,15 +1,16 @@
-/** The configuration in effect: flags over environment over files over defaults, with the origin of every value. */
+/** The configuration in effect: flags override environment, files and defaults; with the origin of every value. */
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import { hideFromChildren } from "../lib/processes.ts";
-import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
+
 import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./find-file.ts";
 import { buddyPaths, type Env, describeOrigin, type Origin, shownPath } from "./paths.ts";
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
 import {
+  BUILT_IN_PROFILES,
   type Config,
   defaultsOf,
   hookSettings,
@@ -31,9 +32,9 @@ export interface LoadOptions {
   readonly flags?: ConfigFlags;
   readonly env: Env;
   readonly cwd: string;
-  /** Asks whether a file of the working directory may weaken safety; absent without a terminal. */
+  /** Asks whether to trust a file of the working directory; absent without a terminal. */
   readonly ask?: AskTrust | undefined;
-  /** Write the template when the file is missing; the default. */
+  /** Write the template when the file is missing; true by default. */
   readonly create?: boolean;
 }
 
@@ -47,20 +48,20 @@ export interface ConfigFlags {
 
 export interface LoadedConfig extends Place {
   readonly config: Config;
-  /** By "section.key" and "models.NAME.key"; what is missing here is a default. */
+  /** By "section.key" and "models.NAME.key"; without those of defaults. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly warnings: readonly string[];
   /** The files that were read: the operator's own, then that of the working directory. */
   readonly files: readonly string[];
-  /** Environment variables that a profile of any file takes its key from, also one that another file replaced. */
+  /** Environment variables with keys of the profiles of all files, including profiles that another file replaced. */
   readonly keyVariables: readonly string[];
-  /** The profile the files choose (or the default), also when -m or BUDDY_MODEL says otherwise. */
+  /** The profile that the files choose (or the default), ignoring -m and BUDDY_MODEL. */
   readonly profileOfFile: string;
-  /** True when the file was written just now. */
+  /** The file was written just now. */
   readonly created: boolean;
   /** --base-url or BUDDY_BASE_URL: replaces the address of the profile chosen at the start. */
   readonly endpoint?: { readonly url: string; readonly origin: Origin };
-  /** --api-key or BUDDY_API_KEY: comes before any key of a profile. */
+  /** --api-key or BUDDY_API_KEY: overrides the keys of profiles. */
   readonly key?: { readonly value: string; readonly origin: Origin };
 }
 
@@ -92,12 +93,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...(await judged(() => overrides(flags, env))),
   };
   hideFromChildren(loaded.keyVariables);
-  for (const { api_key_env: name } of Object.values(loaded.config.models))
-    if (name !== undefined) hideFromChildren([name]);
   return loaded;
 }
 
-/** Writes the template; where that is impossible (no HOME, a read-only one) its text counts all the same. */
+/** Writes the template; if that is impossible (no HOME, or a read-only one), its text is used anyway. */
 async function createFile(place: Place, warnings: string[]): Promise<ConfigFile> {
   const { CONFIG_TEMPLATE: text, createConfigFile } = await import("./create.ts");
   const path = buddyPaths(place.env)?.config;
@@ -116,7 +115,7 @@ async function createFile(place: Place, warnings: string[]): Promise<ConfigFile>
   }
 }
 
-/** "tools.shell_timeout = "5m" from ./buddy.toml line 12": for doctor and messages. */
+/** `tools.shell_timeout = "5m" from ./buddy.toml line 12`. */
 export function explainSetting(loaded: LoadedConfig, key: string): string {
   const [section = "", name = ""] = key.split(".");
   const table = SETTINGS[section as keyof typeof SETTINGS] as Readonly<Record<string, Setting<unknown>>> | undefined;
@@ -134,7 +133,7 @@ async function readFile(file: ConfigFile, place: Place, warnings: string[]): Pro
   return settings;
 }
 
-/** Takes out of a directory's file what loosens the operator's settings, unless the operator trusts this content. */
+/** Removes from a directory's settings what loosens the operator's, unless the operator trusts this content. */
 async function checkTrust(
   file: ConfigFile,
   { settings, own }: { readonly settings: FileSettings; readonly own: FileSettings | undefined },
@@ -165,14 +164,14 @@ async function checkTrust(
   warnings.push(`to use ${shown} as it is, instead of your own file: --config ${shown}`);
 }
 
-/** A key in a file that others can read is a key they have. */
+/** Warns of a key in a file that others can read. */
 function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string, warnings: string[]): void {
   let profile: string | undefined;
   for (const [name, keys] of settings.profiles) if (keys.has("api_key")) profile ??= name;
   if (profile === undefined) return;
   const mode = statSync(file.path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) !== 0) {
-    warnings.push(`${shown} holds a key (profile ${profile}) and others can read it; run: chmod 600 ${shown}`);
+    warnings.push(`${shown} contains a key (profile ${profile}) and others can read it; run: chmod 600 ${shown}`);
   }
 }
 
@@ -200,7 +199,7 @@ interface Layer {
   readonly settings: FileSettings;
 }
 
-/** Values above defaults, each with its origin; a later file replaces single values and whole profiles. */
+/** Values other than defaults, each with its origin; a later file replaces single values and whole profiles. */
 class Layers {
   readonly #values = new Map<string, unknown>();
   readonly #origins = new Map<string, Origin>();
@@ -285,24 +284,21 @@ class Layers {
     this.#addHeaderVariables(profile);
   }
 
-  /** What a header takes from the environment is nearly always a key. */
+  /** A variable in a header is nearly always a key. */
   #addHeaderVariables(table: ReadonlyMap<string, FoundValue>): void {
     for (const text of Object.values(table.get("headers")?.value ?? {}))
       for (const name of variablesIn(String(text))) if (!everyday().has(name)) this.#keyVariables.add(name);
   }
 
-  /** A later file replaces a whole table. */
+  /** A later file replaces a whole table. Rules of machines are all kept: the strictest applies. */
   #addNamed(path: string, name: string, table: ReadonlyMap<string, FoundValue>): void {
-    // Rules of machines add up: the strictest of all holds.
-    if (name.startsWith("rules.")) {
-      this.#machineRules.push([name.slice("rules.".length), table]);
-      for (const [key, found] of table) this.#origins.set(`${name}.${key}`, originIn(path, found));
-      return;
+    if (name.startsWith("rules.")) this.#machineRules.push([name.slice("rules.".length), table]);
+    else {
+      for (const key of this.#named.get(name)?.keys() ?? []) this.#origins.delete(`${name}.${key}`);
+      this.#named.set(name, table);
+      this.#addHeaderVariables(table);
     }
-    for (const key of this.#named.get(name)?.keys() ?? []) this.#origins.delete(`${name}.${key}`);
-    this.#named.set(name, table);
     for (const [key, found] of table) this.#origins.set(`${name}.${key}`, originIn(path, found));
-    this.#addHeaderVariables(table);
   }
 
   #namedTables(): Record<string, unknown> {
@@ -327,7 +323,7 @@ class Layers {
   }
 }
 
-/** A program with a relative path is looked up from the file that names it, wherever buddy is started. */
+/** A relative path of a program is relative to the file that names it. */
 function hookOf(file: string, found: ReadonlyMap<string, FoundValue>): HookSettings {
   const hook = tableOf(hookSettings(), found) as HookSettings;
   const [program = "", ...args] = hook.command;
@@ -335,17 +331,16 @@ function hookOf(file: string, found: ReadonlyMap<string, FoundValue>): HookSetti
   return relative ? { ...hook, command: [join(dirname(file), program), ...args] } : hook;
 }
 
-/** In a text such as "Bearer ${TOKEN}". */
+/** The variable in a text such as "Bearer ${TOKEN}". */
 export const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** Not hidden from children, even where a header names them. */
+/** Never hidden from children, even if a header uses them. */
 const everyday = once(() => new Set(words("HOME USER LOGNAME PATH SHELL LANG TERM TMPDIR PWD HOSTNAME")));
 
 function variablesIn(text: string): string[] {
   return [...text.matchAll(VARIABLE)].map(([, name = ""]) => name);
 }
 
-/** The line is looked up when it is needed. */
 function originIn(file: string, found: FoundValue): Origin {
   if (file === "") return { kind: "default" };
   return {

@@ -1,4 +1,4 @@
-/** Where buddy keeps its files, and how a file is named as the origin of a value. */
+/** Where buddy's files are, and how the origin of a value is shown. */
 import { isAbsolute, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { configDirectory } from "../lib/user-directories.ts";
@@ -16,7 +16,7 @@ interface BuddyPaths {
   readonly instructions: string;
 }
 
-/** Undefined when there is neither a home nor an $XDG_CONFIG_HOME. */
+/** Undefined if neither HOME nor XDG_CONFIG_HOME is usable. */
 export function buddyPaths(env: Env): BuddyPaths | undefined {
   const dir = configDir(env);
   if (dir === undefined) return undefined;
@@ -30,7 +30,7 @@ export function buddyPaths(env: Env): BuddyPaths | undefined {
   };
 }
 
-/** For what cannot be done without a directory of buddy's own; `what` completes "there is no place for". */
+/** Throws if there is no configuration directory; `what` completes "there is no place for". */
 export function requirePaths(env: Env, what: string, code: "config" | "auth" = "config"): BuddyPaths {
   const paths = buddyPaths(env);
   if (paths !== undefined) return paths;
@@ -39,25 +39,25 @@ export function requirePaths(env: Env, what: string, code: "config" | "auth" = "
   });
 }
 
-/** Files an agent of the old name left; read where the new one is missing. */
+/** The file of earlier versions, read if the new one is missing. */
 export function legacyConfig(env: Env): string | undefined {
   const dir = configDir(env);
   return dir === undefined ? undefined : join(dir, "../agent/agent.toml");
 }
 
-/** `~` and `~/…` in a path the user wrote. */
+/** Replaces a leading `~`. */
 export function expandHome(path: string, env: Env): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   const home = absolute(env.HOME);
   if (home === undefined) {
     throw new BuddyError("config", `HOME is not set, so "${path}" cannot be resolved`, {
-      hint: "Set HOME or write the whole path",
+      hint: "Set HOME or write the full path",
     });
   }
   return join(home, path.slice(1));
 }
 
-/** The path with ~ for the home directory, as people prefer to read it. */
+/** Shows the home directory as ~. */
 export function shortenHome(path: string, env: Env): string {
   const home = absolute(env.HOME);
   return home !== undefined && home !== "/" && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
@@ -75,7 +75,7 @@ function absolute(path: string | undefined): string | undefined {
   return path !== undefined && isAbsolute(path) ? path : undefined;
 }
 
-/** Where a value came from, so that errors and `doctor` can say it. */
+/** Where a value came from, for errors and `doctor`. */
 export type Origin =
   | { readonly kind: "default" }
   | { readonly kind: "file"; readonly file: string; readonly line: number | undefined }
@@ -98,7 +98,7 @@ export function describeOrigin(origin: Origin, place: { readonly cwd: string; re
   }
 }
 
-/** ./ for files of the working directory, ~ for those of home. */
+/** For people: ./ for files of the working directory, ~ for those of home. */
 export function shownPath(file: string, { cwd, env }: { readonly cwd: string; readonly env: Env }): string {
   if (cwd !== "/" && file.startsWith(`${cwd}/`) && !file.slice(cwd.length + 1).includes("/")) {
     return `./${file.slice(cwd.length + 1)}`;

@@ -1,12 +1,12 @@
-/** From a name on the command line to an endpoint, a protocol, a model and the key that goes with them. */
+/** From a name on the command line to an endpoint, a protocol, a model and its key. */
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { trimSlash } from "../lib/network.ts";
-import { DEMO_PROFILE } from "./built-in-profiles.ts";
+
 import { findKey, type ProfileKey } from "./keys.ts";
 import { type LoadedConfig, VARIABLE } from "./load.ts";
 import { describeOrigin } from "./paths.ts";
-import type { ProfileSettings } from "./schema.ts";
+import { DEMO_PROFILE, type ProfileSettings } from "./schema.ts";
 
 export interface ResolvedProfile {
   readonly name: string;
@@ -17,13 +17,13 @@ export interface ResolvedProfile {
   readonly baseUrl: string;
   readonly stream: boolean;
   readonly contextLimit?: number;
-  /** Absent where none is needed (a local server, demo), or the sign-in or api_key_command is used instead. */
+  /** Absent if none is needed (a local server, demo), or the sign-in or api_key_command is used. */
   readonly key?: ProfileKey;
-  /** The profile as it is written; absent for demo. */
+  /** Absent for demo. */
   readonly settings?: ProfileSettings;
 }
 
-/** `selector`: a profile, PROFILE:MODEL, or a model id of the active profile's endpoint; by default what is active. */
+/** `selector`: a profile, PROFILE:MODEL, or a model id at the active profile's endpoint. */
 export function resolveProfile(loaded: LoadedConfig, selector = loaded.config.agent.model): ResolvedProfile {
   const { name, model } = selectProfile(loaded, selector);
   if (name === DEMO_PROFILE) return DEMO;
@@ -31,7 +31,7 @@ export function resolveProfile(loaded: LoadedConfig, selector = loaded.config.ag
   if (settings === undefined) throw unknownProfile(loaded, selector);
   const endpoint = endpointOf(loaded, name, settings);
   const profile = { name, model: model ?? settings.model ?? name, stream: settings.stream, settings, ...endpoint };
-  // It says nothing about another model.
+  // It does not apply to another model.
   const limit = model === undefined || model === settings.model ? settings.context_limit : undefined;
   const key = findKey(loaded, profile, settings);
   return {
@@ -41,12 +41,12 @@ export function resolveProfile(loaded: LoadedConfig, selector = loaded.config.ag
   };
 }
 
-/** The profiles a user can choose, built-in ones first. */
+/** Built-in profiles first, demo last. */
 export function profileNames(loaded: LoadedConfig): string[] {
   return [...Object.keys(loaded.config.models), DEMO_PROFILE];
 }
 
-/** Environment variables that hold a key: no child process ever gets to see them. */
+/** Environment variables that contain a key: no child process inherits them. */
 export function secretVariables(loaded: LoadedConfig): string[] {
   return [...new Set(["BUDDY_API_KEY", "AGENT_API_KEY", ...loaded.keyVariables])];
 }
@@ -58,10 +58,10 @@ export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): 
       const found = loaded.env[name];
       if (found !== undefined && found !== "") return found;
       throw new BuddyError("auth", `profile ${profile.name} needs ${name} for its header ${header}; it is not set`, {
-        hint: `export ${name}=…, or change the profile's headers`,
+        hint: `Run: export ${name}=…, or change the profile's headers`,
       });
     });
-    // oxlint-disable-next-line no-control-regex -- what no header can carry
+    // oxlint-disable-next-line no-control-regex -- characters that a header cannot contain
     if (/[\u0000-\u0008\u000a-\u001f\u007f]|[^\u0000-\u00ff]/.test(value))
       throw new BuddyError(
         "config",
@@ -88,20 +88,20 @@ function selectProfile(loaded: LoadedConfig, selector: string): { readonly name:
   if (isProfile(loaded, selector)) return { name: selector };
   const [, name = "", model = ""] = /^([^:]+):(.+)$/.exec(selector) ?? [];
   if (name !== "" && name !== DEMO_PROFILE && isProfile(loaded, name)) return { name, model };
-  // Only a name with a digit or a slash, or one with --base-url, is taken for a model id: a mistyped profile must not
-  // go to an endpoint as one.
+  // Only a name with a digit or a slash, or one given with --base-url, is taken for a model id: a mistyped profile
+  // must not be sent to an endpoint as a model.
   const active = activeProfile(loaded, selector);
   const isModel = /[\d/]/.test(selector) || loaded.endpoint !== undefined;
   if (active !== undefined && isModel) return { name: active, model: selector };
   throw unknownProfile(loaded, selector);
 }
 
-/** The profile whose endpoint a bare model id is for. */
+/** The profile whose endpoint a bare model id belongs to. */
 function activeProfile(loaded: LoadedConfig, selector: string): string | undefined {
   const origin = loaded.origins.get("agent.model");
   const { model } = loaded.config.agent;
   if (model !== selector && isProfile(loaded, model)) return model;
-  // -m and BUDDY_MODEL override the file's own choice, which is still the active profile.
+  // -m and BUDDY_MODEL override the file's choice, which is still the active profile.
   if (origin?.kind === "flag" || origin?.kind === "env") return loaded.profileOfFile;
   return undefined;
 }
@@ -114,14 +114,14 @@ function endpointOf(loaded: LoadedConfig, name: string, settings: ProfileSetting
   const own = { baseUrl: trimSlash(settings.api_base_url), api: settings.api, auth: settings.auth };
   if (loaded.endpoint === undefined || !isActive(loaded, name)) return own;
   const baseUrl = trimSlash(loaded.endpoint.url);
-  // A sign-in belongs to its provider: another address gets a key or nothing, and is asked in the common protocol.
+  // A sign-in is sent only to its provider: another address gets a key or nothing, over the common protocol.
   if (settings.auth === "login" && new URL(baseUrl).host !== new URL(own.baseUrl).host) {
     return { baseUrl, api: "completions", auth: "api-key" } as const;
   }
   return { ...own, baseUrl };
 }
 
-/** --base-url is meant for the profile chosen at the start, not for one switched to later. */
+/** --base-url applies to the profile chosen at the start, not to one switched to later. */
 function isActive(loaded: LoadedConfig, name: string): boolean {
   return selectProfile(loaded, loaded.config.agent.model).name === name;
 }

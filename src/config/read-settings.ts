@@ -1,7 +1,15 @@
-/** What a configuration file says: values checked against the table of settings, each with its line. */
+/** The values of a configuration file, checked against the table of settings, each with its line. */
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { hookSettings, NAMED_SETTINGS, type NamedSection, PROFILE_SETTINGS, ruleSettings, SETTINGS } from "./schema.ts";
+import {
+  DEMO_PROFILE,
+  hookSettings,
+  NAMED_SETTINGS,
+  type NamedSection,
+  PROFILE_SETTINGS,
+  ruleSettings,
+  SETTINGS,
+} from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import type { TomlFile } from "./toml.ts";
 
@@ -25,7 +33,7 @@ export interface FileSettings {
 type SettingTable = Readonly<Record<string, Setting<unknown>>>;
 type Path = readonly (string | number)[];
 
-/** Wrong values are an error that names all of them; unknown keys are warnings. `file` is shown as it is. */
+/** Wrong values are one error that names them all; unknown keys are warnings. `file` is its name in messages. */
 export function readSettings(toml: TomlFile, file: string): FileSettings {
   const reader = new SettingsReader(toml, file);
   for (const [section, table] of Object.entries(toml.data)) {
@@ -76,7 +84,7 @@ class SettingsReader implements FileSettings {
         this.#warnUnknown(at, key, Object.keys(known));
         continue;
       }
-      // A key left empty on purpose (`api_key = ""`) is a key that is not set.
+      // An optional text left empty (`api_key = ""`) counts as not set.
       if (raw === "" && setting.fallback === undefined) continue;
       const value = setting.read(raw);
       if (value !== undefined) found.set(key, this.#found(value, at));
@@ -99,8 +107,8 @@ class SettingsReader implements FileSettings {
         this.#problem(path, `profile ${name} is defined twice, below [models] and below [model]; keep one`);
         continue;
       }
-      if (name === "demo")
-        this.#problem(path, "demo is built in and cannot be a profile of yours; choose another name");
+      if (name === DEMO_PROFILE)
+        this.#problem(path, `${DEMO_PROFILE} is built in and cannot be redefined; choose another name`);
       const found = this.readTable(path, profile, PROFILE_SETTINGS);
       this.profiles.set(name, found);
       const sources = KEY_SOURCES.filter((key) => found.has(key));
@@ -227,15 +235,11 @@ class SettingsReader implements FileSettings {
       ]);
   }
 
-  /** What there is to say in the end; a file of something else altogether is not listed key by key. */
+  /** Throws the problems found. */
   finish(): void {
     if (this.#unknown > MOST_UNKNOWN) {
       this.warnings.push(`${this.#file}: ${this.#unknown - MOST_UNKNOWN} more unknown keys are ignored`);
     }
-    this.#throwProblems();
-  }
-
-  #throwProblems(): void {
     const [first, ...more] = this.#problems;
     if (first === undefined) return;
     const hint =
@@ -277,7 +281,7 @@ class SettingsReader implements FileSettings {
   }
 }
 
-/** Names of earlier versions, read as the ones of today. */
+/** Names of earlier versions. */
 const OLDER_KEYS: Readonly<Record<string, string>> = {
   "network.api_timeout_secs": "api_timeout",
   "network.fetch_timeout_secs": "fetch_timeout",
@@ -288,14 +292,14 @@ const OLDER_KEYS: Readonly<Record<string, string>> = {
 /** Unknown keys that are named one by one. */
 const MOST_UNKNOWN = 10;
 
-/** In the order in which they are documented; a profile may have one. */
+/** A profile may have one of these. */
 const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key", "api_key_command"] as const;
 
 function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isDate(value);
 }
 
-/** Bun's parser makes Temporal objects of dates and times, smol-toml a Date; a table has no such name. */
+/** Bun's parser makes dates and times Temporal objects, smol-toml a Date. */
 function isDate(value: object): boolean {
   if (value.constructor === Object) return false;
   return (

@@ -1,4 +1,4 @@
-/** trust.json: the operator's answers about files and folders of a directory, each for exactly one content. */
+/** trust.json: the operator's answers about files and folders of working directories, each for one exact content. */
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isByProcess } from "../lib/byte-names.ts";
@@ -7,12 +7,12 @@ import type { ConfigFile, Place } from "./find-file.ts";
 import { buddyPaths } from "./paths.ts";
 import type { WeakSetting } from "./trust.ts";
 
-/** The remembered answer for exactly this content at this place, including the programs next to it that it names. */
+/** The answer for this content of this file and of the programs next to it that it names. */
 export function rememberedAnswer(file: ConfigFile, weak: readonly WeakSetting[], place: Place): boolean | undefined {
   return rememberedTrust(file.path, fingerprint(file, weak), place);
 }
 
-/** Returns why it could not be remembered, if so: then the question comes again next time. */
+/** Returns the error if it could not be stored: then the question is asked again next time. */
 export function rememberAnswer(
   file: ConfigFile,
   weak: readonly WeakSetting[],
@@ -21,7 +21,7 @@ export function rememberAnswer(
   return rememberTrust(file.path, fingerprint(file, weak), trusted, place);
 }
 
-/** The answer for a file or folder with this hash. */
+/** The answer for a file or folder with this path and hash. */
 export function rememberedTrust(path: string, sha256: string, place: Place): boolean | undefined {
   if (isByProcess(path)) return undefined;
   const answers = readAnswers(place);
@@ -29,7 +29,7 @@ export function rememberedTrust(path: string, sha256: string, place: Place): boo
   return answer?.sha256 === sha256 ? answer.trusted : undefined;
 }
 
-/** Returns why it could not be remembered, if so. */
+/** Returns the error if it could not be stored. */
 export function rememberTrust(name: string, sha256: string, trusted: boolean, place: Place): unknown {
   const path = buddyPaths(place.env)?.trust;
   if (path === undefined) return new Error("HOME is not set");
@@ -43,16 +43,14 @@ export function rememberTrust(name: string, sha256: string, trusted: boolean, pl
   }
 }
 
-/** Of the file and of what it would run or read from its own directory: those files change with the repository, too. */
+/** A hash of the file and of the files in its directory that it would run or read. */
 function fingerprint({ path, text }: ConfigFile, weak: readonly WeakSetting[]): string {
   const hash = new Bun.CryptoHasher("sha256").update(text);
   for (const [name, content] of namedBeside(dirname(path), weak)) hash.update(`\0${name}\0`).update(content);
   return hash.digest("hex");
 }
 
-/**
- * Files of the directory that the settings name: programs, scripts and settings, not data that changes with every use.
- */
+/** Files in the directory that the settings name: programs, scripts and settings, not data that changes often. */
 function namedBeside(directory: string, weak: readonly WeakSetting[]): (readonly [string, Buffer | string])[] {
   const words = weak.flatMap(({ shown }) => shown.match(/[^\s"'`=,;|&()<>[\]{}]+/g) ?? []);
   return [...new Set(words)].toSorted().flatMap((word): (readonly [string, Buffer | string])[] => {
@@ -73,7 +71,7 @@ const IS_READ =
 
 type Answers = Readonly<Record<string, { readonly sha256: string; readonly trusted: boolean }>>;
 
-/** A file that is missing or damaged remembers nothing: the question is asked again, which is the safe way. */
+/** Empty if the file is missing or damaged: then the questions are asked again, which is safe. */
 function readAnswers(place: Place): Answers {
   const path = buddyPaths(place.env)?.trust;
   if (path === undefined) return {};

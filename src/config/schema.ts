@@ -1,5 +1,6 @@
 /**
  * Every setting of buddy.toml: section, key, type, default and meaning. docs/configuration.md is made from this table.
+ * Also the built-in profiles.
  */
 import {
   allowDeny,
@@ -227,7 +228,22 @@ export const PROFILE_SETTINGS = {
   stream: yesNo(true, "stream answers"),
 } as const satisfies Record<string, Setting<unknown>>;
 
-// What follows is made for a file that has such tables: most have none.
+/** Run by buddy itself: no key, no network. */
+export const DEMO_PROFILE = "demo";
+
+const OPENAI_LOGIN = {
+  ...(defaultsOf(PROFILE_SETTINGS) as unknown as ProfileSettings),
+  api: "responses",
+  auth: "login",
+} as const;
+
+/** An empty file is a working configuration. A profile of the same name in the file replaces one of these. */
+export const BUILT_IN_PROFILES: Readonly<Record<string, ProfileSettings>> = {
+  "gpt-codex": { ...OPENAI_LOGIN, model: "gpt-5.3-codex" },
+  "gpt-spark": { ...OPENAI_LOGIN, model: "gpt-5.3-codex-spark" },
+};
+
+// The tables below are created only for a file that has such sections.
 
 /** Keys of [mcp.<name>]: a server of tools, started as a program or reached at an address. */
 export const mcpSettings = once(
@@ -316,7 +332,7 @@ export const machineRuleSettings = once(
     }) as const satisfies Record<string, Setting<unknown>>,
 );
 
-/** Sections of tables with names of the user's own: [mcp.grafana]. The name must fit the pattern. */
+/** Sections of tables that the user names: [mcp.grafana]. The name must match the pattern. */
 export const NAMED_SETTINGS = {
   mcp: {
     keys: mcpSettings,
@@ -334,7 +350,7 @@ export const NAMED_SETTINGS = {
   },
   rules: {
     keys: machineRuleSettings,
-    // A pattern that cannot match any name must not be a missing rule: lists of files, negations, half a range.
+    // A rule whose pattern can never match must be an error: lists of files, negations, half a range.
     name: /^(?![@!,])(?:[^\p{C}[\]!]|\[[\da-z]+(?:-[\da-z]+)?(?:, ?[\da-z]+(?:-[\da-z]+)?)*\]|\[[^[\]\p{C}]*:[^[\]\p{C}]*\])+$/iu,
     expects: "names, hosts, machine-ids or containers, with *, ?, ranges and commas",
     most: 200,
@@ -348,15 +364,15 @@ export interface NamedSection {
   readonly name: RegExp;
   /** Ends "the name must be". */
   readonly expects: string;
-  /** Characters of a name at most. */
+  /** Characters of a name, at most. */
   readonly most: number;
   /** Why a table of a working directory's file needs trust. */
   readonly why: string;
-  /** An unknown key is an error: a misspelt rule must not be a missing one. */
+  /** An unknown key is an error, not a warning: a misspelt rule must not be ignored. */
   readonly strict?: boolean;
 }
 
-/** Keys of [[model_rules]], asked before the built-in catalog; exactly one of exact, prefix, contains. */
+/** Keys of [[model_rules]], which override the built-in catalog; exactly one of exact, prefix, contains. */
 export const ruleSettings = once(
   () =>
     ({
@@ -372,7 +388,7 @@ export const ruleSettings = once(
     }) as const satisfies Record<string, Setting<unknown>>,
 );
 
-/** Keys of [[hooks]]: the operator's programs, started when something happens; some may object before it does. */
+/** Keys of [[hooks]]: the operator's programs, started on events; a before-tool hook can deny the call. */
 export const hookSettings = once(
   () =>
     ({
@@ -390,7 +406,6 @@ export const hookSettings = once(
     }) as const satisfies Record<string, Setting<unknown>>,
 );
 
-/** What holds for the keys that a file does not have. */
 export function defaultsOf(table: Readonly<Record<string, Setting<unknown>>>): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const key of Object.keys(table)) values[key] = table[key]?.fallback;
@@ -410,7 +425,7 @@ export type HookSettings = Omit<Values<ReturnType<typeof hookSettings>>, "on" | 
   readonly command: readonly string[];
 };
 
-/** `written`: its keys in the order of the file, which is the order in which places nest. */
+/** `written`: its keys in file order, which is the order in which places nest. */
 export type TargetSettings = Values<ReturnType<typeof targetSettings>> & { readonly written: readonly string[] };
 
 /** Durations are milliseconds. */

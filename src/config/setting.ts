@@ -1,13 +1,13 @@
-/** The kinds of settings: each knows what may be in the file (a zod schema), its words, and its default. */
+/** The types of settings: what may be in the file (a zod schema), how it is described, and its default. */
 import { DURATION_FORMAT, formatDuration, LONGEST_DURATION_MS, parseDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { Schema, Zod } from "./zod.ts";
 
-/** What settings of one kind have in common; `of` is what one was made with: its pattern, its words, its range. */
+/** What settings of one type have in common; `of` are the parameters of one: its pattern, its words, its range. */
 interface Kind<T, Of> {
   schema(zod: Zod, of: Of): Schema;
   plain(raw: unknown, of: Of): boolean;
-  /** From what was written to what the program uses; the same without it. */
+  /** From the value in the file to the value the program uses; undefined if it is wrong. */
   convert?(raw: never): T | undefined;
   expects(of: Of): string;
   show(value: T): string;
@@ -15,12 +15,12 @@ interface Kind<T, Of> {
 
 let zod: Zod | undefined;
 
-/** Before a schema is asked; zod takes 3 ms, so it is loaded for a value that is not plainly right. */
+/** Loads zod, which takes 3 ms: only for a value that fails the quick check. */
 export async function prepareSettings(): Promise<void> {
   zod ??= (await import("./zod.ts")).zod;
 }
 
-/** What `read` complains about is settled by the schemas. */
+/** If `read` throws, zod is loaded and `read` is tried again: the schemas accept more than the quick checks. */
 export async function judged<T>(read: () => T): Promise<T> {
   try {
     return read();
@@ -31,8 +31,8 @@ export async function judged<T>(read: () => T): Promise<T> {
   }
 }
 
-/** Every start makes all of them: they are small, and have one form. */
-// oxlint-disable-next-line typescript/no-explicit-any -- what it was made with is between it and its kind
+/** Every start creates all of them, so they are small and of one shape. */
+// oxlint-disable-next-line typescript/no-explicit-any -- only its kind uses its parameters
 export class Setting<T, Of = any> {
   readonly kind: Kind<T & {}, Of>;
   readonly of: Of;
@@ -57,17 +57,17 @@ export class Setting<T, Of = any> {
     this.other = other;
   }
 
-  /** What may be in the file. Made when it is first needed: most settings of a file are not written in it. */
+  /** Made when it is first needed: most files contain few settings. */
   schema(zod: Zod): Schema {
     return (this.made ??= this.kind.schema(zod, this.of));
   }
 
-  /** True for what the schema takes for certain, without asking it. */
+  /** The quick check: true only for values that the schema accepts. */
   plain(raw: unknown): boolean {
     return this.kind.plain(raw, this.of);
   }
 
-  /** From the value of the TOML file to the value the program uses; undefined when it is not what is expected. */
+  /** From the value in the file to the value the program uses; undefined if it is wrong. */
   read(raw: unknown): T | undefined {
     const other = this.other?.(raw);
     if (other !== undefined) return other;
@@ -89,12 +89,12 @@ export class Setting<T, Of = any> {
 
 export type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** A setting that may be left out; then it is undefined. */
+/** Undefined if it is not in the file. */
 export function optional<T>({ kind, of, text, other }: Setting<T>): Setting<T | undefined> {
   return new Setting<T | undefined>(kind, of, undefined, text, other);
 }
 
-/** Reads another form than the documented one, too: older files stay valid. */
+/** Also reads another form than the documented one: older files stay valid. */
 export function alsoReads<T>(
   { kind, of, fallback, text }: Setting<T>,
   other: (raw: unknown) => T | undefined,
@@ -120,7 +120,7 @@ const YES_NO_OR: Kind<boolean | string, string> = {
   show: JSON.stringify,
 };
 
-/** true, false, or a word for something between. */
+/** true, false, or one word for something in between. */
 export function yesNoOr<const T extends string>(
   word: T,
   fallback: boolean | NoInfer<T>,
@@ -224,7 +224,7 @@ const DURATION: Kind<number, undefined> = {
   show: (ms) => quoted(formatDuration(ms)),
 };
 
-/** Milliseconds to the program; `500ms 10s 5m 2h 1d` or a number of seconds in the file. */
+/** In milliseconds; `500ms 10s 5m 2h 1d` or a number of seconds in the file. */
 export function duration(fallback: number, text: string): Setting<number> {
   return new Setting(DURATION, undefined, fallback, text);
 }
@@ -283,7 +283,7 @@ export function textTable(text: string): Setting<Readonly<Record<string, string>
   return new Setting<Readonly<Record<string, string>> | undefined>(TEXT_TABLE, undefined, undefined, text);
 }
 
-/** What is let through and what is kept out, by patterns; a plain list is what is let through. */
+/** Patterns; a plain list in the file is `allow`. */
 export interface AllowDeny {
   /** Empty: everything. */
   readonly allow: readonly string[];
@@ -314,7 +314,7 @@ const JSON_TABLE: Kind<Readonly<Record<string, unknown>>, undefined> = {
   show: JSON.stringify,
 };
 
-/** A table of anything that JSON can say. */
+/** A table of any JSON values. */
 export function jsonTable(text: string): Setting<Readonly<Record<string, unknown>> | undefined> {
   return new Setting<Readonly<Record<string, unknown>> | undefined>(JSON_TABLE, undefined, undefined, text);
 }
@@ -363,7 +363,7 @@ function listOfTexts(z: Zod): Schema {
   return z.array(fullText(z));
 }
 
-/** The parser makes objects of dates, too. */
+/** Undefined for a date, which the parser also makes an object. */
 function table<T extends object>(raw: T): T | undefined {
   return raw.constructor === Object ? raw : undefined;
 }
@@ -372,7 +372,8 @@ function quoted(value: string): string {
   return JSON.stringify(value);
 }
 
-/** What values of a file plainly are, without a schema; zod decides about everything else. */
+// The quick checks; zod decides about everything else.
+
 function isYesNo(raw: unknown): boolean {
   return typeof raw === "boolean";
 }

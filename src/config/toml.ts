@@ -1,17 +1,17 @@
-/** A TOML file as data, with the line of every key. */
+/** Parses TOML, with the line of every key. */
 import { BuddyError } from "../lib/errors.ts";
 
 export interface TomlFile {
   readonly data: Readonly<Record<string, unknown>>;
-  /** Line of a key, or of the nearest table around it; undefined for what is not in the file. */
+  /** Line of a key, or of the nearest table around it; undefined if neither is in the file. */
   lineOf(path: readonly (string | number)[]): number | undefined;
 }
 
-/** Parsed by Bun, which took 0.2 ms where smol-toml took 1.2 (and its JIT as much again); smol-toml explains errors. */
+/** Parsed by Bun in 0.2 ms; smol-toml, which takes 1.2 (and its JIT as much again), locates errors. */
 export async function parseToml(text: string, file: string): Promise<TomlFile> {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
   const data = parseNatively(source) ?? (await parseWithPositions(source, file));
-  // Found when the first line is asked for: a file without anything to say about it is not read twice.
+  // Computed when the first line is needed: most files give no reason for a message.
   let lines: ReadonlyMap<string, number> | undefined;
   return { data, lineOf: (path) => nearestLine((lines ??= keyLines(source)), path) };
 }
@@ -35,13 +35,13 @@ async function parseWithPositions(source: string, file: string): Promise<Record<
     const shown = line.replace(/(\bapi_key["']?\s*=).*/, "$1 …");
     throw new BuddyError("config", `${file} line ${error.line}, column ${error.column}: ${what}`, {
       hint: [...(shown === "" ? [] : [`The line reads: ${shown}`]), "Correct it; nothing was changed."].join("\n"),
-      // The parser's message quotes the lines around.
+      // The parser's message quotes the lines around it.
       ...(source.includes("api_key") ? {} : { cause: error }),
     });
   }
 }
 
-/** No setting is nested deeper; a hostile file of one endless dotted key must not cost quadratic time. */
+/** No setting is nested deeper; one endless dotted key in a hostile file must not take quadratic time. */
 const DEEPEST = 6;
 
 function nearestLine(lines: ReadonlyMap<string, number>, path: readonly (string | number)[]): number | undefined {
@@ -57,8 +57,8 @@ function pathKey(path: readonly (string | number)[]): string {
 }
 
 /**
- * The line of every key. smol-toml gives no positions for valid input, so headers and keys are found again here, in
- * text that is known to be valid; keys inside an inline table get the line of that table.
+ * The line of every key. The parsers report no positions, so headers and keys are located here, in text that is known
+ * to be valid; keys inside an inline table get the line of that table.
  */
 function keyLines(text: string): Map<string, number> {
   const lines = new Map<string, number>();
@@ -136,7 +136,7 @@ function readKey(scan: Scan): string[] {
   return keys;
 }
 
-/** The escapes that TOML and JSON share are the ones that occur in keys. */
+/** JSON knows the escapes that occur in keys. */
 function unescape(raw: string): string {
   try {
     return JSON.parse(raw) as string;
@@ -145,7 +145,7 @@ function unescape(raw: string): string {
   }
 }
 
-/** To the end of the value: of its line, or of the bracket or long string that began on it. */
+/** Skips to the end of the line, or of a bracket or long string that began on it. */
 function skipValue(scan: Scan): void {
   let depth = 0;
   while (scan.at < scan.text.length) {

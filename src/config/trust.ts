@@ -2,10 +2,10 @@
  * A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted.
  */
 import type { FileSettings, FoundValue } from "./read-settings.ts";
-import { hookSettings, NAMED_SETTINGS, PROFILE_SETTINGS, SETTINGS } from "./schema.ts";
+import { DEMO_PROFILE, hookSettings, NAMED_SETTINGS, PROFILE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 
-/** Shown to the user, who answers for this content of this file. */
+/** Shown to the user; the answer applies to this content of this file. */
 export interface TrustQuestion {
   readonly file: string;
   /** Lines such as `tools.shell_confirm = false (line 3): commands would run without a question`. */
@@ -21,11 +21,11 @@ export interface WeakSetting {
   readonly shown: string;
   readonly line: number | undefined;
   readonly why: string;
-  /** What counts of it without trust, such as the entries it adds to a list. */
+  /** The value used without trust, such as the operator's list with its entries added. */
   readonly instead?: unknown;
 }
 
-/** What the file of a directory sets that is weaker than the operator's own values, or needs trust whatever it says. */
+/** Settings of a directory's file that are weaker than the operator's values, or that always need trust. */
 export function weakSettings(directory: FileSettings, own: FileSettings | undefined, keyGiven: boolean): WeakSetting[] {
   const weak: WeakSetting[] = [];
   for (const [key, found] of directory.values) {
@@ -37,48 +37,33 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
     weak.push({ key, shown, line: found.line, why, ...(instead === undefined ? {} : { instead }) });
   }
   for (const [name, profile] of directory.profiles) {
-    const shown = [...profile].filter(([key]) => key !== "api_key").map(entryOf(PROFILE_SETTINGS));
-    const secret = profile.has("api_key") ? ["api_key = …"] : [];
-    const line = [...profile.values()][0]?.line;
     const why = "your conversation, and perhaps a key of yours, would be sent to this endpoint";
-    weak.push({
-      key: `models.${name}`,
-      shown: `models.${name}: ${[...shown, ...secret].join(", ") || "(empty)"}`,
-      line,
-      why,
-    });
+    weak.push(wholeTable(`models.${name}`, profile, PROFILE_SETTINGS, why));
   }
   for (const [name, table] of directory.named) {
-    if (name.startsWith("rules.")) {
-      weak.push(...weakRuleKeys(name, table, own));
-      continue;
-    }
-    const section = name.slice(0, name.indexOf(".")) as keyof typeof NAMED_SETTINGS;
-    const shown = [...table].map(entryOf(NAMED_SETTINGS[section].keys()));
-    const line = [...table.values()][0]?.line;
-    weak.push({
-      key: name,
-      shown: `${name}: ${shown.join(", ") || "(empty)"}`,
-      line,
-      why: NAMED_SETTINGS[section].why,
-    });
+    const { keys, why } = NAMED_SETTINGS[name.slice(0, name.indexOf(".")) as keyof typeof NAMED_SETTINGS];
+    if (name.startsWith("rules.")) weak.push(...weakRuleKeys(name, table, own));
+    else weak.push(wholeTable(name, table, keys(), why));
   }
   const rule = directory.rules[0];
   if (rule !== undefined) {
     const line = [...rule.values()][0]?.line;
     weak.push({ key: "model_rules", shown: "[[model_rules]]", line, why: "limits and prices of models would change" });
   }
-  for (const [number, hook] of directory.hooks.entries())
-    weak.push({
-      key: "hooks",
-      shown: `hooks.${number}: ${[...hook].map(entryOf(hookSettings())).join(", ")}`,
-      line: hook.get("command")?.line,
-      why: "a program named by the file would run on this machine and see what you do",
-    });
+  for (const [number, hook] of directory.hooks.entries()) {
+    const why = "a program named by the file would run on this machine and see what you do";
+    weak.push({ ...wholeTable(`hooks.${number}`, hook, hookSettings(), why), key: "hooks" });
+  }
   return weak;
 }
 
-/** Rules of machines only add up, the strictest holds: what could loosen is more that runs unasked, and their texts. */
+function wholeTable(key: string, table: ReadonlyMap<string, FoundValue>, known: object, why: string): WeakSetting {
+  const entry = entryOf(known);
+  const shown = [...table].map((one) => (one[0] === "api_key" ? "api_key = …" : entry(one))).join(", ");
+  return { key, shown: `${key}: ${shown || "(empty)"}`, line: [...table.values()][0]?.line, why };
+}
+
+/** Of several rules for a machine the strictest applies, so only keys that allow commands and texts need trust. */
 function weakRuleKeys(
   name: string,
   table: ReadonlyMap<string, FoundValue>,
@@ -96,20 +81,20 @@ function weakRuleKeys(
   });
 }
 
-/** Keys of a rule that mean what a setting means. */
+/** Keys of a rule with the meaning of a setting. */
 const RULE_KEYS: Readonly<Record<string, string>> = {
   shell_auto_approve: "tools.shell_auto_approve",
   allow: "tools.shell_allow",
 };
-/** Texts of a rule, which people or the model believe. */
+/** Texts of a rule that people or the model rely on. */
 const RULE_TEXTS: Readonly<Record<string, string>> = {
   notes: "the model would follow it as your instructions",
   label: "questions could call a machine by a misleading name",
 };
-/** Between the name of a table and a key of it. */
+/** Between the name of a table and one of its keys. */
 const IN_TABLE = "\0";
 
-/** Takes the weak settings out, or leaves what counts of them without trust. */
+/** Removes the weak settings, or replaces them with what is used without trust. */
 export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[]): void {
   for (const { key, instead } of weak) {
     const found = settings.values.get(key);
@@ -129,13 +114,13 @@ interface Rule {
   /** Ends "is ignored, because". */
   readonly why: string;
   allows(value: unknown, own: unknown): boolean;
-  /** What counts of a value that is not allowed as a whole. */
+  /** The value used instead of one that is not allowed. */
   tightened?(value: unknown, own: unknown): unknown;
 }
 
 const free: Rule = { why: "", allows: () => true };
 
-/** Values from the strictest to the loosest: only the operator's own or a stricter one. */
+/** Only the operator's value or a stricter one. */
 function ordered(why: string, ...strictestFirst: readonly unknown[]): Rule {
   return {
     why,
@@ -180,7 +165,7 @@ function narrowing(
 const same = (own: string, entry: string) => own === entry;
 const below = (own: string, entry: string) =>
   entry === own || (!entry.split("/").includes("..") && entry.startsWith(own.endsWith("/") ? own : `${own}/`));
-/** Only a bare name: of `10.0.0.1/.example.com` the list would take the address. */
+/** Only a bare name: `10.0.0.1/.example.com` would allow the address. */
 const subdomain = (own: string, entry: string) =>
   entry === own || (/^[a-z0-9*._-]+$/i.test(entry) && entry.endsWith(`.${own.replace(/^\*\./, "")}`));
 
@@ -188,9 +173,7 @@ const UNASKED = "more commands would run without a question";
 const OFFERED = "a tool that you switched off would be offered";
 const CHECK = "a check would be weaker";
 
-/**
- * What is missing here needs trust whatever it says: prompts, addresses, names of sessions, and whatever comes later.
- */
+/** Settings that are not listed here always need trust: prompts, addresses, session names, and future settings. */
 const RULES: Readonly<Record<string, Rule>> = {
   "agent.max_iterations": atMost("one prompt could take more model turns"),
   "agent.temperature": free,
@@ -202,7 +185,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "tools.search_enabled": ordered(OFFERED, false, true),
   "tools.shell_confirm": ordered("commands would run without a question", true, false),
   "tools.fetch_confirm": ordered("pages would be fetched without a question", true, "new-domain", false),
-  // `operator` and `developer` both add to `read-only`, and neither has what the other adds.
+  // `operator` and `developer` each add something else to `read-only`.
   "tools.shell_auto_approve": {
     why: UNASKED,
     allows: (value, own) => value === own || value === "none" || (value === "read-only" && own !== "none"),
@@ -213,7 +196,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "tools.shell_timeout": free,
   "tools.shell_timeout_slow": free,
   "tools.background_timeout": atMost("background shells could run longer"),
-  // Only whole entries: a link below one of them would be followed to where it leads.
+  // Only identical entries: a directory below one of them may be a link to elsewhere.
   "tools.files_allowed_paths": narrowing("files there could be written, protected ones included", same, "default"),
   "tools.fetch_allowed_domains": narrowing(
     "these hosts could be fetched, private addresses included",
@@ -260,14 +243,14 @@ const RULES: Readonly<Record<string, Rule>> = {
 
 interface Owner {
   readonly own: FileSettings | undefined;
-  /** --api-key or BUDDY_API_KEY: it goes to whichever profile is active. */
+  /** --api-key or BUDDY_API_KEY is set, which is sent to whichever profile is active. */
   readonly keyGiven: boolean;
 }
 
 function whyWeaker(key: string, value: unknown, ownValue: unknown, { own, keyGiven }: Owner): string | undefined {
   if (JSON.stringify(value) === JSON.stringify(ownValue)) return undefined;
   if (key === "agent.model") {
-    const known = own?.profiles.has(String(value)) === true || value === "demo";
+    const known = own?.profiles.has(String(value)) === true || value === DEMO_PROFILE;
     return known && !keyGiven ? undefined : "another model would be used";
   }
   const rule = RULES[key];
@@ -298,7 +281,7 @@ function entryOf(table: object): (entry: readonly [string, FoundValue]) => strin
   return ([key, found]) => `${key} = ${shownValue(found, (table as Table)[key])}`;
 }
 
-/** As one would write it: a duration is kept in milliseconds. */
+/** As it is written in the file. */
 function shownValue({ value }: FoundValue, setting: Setting<unknown> | undefined): string {
   return setting?.show(value) ?? String(JSON.stringify(value));
 }

@@ -6,7 +6,7 @@ import Ajv2020 from "ajv/dist/2020.js";
 import { CONFIG_SCHEMA, configurationPage, configurationSchema } from "../../scripts/make-config-docs.ts";
 import { manPage } from "../../scripts/make-man.ts";
 import { rootHelp } from "../../src/cli/args/help.ts";
-import { BUILT_IN_PROFILES } from "../../src/config/built-in-profiles.ts";
+import { BUILT_IN_PROFILES } from "../../src/config/schema.ts";
 import { CONFIG_TEMPLATE } from "../../src/config/create.ts";
 import { readSettings } from "../../src/config/read-settings.ts";
 import { SETTINGS } from "../../src/config/schema.ts";

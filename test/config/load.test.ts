@@ -280,7 +280,7 @@ describe("wrong files", () => {
     ["[models.x]\napi_base_url = 'https://u:p@a'", "without user or password"],
     ["[models.x]\napi_base_url = 'http://[bad'", 'models.x.api_base_url is not a valid URL: "http://[bad"'],
     ["[models.x]\napi = 'chat'", 'models.x.api must be one of "completions", "responses", "anthropic", found "chat"'],
-    ["[models.demo]\nmodel = 'x'", "demo is built in and cannot be a profile of yours"],
+    ["[models.demo]\nmodel = 'x'", "demo is built in"],
     ["[models.x]\n[model.x]", "profile x is defined twice"],
     ["[model_rules]\nexact = 'x'", "model_rules must be written as [[model_rules]] tables"],
     [
@@ -405,7 +405,7 @@ describe("a key in a file that others can read", () => {
     const path = write("home/.config/buddy/buddy.toml", '[models.x]\napi_key = "k"\n');
     chmodSync(path, 0o644);
     expect((await load()).warnings).toEqual([
-      "~/.config/buddy/buddy.toml holds a key (profile x) and others can read it; run: chmod 600 ~/.config/buddy/buddy.toml",
+      "~/.config/buddy/buddy.toml contains a key (profile x) and others can read it; run: chmod 600 ~/.config/buddy/buddy.toml",
     ]);
     chmodSync(path, 0o600);
     expect((await load()).warnings).toEqual([]);

@@ -184,7 +184,7 @@ describe("keys", () => {
     expect((await resolve("", {})).key).toBeUndefined();
     const unset = '[models.gpt-codex]\nauth = "login"\napi_key_env = "NOT_SET"\n';
     expect((await resolve(unset)).key).toBeUndefined();
-    expect((await failure(resolve(ROUTER, { env }, "plain"))).hint).toContain("the profile is from ~/buddy.toml line");
+    expect((await failure(resolve(ROUTER, { env }, "plain"))).hint).toContain("The profile is from ~/buddy.toml line");
   });
 
   test("what is local", () => {

@@ -246,7 +246,7 @@ export class PaneState {
     this.#promptSeen = false;
     this.#breaking = false;
     if (!this.#editor) {
-      command.setAside(this.#takeAside(this.#typed.text()));
+      command.backUp(this.#takeAside(this.#typed.text()));
       this.#isAsideScrolled = this.#typed.isScrolled;
     }
     this.#typed = new TypedLine();
@@ -435,7 +435,7 @@ export class PaneState {
       case "taken":
         if (ours) command.taken(this.#takeAside(mark.aside));
         else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
-          command.setAside(this.#operators(mark.aside));
+          command.backUp(this.#operators(mark.aside));
           this.#effects.sendAgain(command);
         } else if (mark.tag === 0 && command === undefined) {
           this.notBroken();

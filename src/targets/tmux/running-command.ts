@@ -82,12 +82,12 @@ export class RunningCommand {
 
   taken(aside: string): void {
     this.phase = "taken";
-    this.setAside(aside);
+    this.backUp(aside);
     this.begun.resolve();
   }
 
   /** What the operator had typed when the command came. */
-  setAside(line: string): void {
+  backUp(line: string): void {
     if (line.trim() === "") return;
     this.#aside = `The operator had typed ${JSON.stringify(line)} without running it; it was set aside and put back.`;
     this.note(this.#aside);

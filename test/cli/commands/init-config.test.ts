@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fillTemplate, initConfig } from "../../../src/cli/commands/init/init-config.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
-import { CONFIG_TEMPLATE, setAside } from "../../../src/config/create.ts";
+import { CONFIG_TEMPLATE, backUp } from "../../../src/config/create.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { isTerminal } from "../../../src/lib/terminal.ts";
@@ -118,8 +118,8 @@ test("the file of a first start of another version, whose comments were differen
 
 test("an old file that cannot be kept stays where it is", () => {
   const dir = home();
-  expect(() => setAside(join(dir, "missing.toml"), { env: { HOME: dir }, cwd: dir })).toThrow(
-    /^cannot keep the old file as \.\/missing\.toml\.\d+\.bak: it does not exist$/,
+  expect(() => backUp(join(dir, "missing.toml"), { env: { HOME: dir }, cwd: dir })).toThrow(
+    /\.\/missing\.toml\.\d+\.bak: it does not exist$/,
   );
 });
 

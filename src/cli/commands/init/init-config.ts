@@ -1,6 +1,6 @@
 /** What `buddy init` does: asks on a terminal, and writes the template with the answers. */
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/create.ts";
+import { CONFIG_TEMPLATE, createConfigFile, backUp } from "../../../config/create.ts";
 import { providerKeyFile } from "../../../config/keys.ts";
 import { type Env, requirePaths, shownPath } from "../../../config/paths.ts";
 import { parseToml } from "../../../config/toml.ts";
@@ -41,7 +41,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   }
   const answers = await ask?.();
   const keyFile = answers?.key === undefined ? undefined : keepKey(answers.profile, answers.key, env);
-  const aside = existsSync(path) && (force || old !== CONFIG_TEMPLATE) ? setAside(path, { env, cwd }) : undefined;
+  const aside = existsSync(path) && (force || old !== CONFIG_TEMPLATE) ? backUp(path, { env, cwd }) : undefined;
   try {
     const defaults = found === undefined ? CONFIG_TEMPLATE : withProfile(CONFIG_TEMPLATE, found);
     createConfigFile(path, answers === undefined ? defaults : fillTemplate(answers, keyFile));
