@@ -27,10 +27,12 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
     .join("");
   const display = [...happened, forPeople.replace(/\n$/, "")].filter((line) => line !== "").join("\n");
   const id = result.outputId ?? result.stderrId;
+  // `exit 3` at the end of a command is how it says that it failed.
+  const exitCode = outcome.kind === "exited" || outcome.kind === "shell-ended" ? outcome.code : undefined;
   return {
-    ok: outcome.kind === "exited" ? outcome.code === 0 : outcome.kind === "running" && outcome.why === "no-wait",
+    ok: exitCode === undefined ? outcome.kind === "running" && outcome.why === "no-wait" : exitCode === 0,
     outcome: isTyped(outcome, context.shell) ? outcome.kind : "not-run",
-    ...(outcome.kind === "exited" || outcome.kind === "shell-ended" ? { exitCode: outcome.code } : {}),
+    ...defined({ exitCode }),
     result: forModel,
     ...(outcome.kind === "exited" ? { printed: [output, ...notes].filter((line) => line !== "").join("\n") } : {}),
     ...(cut ? { cut } : {}),

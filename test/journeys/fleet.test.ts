@@ -112,6 +112,12 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   expect(worst.code).toBe(7);
   expect(worst.stderr).toContain("web02");
 
+  // The shell of the command ends with it.
+  const left = 'echo "$MACHINE" | wc -c; exit $(( ${MACHINE#web0} - 1 ))';
+  const ended = await run("--on", "few", "--approve", "all", "--canary", "1", "--max-fail", "3", left);
+  expect(ended).toMatchObject({ code: 2, stdout: "web01: 6\nweb02 (exit 1): 6\nweb03 (exit 2): 6\n" });
+  expect(ended.stderr.split("\n").filter((line) => /shell|ended/.test(line))).toEqual([]);
+
   const canary = await run("--on", "few", "--approve", "all", "--canary", "1", 'test "$MACHINE" != web01 || exit 7');
   expect(canary).toMatchObject({ code: 7, stderr: expect.stringContaining("web[02-03]") });
 

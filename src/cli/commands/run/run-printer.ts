@@ -55,7 +55,8 @@ export class RunPrinter {
           this.warn(`${event.machine}: ${event.message ?? "unreachable"}`);
         return;
       case "notice":
-        if (event.kind !== "info")
+        // No further command misses the variables of a shell.
+        if (event.kind !== "info" && event.kind !== "lost-state")
           this.warn(`${event.machine === undefined ? "" : `${event.machine}: `}${event.message}`);
         return;
       case "warning":
@@ -108,7 +109,7 @@ export class RunPrinter {
   }
 
   async #one({ result }: MachineResult): Promise<void> {
-    if (result.outcome === "exited") return;
+    if (ENDED.has(result.outcome)) return;
     const text = wordsOf(result);
     // What was printed is on the screen already.
     const [first = ""] = text.split("\n");
@@ -144,8 +145,11 @@ interface Texts {
 
 /** An outcome whose text belongs on stdout; with any other, stdout gets only what the command printed. */
 function isAnswer({ result: { outcome } }: MachineResult): boolean {
-  return outcome === "exited" || outcome === "dry-run";
+  return ENDED.has(outcome) || outcome === "dry-run";
 }
+
+/** With an exit code, by itself: `exit 3` ends the shell with the command. */
+const ENDED: ReadonlySet<string> = new Set(["exited", "shell-ended"]);
 
 async function readTexts({ result }: MachineResult, textOf: (id: string) => Promise<string>): Promise<Texts> {
   if (result.outcome === "dry-run") return { stdout: wordsOf(result), stderr: "" };
