@@ -14,7 +14,7 @@ mine() {
   set -- "$1" $(ls -ldn "$1")
   [ "$4" = "$me" ] && case $2 in d???------*) ;; *) return 1 ;; esac
 }
-place() { base=$1; mkdir -p "$base" 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
+place() { base=$1; [ ! -L "$base" ] && mkdir -p "$base" 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
 base=$1; shift
 # Known from before: it was private then, and only its owner could have changed that.
 if [ -n "$base" ] && { [ -L "$base" ] || [ ! -O "$base" ]; }; then base=; fi

@@ -398,7 +398,7 @@ describe("the private directory", () => {
 
   test("a directory that another user could have prepared is refused", async () => {
     const trap = realpathSync(mkdtempSync(join(tmpdir(), "buddy-trap-")));
-    mkdirSync(join(trap, "elsewhere"));
+    mkdirSync(join(trap, "elsewhere"), { mode: 0o755 });
     mkdirSync(join(trap, "state/buddy"), { recursive: true });
     symlinkSync(join(trap, "elsewhere"), join(trap, "state/buddy/shells"));
     process.env["XDG_STATE_HOME"] = join(trap, "state");
@@ -411,6 +411,7 @@ describe("the private directory", () => {
     );
     expect(outputFile).toStartWith(join(trap, "home/.local/state/buddy/shells/shared"));
     expect(id).toMatch(/^sh-/);
+    expect(statSync(join(trap, "elsewhere")).mode & 0o777).toBe(0o755);
     process.env["HOME"] = before;
     process.env["XDG_STATE_HOME"] = home;
     await until(() => readFileSync(outputFile, "utf8").includes("completed"), "it ends");
