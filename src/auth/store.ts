@@ -29,6 +29,8 @@ export class AuthStore {
     const held = await this.#lock(signal);
     try {
       const { [provider]: current, ...others } = this.#load();
+      // The change may replace what is stored at the server: it must be certain that the result can be stored, too.
+      if (current !== undefined) this.#write(readFileSync(this.path, "utf8"));
       const next = await change(current);
       if (next !== current) {
         const providers = next === undefined ? others : { ...others, [provider]: next };

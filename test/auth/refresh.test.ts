@@ -140,4 +140,17 @@ describe("a refresh that the server has answered", () => {
     expect((await source.token({ refused })).accessToken).not.toBe(refused);
     expect(store.read("openai")?.refresh_token).toBe(server.state.refreshToken);
   });
+
+  test("is not asked for where it could not be stored: that would invalidate the stored one", async () => {
+    const { server } = await signedIn({ forgives: false });
+    await using _ = server;
+    const worker = join(import.meta.dir, "../support/refresh-worker.ts");
+    // As on a full disk: no file can get a byte.
+    const full = `trap "" XFSZ; ulimit -f 0; exec "$@"`;
+    const argv = ["sh", "-c", full, "sh", process.execPath, worker, store.path, server.url, "1"];
+    const child = Bun.spawn(argv, { stdout: "ignore", stderr: "pipe" });
+    expect([await child.stderr.text(), await child.exited]).toEqual([expect.stringContaining("cannot be stored"), 1]);
+    expect(server.state.refreshes).toBe(0);
+    expect(store.read("openai")?.refresh_token).toBe(server.state.refreshToken);
+  });
 });
