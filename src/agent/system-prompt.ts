@@ -156,7 +156,7 @@ function realName(path: string): string {
 function whyForeign(real: string, root: string): string | undefined {
   const inside = realName(root);
   if (!real.startsWith(inside === "/" ? "/" : `${inside}/`)) return `it is a link out of the repository, to ${real}`;
-  return holdsSecrets(real) ? `it is a link to a file of keys, ${real}` : undefined;
+  return holdsSecrets(real) ? `it is a link to a file with keys, ${real}` : undefined;
 }
 
 function read(path: string, real: string, most: number): OperatorFile | undefined {

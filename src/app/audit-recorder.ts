@@ -1,4 +1,4 @@
-/** Keeps the record of a run: fills in who, where and which session, and logs on the target where that is wanted. */
+/** Keeps the record of a run: fills in user, machine and session, and copies it to the target's system log. */
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { AuditEntry } from "../audit/entry.ts";
 import type { RecordedEntry, Recorder, RecordOptions } from "../agent/calls/call-record.ts";
@@ -7,14 +7,14 @@ import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
 import { messageOf } from "../lib/errors.ts";
 
-export interface RunRecorderOptions {
+export interface AuditRecorderOptions {
   readonly settings: Settings["audit"];
-  /** False: a run that leaves nothing behind. */
+  /** False: nothing is recorded. */
   readonly record: boolean;
   readonly stateDirectory: string | undefined;
   /** Id of the current session. */
   session(): string;
-  /** What the operator calls a machine. */
+  /** The operator's names for a machine. */
   known(target: Target | undefined): Promise<KnownMachine>;
   /** The operator's own commands and no model: `buddy run`. */
   readonly own: boolean;
@@ -22,15 +22,15 @@ export interface RunRecorderOptions {
   readonly problem: (message: string) => void;
 }
 
-/** Loaded with the first decision: a start without one pays nothing. */
-export class RunRecorder implements Recorder {
-  readonly #options: RunRecorderOptions;
+/** Opens the log with the first decision: a run without one pays nothing. */
+export class AuditRecorder implements Recorder {
+  readonly #options: AuditRecorderOptions;
   #log: Promise<AuditLog> | undefined;
   #user: Promise<Person> | undefined;
   readonly #journals = new Map<Target, Promise<void>>();
   #reported = false;
 
-  constructor(options: RunRecorderOptions) {
+  constructor(options: AuditRecorderOptions) {
     this.#options = options;
   }
 
@@ -76,7 +76,7 @@ export class RunRecorder implements Recorder {
     })());
   }
 
-  /** One after the other for each machine, and nothing waits for it. */
+  /** One entry after the other for each machine; no call waits for it. */
   #journal(entry: AuditEntry, target: Target): void {
     const before = this.#journals.get(target) ?? Promise.resolve();
     const next = before.then(async () => {
@@ -100,7 +100,7 @@ export class RunRecorder implements Recorder {
 }
 
 export interface KnownMachine {
-  /** Its own first, then those of its groups. */
+  /** Its own name first, then those of its groups. */
   readonly names: readonly string[];
   readonly label?: string;
 }
@@ -120,10 +120,10 @@ async function whoRuns(): Promise<Person> {
   const id = String(process.getuid?.() ?? "");
   let login = id;
   try {
-    // Linux keeps who logged in, through sudo and su.
+    // Who logged in, also through sudo and su.
     login = readFileSync("/proc/self/loginuid", "utf8").trim();
   } catch {
-    // Only Linux keeps it.
+    // Only Linux has it.
   }
   const user = nameOf(id);
   return /^\d+$/.test(login) && login !== id && login !== NO_LOGIN ? { user, login_user: nameOf(login) } : { user };

@@ -48,12 +48,12 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
   const places: Run["places"] = [place, ...others];
   let run: Run | undefined;
-  const around = {
+  const extensionParts = {
     place: () => run?.place ?? place,
     notice: (message: string) =>
       run === undefined ? problem(message) : run.agent.publish({ type: "notice", kind: "info", message }),
   };
-  const extensions = options.client === undefined ? await loadExtensions(loaded, around) : NO_EXTENSIONS;
+  const extensions = options.client === undefined ? await loadExtensions(loaded, extensionParts) : NO_EXTENSIONS;
   if (extensions.mcp !== undefined) secrets.learn((await import("./extensions/mcp-servers.ts")).serverSecrets(loaded));
   for (const notice of extensions.notices) problem(notice);
   const fleet = await fleetFor(places, options);

@@ -8,7 +8,7 @@ import { printable } from "../lib/text.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
 export interface ConfigurationOptions {
-  /** False for commands that must never write a file by themselves, such as doctor. */
+  /** False for commands that must not create the file, such as doctor. */
   readonly create?: boolean;
 }
 
@@ -36,7 +36,7 @@ export async function loadConfiguration(
   return loaded;
 }
 
-/** Loaded when there is something to say: most starts are silent. */
+/** Loaded on demand: most starts have no warning. */
 async function warn(text: string): Promise<void> {
   (await import("../lib/log.ts")).log.warn(printable(text));
 }

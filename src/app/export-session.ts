@@ -1,10 +1,10 @@
-/** A stored session in one of the forms that leave buddy: a transcript, a script, a recording, a runbook. */
+/** Exports a stored session: as a transcript, a script, a recording, a runbook. */
 import { outputsDirectory } from "../session/outputs.ts";
 import { readTranscript, type Transcript, type TranscriptEntry } from "../session/export/transcript.ts";
 
 export type ExportFormat = "markdown" | "html" | "json" | "script" | "cast" | "runbook";
 
-/** In pieces: a long session must not be in memory twice. */
+/** In pieces, so that a long session is not in memory twice. */
 export async function exportSession(
   session: { readonly path: string; readonly id: string },
   format: ExportFormat,
@@ -34,8 +34,8 @@ export async function exportSession(
 }
 
 /**
- * For a person who reads it in a terminal, an editor or a browser: nothing in it acts there or hides there. In commands
- * and names all is written out that cannot be seen, as in a question; from other text control sequences are dropped.
+ * Safe to read in a terminal, an editor or a browser: in commands and names, invisible characters are written out as in
+ * a question; other text loses its control sequences.
  */
 async function readable(transcript: Transcript): Promise<Transcript> {
   const { showLine, showText } = await import("../policy/screen/terminal-text.ts");

@@ -4,11 +4,11 @@ import type { GlobalOptions } from "../cli/args/options.ts";
 import type { Settings } from "../config/schema.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { ModelClient } from "../model/types.ts";
-import type { Approvals } from "../policy/approvals.ts";
+import { type Approvals, approvalRequest } from "../policy/approvals.ts";
 
 type Limits = Pick<Settings["limits"], "cost_session" | "tokens_turn">;
 
-/** `approvals`: whom to ask at the limit. */
+/** `approvals`: for the question at the limit; without it, the turn ends. */
 export function runBudget(
   { maxCost }: Pick<GlobalOptions, "maxCost">,
   { cost_session, tokens_turn }: Limits,
@@ -23,34 +23,20 @@ export function runBudget(
   });
 }
 
-/** No approval mode answers this: they are about changes, not about money. */
+/** No approval mode answers this: modes are about changes, not about money. */
 async function askToContinue(
   approvals: Approvals,
   { of, action, why }: BudgetQuestion,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const request = {
-    id: crypto.randomUUID(),
-    call: "budget",
-    tool: "budget",
-    where: `this ${of}`,
-    machine: "",
-    action,
-    risk: "low",
-    mutation: false,
-    privesc: false,
-    why: "",
-    policy: why,
-    understated: false,
-    editable: false,
-    answer: "in-person",
-  } as const;
+  const about = { call: "budget", tool: "budget", where: `this ${of}`, machine: "", action };
+  const request = approvalRequest({ ...about, risk: "low", policy: why, answer: "in-person" });
   const { kind } = await approvals.decide(request, signal);
   signal.throwIfAborted();
   return kind === "approved";
 }
 
-/** A limit in money needs a price. Returns a warning where the limit is a standing one; --max-cost is an error. */
+/** A limit in money needs a known price: without one, --max-cost is an error, [limits] cost_session a warning. */
 export function requirePrice(
   client: Pick<ModelClient, "info" | "profile">,
   { maxCost }: Pick<GlobalOptions, "maxCost">,

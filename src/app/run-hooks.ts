@@ -3,7 +3,7 @@ import type { AgentEvent, AgentEventBody } from "../agent/events.ts";
 import type { CallHooks, HookedCall, Objection } from "../agent/calls/call-hooks.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { HookEvent, HookMachine, Hooks } from "../extend/hooks.ts";
-import { mapTexts } from "../lib/values.ts";
+import { defined, mapTexts } from "../lib/values.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
 import type { KnownMachine } from "./audit-recorder.ts";
@@ -13,7 +13,7 @@ import { messageOf } from "../lib/errors.ts";
 export interface RunHooksOptions {
   readonly loaded: LoadedConfig;
   session(): string;
-  /** What the operator calls a machine; undefined: those of the run. */
+  /** The operator's names for a machine; undefined: for all of the run. */
   known(target: Target | undefined): Promise<KnownMachine>;
   /** The machine of the run, once it is open. */
   opened(): Target | undefined;
@@ -21,7 +21,7 @@ export interface RunHooksOptions {
   publish(body: AgentEventBody): void;
 }
 
-/** Undefined without hooks: then nothing is loaded. */
+/** Undefined without hooks. */
 export function runHooks(options: RunHooksOptions): RunHooks | undefined {
   return options.loaded.config.hooks.length === 0 ? undefined : new RunHooks(options);
 }
@@ -29,7 +29,7 @@ export function runHooks(options: RunHooksOptions): RunHooks | undefined {
 export class RunHooks implements CallHooks {
   readonly #options: RunHooksOptions;
   #hooks: Promise<Hooks> | undefined;
-  /** The session that has begun, and has not ended yet. */
+  /** The session that has begun and not ended. */
   #session: Pick<AgentEvent, "session" | "target"> | undefined;
   readonly #titles = new Map<string, { readonly title: string; readonly args: unknown }>();
   readonly #working = new Set<Promise<void>>();
@@ -44,32 +44,30 @@ export class RunHooks implements CallHooks {
     return (await this.#load()).before({ ...event, tool }, signal);
   }
 
-  /** Reports of what has happened: nothing waits for these. */
+  /** Reports what has happened; nothing waits for these hooks. */
   onEvent(event: AgentEvent): void {
     switch (event.type) {
       case "turn":
         if (this.#session?.session === event.session) break;
         this.#endSession();
         this.#session = event;
-        this.#tell("session-start", event, { prompt: event.shown ?? event.prompt });
+        this.#report("session-start", event, { prompt: event.shown ?? event.prompt });
         break;
       case "tool_started":
         this.#titles.set(event.call, { title: event.title, args: event.args });
         break;
       case "approval_asked": {
         const { call, tool, where, action, diff, risk, mutation, privesc, why, policy } = event;
-        const change = diff === undefined ? {} : { diff };
-        const question = { call, tool, where, action, ...change, risk, mutation, privesc, why, policy };
-        this.#tell("approval", event, question);
+        const about = { call, tool, where, action, ...defined({ diff }) };
+        this.#report("approval", event, { ...about, risk, mutation, privesc, why, policy });
         break;
       }
       case "tool_finished": {
         const { call, tool, ok, outcome, exit_code, ms, result } = event;
         const { title, args } = this.#titles.get(call) ?? { title: "", args: {} };
         this.#titles.delete(call);
-        const code = exit_code === undefined ? {} : { exit_code };
-        const text = shorten(result, MOST_RESULT);
-        this.#tell("after-tool", event, { tool, call, title, input: args, ok, outcome, ...code, ms, result: text });
+        const about = { tool, call, title, input: args, ok, outcome, ...defined({ exit_code }), ms };
+        this.#report("after-tool", event, { ...about, result: shorten(result, MOST_RESULT) });
         break;
       }
     }
@@ -83,15 +81,15 @@ export class RunHooks implements CallHooks {
   }
 
   #endSession(): void {
-    if (this.#session !== undefined) this.#tell("session-end", this.#session, {});
+    if (this.#session !== undefined) this.#report("session-end", this.#session, {});
     this.#session = undefined;
   }
 
-  #tell(name: HookEvent["event"], { session, target }: Pick<AgentEvent, "session" | "target">, fields: object): void {
+  #report(name: HookEvent["event"], { session, target }: Pick<AgentEvent, "session" | "target">, fields: object): void {
     if (!this.#options.loaded.config.hooks.some(({ on }) => on === name)) return;
     const event = this.#ofRun(target).then((machine) => this.#event(name, session, machine, fields));
     const work = Promise.all([this.#load(), event])
-      .then(([hooks, ready]) => hooks.tell(ready))
+      .then(([hooks, ready]) => hooks.report(ready))
       .catch((error: unknown) => {
         const message = `the ${name} hooks were not started: ${messageOf(error)}`;
         this.#options.publish({ type: "warning", message });
@@ -105,14 +103,14 @@ export class RunHooks implements CallHooks {
     return mapTexts(whole, this.#options.redact) as HookEvent;
   }
 
-  /** The machine a call is about; without one it happens on this machine. */
+  /** The machine a call is about; without a target, this machine. */
   async #at(target: Target | undefined): Promise<HookMachine> {
     if (target === undefined) return { target: "local", names: ["local"] };
     const { label: name, user, host, machine } = target.identity;
     return { target: name, ...(await this.#options.known(target)), user, host, id: machine };
   }
 
-  /** The one machine of the run, or all of several. */
+  /** The machine of the run, or all of several. */
   async #ofRun(label: string): Promise<HookMachine> {
     const target = this.#options.opened();
     return target === undefined ? { target: label, ...(await this.#options.known(undefined)) } : this.#at(target);

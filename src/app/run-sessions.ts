@@ -11,8 +11,6 @@ import { BuddyError } from "../lib/errors.ts";
 import { modelClient, type ProfileClient } from "./model/model-client.ts";
 import type { Replay } from "../session/replay.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
-import { isLocal, type Place } from "../targets/place.ts";
-import { chosenPlaces } from "./machines/places.ts";
 
 interface RunSessionsOptions {
   readonly cwd: string;
@@ -53,7 +51,7 @@ export class RunSessions {
     ));
   }
 
-  /** The session to begin with; a foreign one only after a yes on the terminal. */
+  /** The session to begin with; one of another user only if the terminal confirms it. */
   async resume(name: string, fork: boolean): Promise<ResumedSession> {
     const store = await this.store();
     const { ForeignSession } = await import("../session/store.ts");
@@ -85,21 +83,19 @@ export class RunSessions {
     return new SessionRecorder({ id, resumed, redact, problem, stateDirectory, directory: () => this.#newDirectory() });
   }
 
-  /**
-   * Where new sessions go; an unusual place is reported once. The store knows it too, but a new session needs no store.
-   */
+  /** Where new sessions go; an unusual place is reported once. Not asked from the store: a new session needs none. */
   #newDirectory(): Promise<string> {
     return (this.#directory ??= import("../session/session-directory.ts").then(({ sessionDirectory }) => {
       const { cwd, stateDirectory, record, problem } = this.#options;
       const { directory, notice, unwritable } = sessionDirectory(cwd, stateDirectory);
-      // Where nothing can be written the log says so itself, with the reason.
+      // If nothing can be written, the log itself reports that, with the reason.
       if (notice !== undefined && unwritable === undefined && record) problem(notice);
       return directory;
     }));
   }
 }
 
-// Writes the events of a run to its session log, off the path of the first answer.
+// Writes the events of a run to its session log, without delaying the first answer.
 
 interface RecorderOptions {
   readonly redact: (text: string) => string;
@@ -113,9 +109,9 @@ interface RecorderOptions {
 }
 
 /**
- * The file is opened with the first prompt (a buddy that was only looked at leaves no session), as soon as the request
- * has left, and then every event is written as it comes. The lock and the waiting for the disk follow when the first
- * moments have passed or a tool runs: a short answer is over by then, and no other process can know its id yet.
+ * The file is opened after the first prompt was sent (a start without one leaves no session); then every event is
+ * written as it comes. Locking, and waiting for the disk, begin after FIRST_MOMENTS_MS or with the first tool: a short
+ * answer is over by then, and no other process can know its id yet.
  */
 export class SessionRecorder {
   readonly id: string;
@@ -123,7 +119,7 @@ export class SessionRecorder {
   #log: SessionLog | undefined;
   #opening: Promise<SessionLog> | undefined;
   #waiting: AgentEvent[] = [];
-  /** A prompt was given: from now on there is a session to keep. */
+  /** A prompt was given: there is a session to keep. */
   #begun: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isLive = false;
@@ -147,10 +143,7 @@ export class SessionRecorder {
     setImmediate(() => void this.#open());
   }
 
-  /**
-   * Resolves when everything so far is in the log, or was reported as missing: a screen that shows an event waits for
-   * it.
-   */
+  /** Resolves when every event so far is in the log, or was reported as missing. */
   async stored(): Promise<void> {
     if (this.#begun && this.#waiting.length > 0) await this.#open();
   }
@@ -184,7 +177,7 @@ const FIRST_MOMENTS_MS = 300;
 /** Events before the first prompt (what the operator did in the pane meanwhile) that are kept in memory. */
 const MOST_BEFORE = 500;
 
-// What a stored session was run with, for the options that this command line leaves open.
+// What a stored session was run with, for options that the command line does not give.
 
 /** The target of the session, unless the command line names one. */
 export function withStoredTarget(globals: GlobalOptions, { target, cwd, places }: Replay): GlobalOptions {
@@ -200,20 +193,6 @@ export function withStoredTarget(globals: GlobalOptions, { target, cwd, places }
   };
 }
 
-/** Where a session worked; undefined when its log does not say, or is not the user's own. */
-export async function storedPlaces(
-  replay: Replay,
-  loaded: LoadedConfig,
-): Promise<readonly [Place, ...Place[]] | undefined> {
-  if (replay.target === "") return undefined;
-  const { ssh, container } = replay.places.length > 0 ? {} : readLabel(replay.target);
-  const named = { ...defined({ ssh, container }) };
-  const [place, ...others] = await chosenPlaces(named, loaded, { stored: replay.places });
-  if (place === undefined) return undefined;
-  const elsewhere = others.length === 0 && !isLocal(place) && replay.cwd !== "";
-  return [elsewhere ? { ...place, cd: replay.cwd } : place, ...others];
-}
-
 /** The profile of the session, unless --model or BUDDY_MODEL chose one. */
 export function storedModel(globals: GlobalOptions, { profile, model }: Replay, configured: string | undefined) {
   if (globals.model !== undefined || process.env.BUDDY_MODEL || process.env.AGENT_MODEL || profile === "")
@@ -223,13 +202,13 @@ export function storedModel(globals: GlobalOptions, { profile, model }: Replay, 
     : `${profile}:${model}`;
 }
 
-/** The client of the profile in effect; a resumed session brings its own, as long as the configuration still has it. */
+/** The client of the profile in effect: that of a resumed session, if the configuration still has it. */
 export async function clientFor(loaded: LoadedConfig, globals: GlobalOptions, resumed: ResumedSession | undefined) {
   const { chosen, note } = resumed === undefined ? { note: [] } : await storedClient(loaded, globals, resumed);
   return { ...(chosen ?? (await modelClient(loaded))), note };
 }
 
-/** The client a stored session was run with; none when another was asked for or it is not available any more. */
+/** The client that a stored session was run with; none if another was asked for, or it is no longer available. */
 export async function storedClient(
   loaded: LoadedConfig,
   globals: GlobalOptions,
@@ -238,7 +217,7 @@ export async function storedClient(
   const { profile } = replay;
   const selector = storedModel(globals, replay, loaded.config.models[profile]?.model);
   if (selector === undefined) return { note: [] };
-  // Its name is not a name any more: before a colon it would be taken for a part of a model id.
+  // Checked first: an unknown name before a colon would be taken for a part of a model id.
   if (!profileNames(loaded).includes(profile))
     return { note: [`the profile of this session is no longer configured: ${profile}`] };
   try {
@@ -249,14 +228,14 @@ export async function storedClient(
   }
 }
 
-/** Whether two labels name one place: before it is open, an ssh target may lack the user it turns out to have. */
+/** Whether two labels name the same place: until it is open, the label of an ssh target may lack the user. */
 export function samePlace(one: string, other: string): boolean {
   const bare = (label: string) => label.replace(/\bssh [^@\s]+@/, "ssh ");
   return one === other || ((one === bare(one) || other === bare(other)) && bare(one) === bare(other));
 }
 
 /** `ssh deploy@web1`, `container api`, `container api on ssh deploy@web1`; anything else is this machine. */
-function readLabel(label: string): { ssh?: string; container?: string } {
+export function readLabel(label: string): { ssh?: string; container?: string } {
   const [, container, ssh] = /^(?:container (\S+?))?(?: on )?(?:ssh (\S+))?$/.exec(label) ?? [];
-  return { ...defined({ ssh, container }) };
+  return defined({ ssh, container });
 }

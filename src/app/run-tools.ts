@@ -1,4 +1,4 @@
-/** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
+/** The tools of a run, and what decides on their calls: policy, approvals and target. */
 import { defined } from "../lib/values.ts";
 import type { CallHooks } from "../agent/calls/call-hooks.ts";
 import type { Recorder } from "../agent/calls/call-record.ts";
@@ -76,7 +76,7 @@ export interface CallRunnerParts {
   readonly dryRun: boolean;
   /** The target is this machine: buddy's own files are on it. */
   readonly local: boolean;
-  /** Where files are kept before they are changed; undefined: nowhere, on purpose. */
+  /** Where files are kept before they are changed; undefined: this run keeps none. */
   changes(): Promise<ChangeStore | { readonly none: string } | undefined>;
 }
 
@@ -121,7 +121,7 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
   });
 }
 
-/** An adopted shell may be on another machine: that one is only known by the name that it reports. */
+/** An adopted shell may be on another machine, which is known only by the name that it reports. */
 export function calledAt({ identity, isAdopted }: Target, place: Place): readonly string[] {
   return isAdopted === true ? [identity.host || identity.label] : calledNames(place, identity.host);
 }
@@ -149,11 +149,10 @@ export function machineParts({
       const { judgeShell } = await import("../policy/shell/judge.ts");
       const opened = target.opened;
       const facts = opened?.transport.facts;
-      // Before the target is known, the stricter reading.
+      // Until the target is known, the strictest.
       const shell = opened?.locks.shell ?? "sh";
       const pane = opened?.identity.shellName ?? "sh";
-      const user = facts === undefined ? {} : { user: facts.user, home: facts.home };
-      const context = { shell, pane, cwd, ...user };
+      const context = { shell, pane, cwd, ...defined({ user: facts?.user, home: facts?.home }) };
       return judgeOnce(config, [command, machine, context], () =>
         judgeShell(command, shellRules(config, machine), context),
       );
@@ -173,7 +172,7 @@ export function machineParts({
   };
 }
 
-/** Kept for a moment: many machines of one call ask the same about the same text. */
+/** Kept for a moment: the machines of one call judge the same command. */
 function judgeOnce(config: Config, about: unknown, judge: () => ShellJudgement): ShellJudgement {
   const key = JSON.stringify(about);
   const now = performance.now();
@@ -193,13 +192,9 @@ interface Judged {
 }
 
 function revertPlanner(revertMs: number): PlanRevert {
+  const seconds = Math.max(1, Math.round(revertMs / 1000));
   return async (lockouts, command, target) =>
-    (await import("./changes/guard-lockout.ts")).planRevert(
-      lockouts,
-      command,
-      target,
-      Math.max(1, Math.round(revertMs / 1000)),
-    );
+    (await import("./changes/guard-lockout.ts")).planRevert(lockouts, command, target, seconds);
 }
 
 // The settings the shell judge needs, taken from the configuration.

@@ -1,28 +1,23 @@
-/**
- * What a run is made of: configuration, model, target, tools, policy, approvals and session, wired together in this one
- * place.
- */
+/** A run: configuration, model, target, tools, policy, approvals and session, wired together in this one place. */
 import { defined } from "../lib/values.ts";
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
-import type { Totals } from "../agent/agent.ts";
 import { Passwords } from "../agent/calls/passwords.ts";
 import { systemPrompt, type OperatorFile } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/calls/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import type { ApproveMode } from "../lib/durations.ts";
-import { BuddyError } from "../lib/errors.ts";
+
 import { trace } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ModelClient } from "../model/types.ts";
-import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
-import type { ResumedSession, SessionStore } from "../session/store.ts";
+import { Approvals, type Asker } from "../policy/approvals.ts";
+import type { ResumedSession } from "../session/store.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
-import { type Place, samePaths } from "../targets/place.ts";
+import type { Place } from "../targets/place.ts";
 import type { Extensions } from "./extensions/extensions.ts";
 import type { FleetLimits, LazyFleet } from "./machines/lazy-fleet.ts";
 import type { RunTarget } from "./machines/lazy-target.ts";
@@ -30,9 +25,9 @@ import type { MachineRules } from "./machines/machine-rules.ts";
 import { modelClient } from "./model/model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
 import { type RunHooks, runHooks } from "./run-hooks.ts";
-import { RunRecorder } from "./audit-recorder.ts";
-import { RunMachines } from "./machines/about-machines.ts";
-import { RunSessions, samePlace, storedClient, storedPlaces } from "./run-sessions.ts";
+import { AuditRecorder } from "./audit-recorder.ts";
+import { AboutMachines } from "./machines/about-machines.ts";
+import { type RunSessions, samePlace } from "./run-sessions.ts";
 import { toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
 import { prepareWorkplace, type Workplace, fleetFor, type MakeFleet } from "./machines/workplace.ts";
@@ -40,18 +35,18 @@ import { prepareWorkplace, type Workplace, fleetFor, type MakeFleet } from "./ma
 export interface RunOptions {
   readonly globals: GlobalOptions;
   readonly loaded: LoadedConfig;
-  /** A person is asked whether to continue over a budget; otherwise the turn ends there. */
+  /** Asks a person whether to continue when a budget is used up; otherwise the turn ends. */
   readonly askOverBudget?: boolean;
-  /** Who can be asked; undefined without a terminal. */
+  /** Asks the operator; undefined: there is no terminal. */
   readonly asker?: Asker | undefined;
   readonly maxIterations?: number | undefined;
   /** Id, unique start of one, or `last` of a stored session to continue. */
   readonly resume?: string | undefined;
   /** Continue in a copy of it, under a new id. */
   readonly fork?: boolean | undefined;
-  /** What `--on -` reads; absent where standard input is something else. */
+  /** What `--on -` reads; absent if standard input has another use. */
   readonly stdin?: (() => Promise<string>) | undefined;
-  /** Receives problems outside the work itself, such as a log that cannot be written. */
+  /** Gets problems outside the work itself, such as a log that cannot be written. */
   readonly problem: (message: string) => void;
   /** Instead of the profile's: the guide of `buddy demo`. */
   readonly client?: ModelClient | undefined;
@@ -81,25 +76,22 @@ export class Run implements AsyncDisposable {
   readonly passwords = new Passwords();
   readonly registry: Registry;
   readonly secrets: Secrets;
+  readonly sessions: RunSessions;
   /** Undefined without a limit. */
   readonly budget: Budget | undefined;
   /** The record of decisions and effects. */
-  readonly recorder: RunRecorder;
+  readonly recorder: AuditRecorder;
   readonly extensions: Extensions;
   readonly hooks: RunHooks | undefined;
-  /** Said of a resumed session: damaged lines, another target or model than before. */
+  /** What to say about a resumed session: damaged lines, another target or model than before. */
   readonly notes: string[] = [];
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
   readonly #options: RunOptions;
-  readonly machines: RunMachines;
-  /** What holds on the machines it works on. */
+  readonly machines: AboutMachines;
+  /** The rules of the machines that it works on. */
   readonly rules: MachineRules;
-  readonly #loaded: LoadedConfig;
-  readonly #problem: (message: string) => void;
-  readonly #sessions: RunSessions;
   readonly #resumed: boolean;
-  readonly #record: boolean;
   #changes: ChangeStore | undefined;
   #workplace: Workplace;
 
@@ -110,15 +102,13 @@ export class Run implements AsyncDisposable {
     this.extensions = extensions;
     this.globals = globals;
     this.#options = options;
-    this.#loaded = loaded;
-    this.#problem = options.problem;
-    this.#sessions = sessions;
+    this.sessions = sessions;
     this.#resumed = resumed !== undefined;
-    this.approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
+    this.approvals = new Approvals({ mode: globals.approve, asker: options.asker });
     this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
-    this.machines = new RunMachines(this, loaded, secrets.privacy, options.problem);
+    this.machines = new AboutMachines(this, loaded, secrets.privacy, options.problem);
     this.rules = this.machines.rules;
-    this.recorder = new RunRecorder({
+    this.recorder = new AuditRecorder({
       settings: config.audit,
       own: options.audit === true,
       known: (opened) => this.machines.known(opened).catch(() => ({ names: this.place.names })),
@@ -136,11 +126,9 @@ export class Run implements AsyncDisposable {
       redact: secrets.redact,
       publish: (body) => this.agent.publish(body),
     });
-    const { hooks } = this;
     const registry = (this.registry = toolRegistry(loaded, extensions));
     const { privacy } = secrets;
     const { mcp } = extensions;
-    this.#record = options.record !== false;
     this.#workplace = this.#prepare(places, globals, fleet);
     this.agent = new Agent({
       client,
@@ -156,7 +144,7 @@ export class Run implements AsyncDisposable {
         systemPrompt({
           facts,
           tools: registry.offered(facts),
-          // Masked again for each session: names belong to one.
+          // Masked again for each session: names of secrets belong to a session.
           operator: privacy.mask(config.agent.system_prompt, { from: "[agent] system_prompt" }),
           skills: privacy.mask(extensions.instructions, { from: "skills" }),
           files: this.operatorFiles.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
@@ -167,15 +155,19 @@ export class Run implements AsyncDisposable {
     });
     this.agent.onEvent((event) => {
       sessions.append(event);
-      // Pieces of text could hold half a secret; the whole answer is in the trace of its request.
+      // A piece of text could contain half a secret; the whole answer is in the trace of its request.
       if (!PIECES.has(event.type)) trace("event", () => ({ event }));
     });
-    if (hooks !== undefined) this.agent.onEvent((event) => hooks.onEvent(event));
+    if (this.hooks !== undefined) this.agent.onEvent((event) => this.hooks?.onEvent(event));
   }
 
   /** Where it works: on one machine, or several. */
   get places(): readonly [Place, ...Place[]] {
     return this.#workplace.places;
+  }
+
+  get #loaded(): LoadedConfig {
+    return this.#options.loaded;
   }
 
   get target(): RunTarget {
@@ -201,100 +193,37 @@ export class Run implements AsyncDisposable {
     return this.places[0];
   }
 
-  /** Id of the current session. */
-  session(): string {
-    return this.#sessions.id;
-  }
-
-  sessions(): Promise<SessionStore> {
-    return this.#sessions.store();
-  }
-
-  /** Resolves when the session log has every event so far. */
-  stored(): Promise<void> {
-    return this.#sessions.stored();
-  }
-
-  /**
-   * Files as they were before they were changed; `none` says why they are not kept, undefined that they need not be.
-   */
+  /** Files as they were before they were changed; `none`: why they cannot be kept; undefined: this run keeps none. */
   async changes(): Promise<ChangeStore | { readonly none: string } | undefined> {
+    if (this.#options.record === false) return undefined;
     const state = stateDirectory(this.#loaded.env);
-    if (!this.#record) return undefined;
     if (state === undefined) return { none: "there is no home directory to keep files in" };
     const [{ ChangeStore }, { changesDirectory, prepareChanges }] = await Promise.all([
       import("../changes/change-store.ts"),
       import("../session/outputs.ts"),
     ]);
-    const directory = () => changesDirectory(state, this.session());
+    const directory = () => changesDirectory(state, this.sessions.id);
     return (this.#changes ??= new ChangeStore({ directory, prepare: prepareChanges }));
   }
 
-  /** Uses the time while the first request is under way: opens the target, loads the tools. */
+  /** While the first request is under way: opens the target, loads the tools. */
   prepareForTools(): void {
     this.target.start();
     this.registry.warm();
     this.extensions.mcp?.servers.start();
   }
 
-  /** Leaves the conversation; the next turn begins a new session. */
-  async newSession(): Promise<void> {
-    await this.secrets.settled();
-    await this.#sessions.change();
-    this.approvals.forget();
-    this.secrets.privacy.restore([]);
-    this.extensions.mcp?.servers.newSession();
-    this.agent.restore({ messages: [] });
-  }
-
-  /**
-   * Leaves the conversation for a stored one; returns what to say about it. Throws SessionInUse or ForeignSession, and
-   * then nothing has changed.
-   */
-  async resumeSession(
-    name: string,
-    { copy = false, foreign }: { readonly copy?: boolean; readonly foreign?: boolean } = {},
-  ): Promise<readonly string[]> {
-    const store = await this.sessions();
-    const next = copy ? store.fork(name, { foreign }) : await store.resume(name, { current: this.session(), foreign });
-    const { chosen, note } = await storedClient(this.#loaded, this.globals, next);
-    await this.secrets.settled();
-    await this.#sessions.change(next);
-    this.approvals.forget();
-    const { name: profile, model } = this.agent.client.profile;
-    if (chosen !== undefined && (chosen.profile.name !== profile || chosen.profile.model !== model)) {
-      this.secrets.learn(chosen.secrets);
-      this.agent.switchModel(chosen.client);
-      note.push(`back to the model of this session: ${chosen.profile.model} (${chosen.profile.name})`);
-    }
-    note.push(...(await this.#goBack(next)));
-    return [...note, ...this.continueFrom(next)];
-  }
-
-  /** To the machines of a stored session; where they cannot be reached, it continues on those in use. */
-  async #goBack({ replay }: ResumedSession): Promise<readonly string[]> {
-    try {
-      const places = await storedPlaces(replay, this.#loaded);
-      if (places === undefined || samePaths(places, this.places)) return [];
-      const said = await this.workOn(places, AbortSignal.timeout(GO_BACK_MS));
-      return [`back on ${this.target.facts().label}`, ...said];
-    } catch (error) {
-      if (!(error instanceof BuddyError)) throw error;
-      return [`${replay.target} cannot be reached: ${error.message}`];
-    }
-  }
-
   /** Continues with another profile or model; the conversation stays. */
   async switchModel(selector: string): Promise<void> {
     const next = await modelClient(this.#loaded, selector);
     const warning = requirePrice(next.client, this.globals, this.#loaded.config.limits);
-    if (warning !== undefined) this.#problem(warning);
+    if (warning !== undefined) this.#options.problem(warning);
     this.secrets.learn(next.secrets);
     this.agent.switchModel(next.client);
   }
 
   /**
-   * Continues on other machines; the conversation stays. One machine is reached before the ones before are left: where
+   * Continues on other machines; the conversation stays. A single machine must be open before the old ones are left: if
    * that fails, nothing has changed. Returns what to say.
    */
   async workOn(places: Run["places"], signal: AbortSignal): Promise<readonly string[]> {
@@ -315,13 +244,13 @@ export class Run implements AsyncDisposable {
     this.#workplace = next;
     this.agent.targetChanged();
     this.calls.notes.addNews(
-      `The operator changed the machine: it is ${this.target.facts().label} now; before it was ${before.target.facts().label}`,
+      `The operator changed the machine: it is now ${this.target.facts().label}; before, it was ${before.target.facts().label}`,
     );
     await before.target[Symbol.asyncDispose]();
     return [...silent, ...this.askAgain()];
   }
 
-  /** On another machine, or as another user: what was approved in advance was not meant for it. Returns what to say. */
+  /** On another machine, or as another user, an approval in advance no longer counts. Returns what to say. */
   askAgain(): readonly string[] {
     const { mode } = this.approvals;
     if (mode.kind !== "all" && mode.kind !== "until") return [];
@@ -333,7 +262,7 @@ export class Run implements AsyncDisposable {
   continueFrom({ replay, notes, secrets }: ResumedSession): string[] {
     this.secrets.privacy.restore(secrets);
     const { messages, turns, totals, target: place, model: before } = replay;
-    this.agent.restore({ messages, turns, totals: totals satisfies Totals });
+    this.agent.restore({ messages, turns, totals });
     const { label } = this.target.facts();
     const { model } = this.agent.client.profile;
     const said = [...notes];
@@ -349,18 +278,18 @@ export class Run implements AsyncDisposable {
     await Promise.all([
       this.target[Symbol.asyncDispose](),
       this.extensions.mcp?.servers[Symbol.asyncDispose](),
-      this.#sessions.close(),
+      this.sessions.close(),
       this.secrets.settled(),
     ]);
     const { client } = this.agent;
     if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();
   }
 
-  /** With the machine's label, where there are rules to look for one. */
+  /** With the machine's label, if there are rules that may give it one. */
   #introduce(opened: Target): void {
     if (this.#loaded.config.rules.length === 0) return this.agent.introduce();
     const introduce = () => this.agent.introduce();
-    // A call asks for the rules again, and reports what went wrong.
+    // The first call looks the rules up again, and reports what went wrong.
     this.rules.of(opened, this.place).then(introduce, introduce);
   }
 
@@ -368,7 +297,7 @@ export class Run implements AsyncDisposable {
   onNotice({ kind, text }: TargetNotice, machine?: string): void {
     this.agent.publish({ type: "notice", kind, message: text, ...defined({ machine }) });
     if (kind !== "info") this.calls.notes.addNews(machine === undefined ? text : `${machine}: ${text}`);
-    // An adopted shell may have ended: the rules of the machine before it are shown again.
+    // An adopted shell may have ended: then the rules of the target itself hold again.
     const { opened } = this.target;
     if (machine === undefined && opened?.now !== undefined)
       this.rules.of(opened.now(), this.place).catch(() => undefined);
@@ -376,18 +305,11 @@ export class Run implements AsyncDisposable {
 
   #prepare(places: Run["places"], globals: GlobalOptions, makeFleet: MakeFleet | undefined): Workplace {
     const workplace = prepareWorkplace(this, { ...this.#options, globals }, places, makeFleet, (opened) => {
-      // Another one that is being opened meanwhile is introduced when it is taken.
+      // Not one that /on is still trying: that is introduced once it is in use.
       if (this.#workplace.target === workplace.target) this.#introduce(opened);
     });
     return workplace;
   }
 }
 
-const GO_BACK_MS = 30_000;
-
 const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
-
-function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
-  if (mode === undefined) return { kind: "ask" };
-  return mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : { kind: mode.kind };
-}

@@ -1,19 +1,17 @@
-/**
- * The keys a run knows, the secrets it has met, and the filters that take both out of what is shown, stored or sent on.
- */
+/** The keys that a run knows, the secrets it has found, and the filters that hide both. */
 import { type HeldText, HiddenSecrets, redactedStream, redactor, secretHider } from "../lib/secrets/redact.ts";
 import { type NamedSecret, Privacy } from "../policy/privacy/privacy.ts";
 
 export interface SecretsOptions {
   /** [privacy] to_model is "mask". */
   readonly mask: boolean;
-  /** Keeps the secrets of the session; says what went wrong. */
+  /** Stores the secrets of the session; returns what went wrong. */
   keep(secrets: readonly NamedSecret[]): Promise<string | undefined>;
   readonly problem: (message: string) => void;
 }
 
 export class Secrets {
-  /** Names for what the model must not see. */
+  /** Names for secrets that the model must not see. */
   readonly privacy: Privacy;
   readonly #known = new Set<string>();
   readonly #options: SecretsOptions;
@@ -51,12 +49,12 @@ export class Secrets {
     return this.#known.size === 0 ? undefined : new HiddenSecrets([...this.#known]);
   }
 
-  /** Resolves when what was met so far is kept. */
+  /** Resolves when the secrets found so far are stored. */
   settled(): Promise<void> | undefined {
     return this.#kept;
   }
 
-  /** Once for all that one text brings. */
+  /** Once for all secrets of one text. */
   #keep(): void {
     this.#kept ??= Promise.resolve().then(async () => {
       this.#kept = undefined;

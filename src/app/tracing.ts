@@ -29,7 +29,7 @@ let current: Trace | undefined;
 export function startTrace(options: TraceOptions): void {
   const trace = (current = new Trace(options));
   traceTo((kind, data) => trace.record(kind, data));
-  // Commands that leave by process.exit, and signals.
+  // Also after process.exit and signals.
   process.once("exit", (code) => endTrace(code));
   trace.record("start", {
     buddy: VERSION,
@@ -39,12 +39,12 @@ export function startTrace(options: TraceOptions): void {
   });
 }
 
-/** From now on this filter takes secrets out: the run knows more of them. */
+/** Uses this filter from now on: the run knows more secrets. */
 export function redactTrace(redact: (text: string) => string): void {
   current?.redactWith(redact);
 }
 
-/** The lines of -vv go this way from now on: a screen with a live line writes them itself. */
+/** Shows the lines of -vv in this way from now on: a screen with a live line writes them itself. */
 export function showTraceBy(show: (line: string) => void): void {
   current?.showBy(show);
 }
@@ -97,7 +97,7 @@ class Trace {
         for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
       }
     } catch (error) {
-      // The work is worth more than its trace.
+      // The work continues without its trace.
       this.#broken = true;
       this.#show(`buddy: warning: the trace stops here: cannot write to ${printable(this.#path)}: ${fileError(error)}`);
     }
@@ -108,7 +108,7 @@ class Trace {
   }
 }
 
-/** Appended to, so that two runs with one BUDDY_TRACE_FILE do not destroy each other's; for its owner alone. */
+/** For its owner alone. Appended to: two runs may share one BUDDY_TRACE_FILE. */
 function openForAppending(path: string): number {
   let file: number | undefined;
   try {
@@ -117,7 +117,7 @@ function openForAppending(path: string): number {
       log.warn(`other users can read the trace ${printable(path)}: chmod 600 it`);
     return file;
   } catch (error) {
-    throw new BuddyError("usage", `the trace cannot be written to ${path}: ${fileError(error)}`, {
+    throw new BuddyError("usage", `cannot write the trace to ${path}: ${fileError(error)}`, {
       hint: "Name another file with --trace or BUDDY_TRACE_FILE",
       cause: error,
     });

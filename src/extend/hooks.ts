@@ -64,7 +64,7 @@ export class Hooks {
   }
 
   /** Tells them; a failure is reported. */
-  async tell(event: HookEvent, signal?: AbortSignal): Promise<void> {
+  async report(event: HookEvent, signal?: AbortSignal): Promise<void> {
     await Promise.all(
       this.#matching(event).map(async (hook) => {
         const failure = failureOf(await this.#run(hook, event, signal));

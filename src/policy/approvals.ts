@@ -2,15 +2,16 @@
  * The one broker of approvals: knows the mode, asks the operator, one question at a time, and remembers what was
  * allowed for the session.
  */
+import type { ApproveMode } from "../lib/durations.ts";
 import { words } from "../lib/text.ts";
 import { once } from "../lib/values.ts";
 import type { RequiredAnswer, ShellJudgement } from "./verdict.ts";
 import { isTimeout } from "../lib/waiting.ts";
 
 export class Approvals {
-  #mode: ApprovalMode;
+  #mode: ApprovalMode = { kind: "ask" };
   /** When the mode was set. */
-  #since: number;
+  #since = 0;
   #asker: Asker | undefined;
   #remembered: { machine: string; prefix: CommandPrefix }[] = [];
   #line: Promise<unknown> = Promise.resolve();
@@ -20,11 +21,12 @@ export class Approvals {
   following = 0;
   readonly #now: () => number;
 
-  constructor(options: { mode?: ApprovalMode; asker?: Asker | undefined; now?: () => number } = {}) {
-    this.#mode = options.mode ?? { kind: "ask" };
+  constructor(
+    options: { mode?: ApprovalMode | ApproveMode | undefined; asker?: Asker | undefined; now?: () => number } = {},
+  ) {
     this.#asker = options.asker;
     this.#now = options.now ?? Date.now;
-    this.#since = this.#now();
+    this.setMode(options.mode ?? this.#mode);
   }
 
   /** The mode in force now: an expired duration is `ask`. */
@@ -41,9 +43,9 @@ export class Approvals {
     return this.#now() >= at ? { kind: "ask" } : { kind: "until", at };
   }
 
-  setMode(mode: ApprovalMode): void {
-    this.#mode = mode;
+  setMode(mode: ApprovalMode | ApproveMode): void {
     this.#since = this.#now();
+    this.#mode = mode.kind === "duration" ? { kind: "until", at: this.#since + mode.ms } : mode;
   }
 
   /** Who answers questions; undefined = no one is there, every question is refused. */
@@ -211,6 +213,21 @@ export interface ApprovalRequest {
   readonly alsoTyped?: readonly string[];
   /** What `always` would remember; absent where `always` is not offered. */
   readonly prefixes?: readonly CommandPrefix[];
+}
+
+type Asked = "call" | "tool" | "where" | "machine" | "action" | "risk" | "policy";
+
+/** A question; what is not given is harmless: nothing changes, no other user, nothing to edit. */
+export function approvalRequest(given: Pick<ApprovalRequest, Asked> & Partial<ApprovalRequest>): ApprovalRequest {
+  return {
+    id: crypto.randomUUID(),
+    mutation: false,
+    privesc: false,
+    why: "",
+    understated: false,
+    editable: false,
+    ...given,
+  };
 }
 
 /** What a command is said to do, by the model or by the policy. */

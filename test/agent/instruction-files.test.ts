@@ -63,7 +63,7 @@ test("what is empty, binary, a directory, a dangling link or the same file twice
 test.each([
   ["home/.aws/credentials", "out of the repository"],
   ["elsewhere/notes.md", "out of the repository"],
-  ["repo/.ssh/id_rsa", "a file of keys"],
+  ["repo/.ssh/id_rsa", "a file with keys"],
 ])("a repository that links its AGENTS.md to %s is skipped with a notice", (target, why) => {
   write("repo/.git/HEAD", "");
   symlinkSync(write(target, "secret words"), join(dir, "repo/AGENTS.md"));

@@ -37,7 +37,7 @@ describe("the record holds", () => {
     const [decision] = decisions(here);
     const { identity } = run.target.opened!;
     expect(decision).toMatchObject({
-      session: run.session(),
+      session: run.sessions.id,
       target: "local",
       target_user: identity.user,
       host: identity.host,
@@ -215,7 +215,7 @@ describe("[audit] journal", () => {
     const lines = (await text()).trimEnd().split("\n").sort();
     expect(lines[1]).toContain("exit=5");
     expect(lines[0]).toStartWith("-t buddy -- approved ");
-    expect(lines[0]).toContain(`session=${run.session()}`);
+    expect(lines[0]).toContain(`session=${run.sessions.id}`);
     expect(lines[0]).toContain('action="touch a; exit 5"');
   });
 

@@ -24,7 +24,7 @@ async function session(here: Here): Promise<Run> {
   await drain(run.agent.runTurn("why is web-1 full below /srv/data?", new AbortController().signal));
   const { config } = await here.loaded();
   await drain(operatorCommand(run, config, "echo by hand; (exit 4)", new AbortController().signal));
-  await run.stored();
+  await run.sessions.stored();
   return run;
 }
 
@@ -32,7 +32,7 @@ let here: Here;
 let run: Run;
 const exported = async (format: ExportFormat): Promise<string> => {
   const state = join(here.home, ".local/state/buddy");
-  return [...(await exportSession((await run.sessions()).readable(run.session()), format, state))].join("");
+  return [...(await exportSession((await run.sessions.store()).readable(run.sessions.id), format, state))].join("");
 };
 const bash = (script: string, cwd: string, ...args: string[]) =>
   Bun.spawnSync(["bash", ...args], { cwd, stdin: Buffer.from(script), stderr: "pipe" });
@@ -170,8 +170,8 @@ describe("--runbook", () => {
     await using other = new Here([shell("pwd"), { text: "done" }]);
     const reading = await other.compose({ "no-tmux": true });
     await drain(reading.agent.runTurn("???", new AbortController().signal));
-    await reading.stored();
-    const stored = (await reading.sessions()).readable(reading.session());
+    await reading.sessions.stored();
+    const stored = (await reading.sessions.store()).readable(reading.sessions.id);
     const text = [...(await exportSession(stored, "runbook", undefined))].join("");
     const name = /^name: (\S+)$/m.exec(text)?.[1] ?? "";
     expect(parseSkill(text, name)).toMatchObject({ problems: [], skill: { runbook: { readOnly: true } } });
@@ -188,8 +188,8 @@ test("nothing that a model, a name or an output brings along acts on whoever rea
   ]);
   const talk = await other.compose({ "no-tmux": true, approve: "all" });
   await drain(talk.agent.runTurn(`prompt ${act}`, new AbortController().signal));
-  await talk.stored();
-  const stored = (await talk.sessions()).readable(talk.session());
+  await talk.sessions.stored();
+  const stored = (await talk.sessions.store()).readable(talk.sessions.id);
   for (const format of ["markdown", "html", "script", "cast", "runbook"] as const) {
     const text = [...(await exportSession(stored, format, undefined))].join("");
     const lines = format === "cast" ? text.trim().split("\n").map(castText) : [text];
@@ -209,8 +209,8 @@ test("a session without any command exports in every form", async () => {
   await using other = new Here([{ text: "hello" }]);
   const talk = await other.compose({ "no-tmux": true });
   await drain(talk.agent.runTurn("hi", new AbortController().signal));
-  await talk.stored();
-  const stored = (await talk.sessions()).readable(talk.session());
+  await talk.sessions.stored();
+  const stored = (await talk.sessions.store()).readable(talk.sessions.id);
   for (const format of ["markdown", "html", "json", "script", "cast", "runbook"] as const)
     expect([...(await exportSession(stored, format, undefined))].join("")).not.toBe("");
 });

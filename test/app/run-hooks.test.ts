@@ -131,7 +131,7 @@ describe("a before-tool hook", () => {
     const { identity } = run.target.opened!;
     expect(heard).toMatchObject({
       event: "before-tool",
-      session: run.session(),
+      session: run.sessions.id,
       tool: "run_shell",
       machine: { target: "local", user: identity.user, host: identity.host, id: identity.machine },
       input: { risk: "medium", mutation: true },
@@ -219,9 +219,9 @@ describe("hooks that get events", () => {
     await using here = new Here([shell("touch a", CHANGE), DONE], { ...YES, config });
     const { run } = await here.turn();
     await run.hooks?.close();
-    expect(events(here, "session-start")).toMatchObject([{ session: run.session(), prompt: "do it" }]);
+    expect(events(here, "session-start")).toMatchObject([{ session: run.sessions.id, prompt: "do it" }]);
     expect(events(here, "approval")).toMatchObject([{ action: "touch a", tool: "run_shell", risk: "medium" }]);
-    expect(events(here, "session-end")).toMatchObject([{ session: run.session() }]);
+    expect(events(here, "session-end")).toMatchObject([{ session: run.sessions.id }]);
   });
 
   test("one that fails is a warning, and stops nothing", async () => {

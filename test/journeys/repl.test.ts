@@ -409,7 +409,7 @@ describe("commands", () => {
       pty.type(`/session resume ${id.slice(0, 6)}\r`);
       await pty.until(`session ${id}, 1 turn so far`);
       await pty.until("You said: first topic");
-      await pty.until("back to the model of this session: scripted-model (test)");
+      await pty.until("using the model of this session again: scripted-model (test)");
       pty.type("more\r");
       await pty.until(idle("You said: more"));
       expect(repl.prompts).toEqual(["first topic", "more"]);

@@ -1,6 +1,12 @@
 /** Asks the operator through the broker (what, where the shell is now, how risky), and reports question and answer. */
 import { defined } from "../../lib/values.ts";
-import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../../policy/approvals.ts";
+import {
+  type ApprovalRequest,
+  approvalRequest,
+  type Decision,
+  type RequestPlace,
+  type Stated,
+} from "../../policy/approvals.ts";
 import type { Shell, ShellPlace, Target } from "../../targets/target.ts";
 import type { Declared } from "../../tools/tool.ts";
 import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "../events.ts";
@@ -20,22 +26,16 @@ export async function decide(
   const place = at === undefined || at instanceof AskedShell ? at : new AskedShell(at, at.shell);
   const identity = place?.target.identity;
   const rules = place === undefined ? undefined : await parts.rules(place.target);
-  const asked: ApprovalRequest = {
-    id: crypto.randomUUID(),
+  const asked = approvalRequest({
     call: call.call,
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
     machine: identity === undefined ? "" : identity.machine || identity.label,
     ...defined({ label: rules?.label, approveMaxMs: rules?.approveMaxMs }),
-    mutation: false,
-    privesc: false,
-    why: "",
-    understated: false,
-    editable: false,
     ...question,
     ...(call.operator === true ? { understated: false, why: "" } : {}),
     ...(question.answer === "typed" ? typedName(parts, place?.target, rules) : {}),
-  };
+  });
   const look = place && (() => place.look());
   const publish = (request: ApprovalRequest) => call.publish(askedEvent(request));
   const decision = await parts.approvals.decide(asked, call.context.signal, publish, look);
@@ -44,7 +44,6 @@ export async function decide(
   return decision;
 }
 
-/** What is not given is low: nothing changes, no other user, nothing to edit. */
 type Question = Pick<ApprovalRequest, "action" | "risk" | "policy"> &
   Partial<Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine" | "typed" | "alsoTyped">>;
 

@@ -1,5 +1,5 @@
 /**
- * Commands that can lock the operator out: a revert is armed on the target before they run, and fires unless a new
+ * Commands that can lock the operator out: a revert is armed on the target before they run. It runs unless a new
  * connection works and the operator keeps the change.
  */
 import { defined } from "../../lib/values.ts";
@@ -27,7 +27,7 @@ export async function planRevert(
   const { recipe, unknown } = revertRecipe(lockouts, home);
   const known = elsewhere ? undefined : recipe;
   if (revert === undefined && (known === undefined || unknown.length > 0))
-    return { problem: nameIt(elsewhere, unknown) };
+    return { problem: unknownRevert(elsewhere, unknown) };
   const own = revert === undefined || (known !== undefined && unknown.length === 0) ? undefined : revert;
   const back = [known?.back, own].filter((part) => part !== undefined);
   const what = [known?.what, own === undefined ? undefined : `with: ${own}`].filter((part) => part !== undefined);
@@ -46,7 +46,7 @@ function isBelow(file: string, home: string): boolean {
   return file.startsWith("~/") || file.startsWith(`${home.replace(/\/$/, "")}/`);
 }
 
-function nameIt(elsewhere: boolean, unknown: readonly string[]): string {
+function unknownRevert(elsewhere: boolean, unknown: readonly string[]): string {
   const why = elsewhere
     ? "This does not run on the target itself, so buddy cannot prepare a revert."
     : `This can lock the operator out, and buddy does not know how to undo it: ${unknown.join(", ")}.`;
@@ -62,35 +62,37 @@ export async function guardLockout(
   const { transport } = target;
   const { signal, emit } = call.context;
   const say = (text: string) => emit({ stream: "info", text });
-  // Where a new connection would ask for a password, only the operator can try one.
+  // If a new connection asks for a password, only the operator can try one.
   const before = await transport.connectAnew(limited(signal, PROBE_MS));
   const timer = await arm(call, target, plan);
   say(`a revert is armed on the target: it runs in ${formatDuration(plan.seconds * 1000)} unless you keep the change`);
-  const lost = (result: ToolResult, note: string): ToolResult => {
+  const reverted = (result: ToolResult, note: string): ToolResult => {
     say(note);
     return endedWith(result, note, false);
   };
   const running = run();
-  // Nothing of a failed call may come back later, over what was changed and kept since.
-  const failed = async () => void (signal.aborted || say(await fired(timer, "the call failed")));
+  // Reverted at once: later, the revert would overwrite newer changes.
+  const failed = async () => {
+    if (!signal.aborted) say(await fired(timer, "the call failed"));
+  };
   const result = await within(running, timer.firesAt - Date.now()).catch(async (error: unknown) => {
     await failed();
     throw error;
   });
-  if (signal.aborted) return lost(result ?? (await running), STOPPED);
-  if (result === undefined) return lost(await running, await ended(timer, "no answer came back in time"));
+  if (signal.aborted) return reverted(result ?? (await running), STOPPED);
+  if (result === undefined) return reverted(await running, await ended(timer, "no answer came back in time"));
   if (call.intent.kind === "write" && !result.ok) {
     await failed();
     return result;
   }
   const after = await transport.connectAnew(limited(signal, Math.min(PROBE_MS, timer.firesAt - Date.now())));
   if (before === undefined && after !== undefined)
-    return lost(result, await fired(timer, `a new connection failed: ${after}`));
+    return reverted(result, await fired(timer, `a new connection failed: ${after}`));
   const kept = await call.askToKeep(timer.firesAt - MARGIN_MS, question(target, before));
-  if (signal.aborted) return lost(result, STOPPED);
-  if (!kept) return lost(result, await fired(timer, "the operator did not keep it"));
+  if (signal.aborted) return reverted(result, STOPPED);
+  if (!kept) return reverted(result, await fired(timer, "the operator did not keep it"));
   const state = await timer.keep();
-  if (state !== "kept") return lost(result, await endedAs(timer, state, "the answer came too late to keep it"));
+  if (state !== "kept") return reverted(result, await endedAs(timer, state, "the answer came too late to keep it"));
   await timer.clean();
   return endedWith(result, "the operator kept the change", true);
 }
@@ -99,13 +101,13 @@ const STOPPED = "it was stopped; the change will be reverted when its time is up
 
 function question({ transport }: Target, before: string | undefined): string {
   if (transport.kind === "local")
-    return "this machine is reached without a connection: check from elsewhere before you keep it";
+    return "buddy runs on this machine and cannot test a new connection: try one from elsewhere before you keep it";
   return before === undefined
     ? "a new connection works"
     : `buddy cannot open a new connection on its own (${before}): try it in another terminal before you keep it`;
 }
 
-/** As root through sudo, which may ask for a password where the command itself would. */
+/** As root through sudo, which may ask for a password. */
 function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Promise<RevertTimer> {
   const { transport, shell } = target;
   const asRoot = runAsRoot(transport, context.password === undefined ? undefined : shell, {
@@ -123,7 +125,7 @@ function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Prom
   });
 }
 
-/** The connection may be cut until the revert has run: then its end is awaited. */
+/** Runs the revert now; if the connection is cut until it has run, waits for that. */
 async function fired(timer: RevertTimer, why: string): Promise<string> {
   const state = await within(
     timer.fire(AbortSignal.timeout(FIRE_MS)).catch(() => undefined),
@@ -153,7 +155,7 @@ async function endedAs(timer: RevertTimer, state: RevertState, why: string): Pro
   if (state === "failed") return `${why}; the revert ran and failed, look at the target now: ${log}`;
   return state === "reverted"
     ? `${why}; the change was reverted`
-    : `${why}; whether the revert ran is not known (${state})`;
+    : `${why}; it is not known whether the revert ran (${state})`;
 }
 
 function endedWith(result: ToolResult, note: string, ok: boolean): ToolResult {
@@ -165,7 +167,7 @@ function limited(signal: AbortSignal, ms: number): AbortSignal {
 }
 
 const PROBE_MS = 15_000;
-/** The answer has to reach the target before the clock there does. */
+/** For the answer to reach the target before the revert runs. */
 const MARGIN_MS = 1_000;
 const FIRE_MS = 20_000;
 const ASK_MS = 10_000;

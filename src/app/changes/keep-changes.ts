@@ -10,7 +10,7 @@ import { paneFor, shellFor } from "../../tools/select-shell.ts";
 import { noted, type ToolResult } from "../../tools/tool.ts";
 
 export interface KeepOptions {
-  /** Or why there is nowhere to keep anything. */
+  /** `none`: why nothing can be kept. */
   readonly store: ChangeStore | { readonly none: string };
   hasSecret(text: string): boolean;
 }
@@ -23,7 +23,7 @@ export async function keepChanges(
   const target = await call.target();
   const { places, skipped, privileged = false } = await changedPlaces(call, target);
   if (places.length === 0) return notKept(await run(), skipped);
-  // The files that a command changes as root are looked at as the user: sudo would ask for a password.
+  // Files that a command changes as root are read as the user: sudo would ask for a password.
   const files = filesFor(target, call.intent.kind === "write" && call.intent.sudo, call.context);
   let kept: readonly Change[] = [];
   const notes = [...skipped];
@@ -52,14 +52,14 @@ export async function keepChanges(
     result = await run();
     return notKept(result, notes);
   } finally {
-    // A command that keys started is not awaited.
+    // A command that keys started may still be running.
     if (kept.length > 0 && call.intent.kind !== "keys" && !UNFINISHED.has(result?.outcome ?? "")) {
       await settle(store as ChangeStore, files, kept, hasSecret);
     }
   }
 }
 
-/** What the call is known to change, and what it changes that cannot be known beforehand. */
+/** The files that the call changes, and which others cannot be known before it runs. */
 async function changedPlaces(
   call: PermittedCall,
   target: Target,
@@ -67,12 +67,12 @@ async function changedPlaces(
   const { intent, permission } = call;
   const { home, user, uid } = target.transport.facts;
   if (intent.kind === "write") {
-    // The place that was judged; an undo means the very name, also where there is a link.
+    // The place that was judged; an undo means the name itself, even if it is a link.
     const place = intent.undoes === undefined ? { path: permission.path ?? intent.path, follow: true } : undefined;
     const privileged = intent.sudo === true && uid !== 0;
     return { places: [place ?? { path: intent.path, follow: false }], skipped: [], privileged };
   }
-  // Keys for another program than the shell itself are not a command.
+  // Keys for a program other than the shell itself are not a command.
   const { onlyWhere } = permission;
   if (intent.kind !== "shell" && (onlyWhere === undefined || onlyWhere.program !== undefined))
     return { places: [], skipped: [] };
@@ -87,8 +87,8 @@ async function changedPlaces(
     shell: target.locks.shell,
   });
   const skipped = unknown.map((word) => `${word} (known only when it runs)`);
-  if (elsewhere && places.length + unknown.length > 0) skipped.push("what runs in another place");
-  // Files are kept over buddy's own connection, which does not lead into that shell.
+  if (elsewhere && places.length + unknown.length > 0) skipped.push("what runs elsewhere (ssh, a container)");
+  // Files are read over buddy's own connection, which does not lead into that shell.
   if (target.isElsewhere === true && places.length > 0)
     return { places: [], skipped: [...skipped, ...places.map((place) => `${place.path} (in an adopted shell)`)] };
   return { places, skipped, privileged: privileged && uid !== 0 };
@@ -114,7 +114,7 @@ function describe(
     call,
     tool,
     ...(privileged ? { sudo: true } : {}),
-    // As people may see it: without the values of secrets.
+    // For people: without the values of secrets.
     ...(intent.kind === "keys" ? { command: intent.title } : {}),
     ...(intent.kind === "shell" ? { command: permission.shown ?? commandOf(permission.input) } : {}),
     ...(intent.kind === "write" && intent.undoes !== undefined ? { undoes: intent.undoes } : {}),
@@ -126,7 +126,7 @@ function commandOf(input: unknown): string {
   return (input as { readonly command: string }).command;
 }
 
-/** Each file once, however many words of the text lead to it. */
+/** Each file once, however many words of the command lead to it. */
 async function look(
   files: FileAccess,
   places: readonly FilePlace[],
@@ -136,7 +136,7 @@ async function look(
   return [...new Map(seen.map((file) => [file.path, file])).values()];
 }
 
-/** A target that is gone by now says nothing: then what came of the change stays unknown. */
+/** If the target no longer answers, the result of the change stays unknown. */
 async function settle(
   store: ChangeStore,
   files: FileAccess,
@@ -148,7 +148,7 @@ async function settle(
   for (const { number, path } of kept) {
     const state = seen.find((file) => file.path === path)?.state;
     if (state === undefined) continue;
-    // What was there before is needed for an undo; what a secret was written into is not.
+    // A file with a secret in it is not stored: an undo needs only what was there before.
     const content = state.kind !== "file" || !hasSecret(Buffer.from(state.bytes).toString());
     store.settle(number, state, { content });
   }
@@ -168,7 +168,7 @@ const UNREAD = {
   unreadable: "not readable without root",
 } as const;
 
-/** It may still change what it was about to change. */
+/** The command may still be changing files. */
 const UNFINISHED: ReadonlySet<string> = new Set(["running", "waiting", "background", "lost"]);
 const MOST_OF_A_FILE = 8 * 1024 * 1024;
 const MOST_OF_A_CALL = 32 * 1024 * 1024;

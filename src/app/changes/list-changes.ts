@@ -2,6 +2,7 @@
 import { type Change, type SeenState, stateDiff } from "../../changes/change.ts";
 import type { ChangeStore } from "../../changes/change-store.ts";
 import { BuddyError } from "../../lib/errors.ts";
+import { defined } from "../../lib/values.ts";
 import { unifiedDiff } from "../../tools/diff.ts";
 import type { ChangeListing } from "../../ui/repl/host.ts";
 
@@ -19,9 +20,7 @@ export function changeListing(store: Pick<ChangeStore, "list">): readonly Change
   const undone = undoneBy(changes);
   return changes.map((change) => {
     const { number, time, where, path } = change;
-    const row: ChangeListing = { number, time, where, path, what: describe(change) };
-    const by = undone.get(number);
-    return by === undefined ? row : Object.assign(row, { undone: by });
+    return { number, time, where, path, what: describe(change), ...defined({ undone: undone.get(number) }) };
   });
 }
 
@@ -53,7 +52,7 @@ export function changeDiff(store: ChangeStore, number?: number): readonly string
   });
 }
 
-export interface Net {
+export interface FileChanges {
   readonly first: Change;
   readonly last: Change;
 }
@@ -69,8 +68,8 @@ export function noChanges(): BuddyError {
 }
 
 /** The first and the last change of each file. */
-export function byFile(changes: readonly Change[]): Map<string, Net> {
-  const files = new Map<string, Net>();
+export function byFile(changes: readonly Change[]): Map<string, FileChanges> {
+  const files = new Map<string, FileChanges>();
   for (const change of changes) {
     const key = `${change.machine}\0${change.path}`;
     files.set(key, { first: files.get(key)?.first ?? change, last: change });

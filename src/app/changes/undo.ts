@@ -4,7 +4,7 @@ import { sameState, type Change, type SeenState, stateDiff } from "../../changes
 import { type ChangeStore, keptState } from "../../changes/change-store.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { ToolResult, Prepared, Tool, ToolContext } from "../../tools/tool.ts";
-import { byFile, type Net, noChanges, undoneBy, wantedChange } from "./list-changes.ts";
+import { byFile, type FileChanges, noChanges, undoneBy, wantedChange } from "./list-changes.ts";
 import type { Run } from "../run.ts";
 import { z } from "zod";
 import type { FileState, Target } from "../../targets/target.ts";
@@ -29,8 +29,8 @@ export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterabl
         last.machine,
       );
       if (result.outcome === "done") done.push(String(result.result));
-      // After a no there are no further questions; and of what belongs together nothing is removed before the rest is
-      // back.
+      // After a refusal there are no further questions; and if a part of one call could not be restored, nothing else
+      // of it is removed.
       if (inner.aborted || result.outcome === "denied") break;
       if (which === "" && result.outcome !== "done" && result.outcome !== "unchanged") break;
     }
@@ -48,7 +48,7 @@ export async function storeOf(run: Run): Promise<ChangeStore> {
   return changes;
 }
 
-function chosen(store: ChangeStore, which: string): readonly Net[] {
+function chosen(store: ChangeStore, which: string): readonly FileChanges[] {
   const changes = store.list();
   if (changes.length === 0) throw noChanges();
   if (which === "all") {
@@ -64,26 +64,28 @@ function chosen(store: ChangeStore, which: string): readonly Net[] {
   const undone = undoneBy(changes);
   const last = changes.findLast(({ number, undoes }) => !undone.has(number) && undoes === undefined);
   if (last === undefined) return [];
-  // What one call did goes back together: of a file that was moved, both names.
+  // The changes of one call are undone together: both names of a file that was moved, for example.
   const together = changes.filter(
     ({ number, call, undoes }) => call === last.call && undoes === undefined && !undone.has(number),
   );
   return restoringFirst(together.map((change) => ({ first: change, last: change })));
 }
 
-/** Nothing is removed before what it was made of is back. */
-function restoringFirst(changes: readonly Net[]): readonly Net[] {
+/** What a file was made from is restored before the file is removed. */
+function restoringFirst(changes: readonly FileChanges[]): readonly FileChanges[] {
   return changes.toSorted(
     (a, b) => Number(a.first.before.kind === "missing") - Number(b.first.before.kind === "missing"),
   );
 }
 
-/** Takes a change back: a tool of the operator's, judged, asked about and kept like any other write. */
 interface UndoInput {
   readonly number: number;
 }
 
-/** `first`: when the changes from that one to `change` are undone at once, the state before it counts. */
+/**
+ * A call of the operator's, judged, asked about and kept like any other write. `first`: all changes from that one to
+ * `change` are undone at once.
+ */
 function undoTool(store: ChangeStore, change: Change, first: Change = change): Tool<UndoInput> {
   let seen: FileState | undefined;
   return {
@@ -168,7 +170,7 @@ async function planUndo(
   return { current, wanted, state, now };
 }
 
-/** Says that the file has changed since, and by what as far as is known. */
+/** Says that the file has changed since, and which changes of the session did that. */
 function since(store: ChangeStore, change: Change): string {
   const later = store
     .list()

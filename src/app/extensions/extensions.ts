@@ -1,4 +1,4 @@
-/** What extends a run: skills and MCP servers, loaded only where there are some. */
+/** What extends a run: skills and MCP servers, loaded only if there are any. */
 import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths } from "../../config/paths.ts";
 import type { Skill, SkillQuestion } from "../../extend/skills/find-skills.ts";
@@ -11,7 +11,7 @@ import { shorten, plural } from "../../lib/text.ts";
 import { messageOf } from "../../lib/errors.ts";
 
 export interface Extensions {
-  /** Without the built-in ones: these are for people, and cost no prompt. */
+  /** Without the built-in ones, which are for people and take no room in the prompt. */
   readonly skills: readonly Skill[];
   /** For the system prompt; empty without skills. */
   readonly instructions: string;
@@ -24,9 +24,9 @@ export interface Extensions {
 export const NO_EXTENSIONS: Extensions = { skills: [], instructions: "", notices: [] };
 
 export interface ExtensionParts {
-  /** Where commands run at the moment. */
+  /** Where commands run now. */
   place(): Place;
-  /** News of a server, at any time. */
+  /** Gets news from servers, at any time. */
   notice(text: string): void;
 }
 
@@ -51,18 +51,18 @@ async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Prom
   return { skills, notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };
 }
 
-/** Every skill that may be used, after the questions of trust. */
+/** Every skill that may be used; asks whether to trust those of a repository. */
 export async function knownSkills(
   loaded: LoadedConfig,
   { builtIn = true, ask = true }: { readonly builtIn?: boolean; readonly ask?: boolean } = {},
 ) {
-  const [{ findSkills }, { rememberedTrust, rememberTrust }, shipped] = await Promise.all([
+  const [{ builtInRunbooks, findSkills }, { rememberedTrust, rememberTrust }] = await Promise.all([
     import("../../extend/skills/find-skills.ts"),
     import("../../config/remembered-trust.ts"),
-    builtIn ? import("../../extend/skills/find-skills.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
   ]);
   const problems: string[] = [];
-  const found = await findSkills(skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd), shipped, {
+  const places = skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd);
+  const found = await findSkills(places, builtIn ? await builtInRunbooks() : [], {
     remembered: (folder, hash) => rememberedTrust(folder, hash, loaded),
     remember: (folder, hash, trusted) => {
       const failure = rememberTrust(folder, hash, trusted, loaded);

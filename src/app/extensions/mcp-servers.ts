@@ -14,7 +14,7 @@ export interface RunServers {
   readonly tools: MoreTools;
 }
 
-/** Loads nothing of the client package: a server is reached when it is needed. */
+/** Loads nothing of the client package: a server is connected to when it is needed. */
 export function runServers(loaded: LoadedConfig, notice: (text: string) => void): RunServers {
   const servers = new McpServers({
     servers: loaded.config.mcp,
@@ -47,8 +47,8 @@ export async function connectTo(loaded: LoadedConfig, options: Given, signal?: A
 }
 
 /**
- * That of the file that names the server: what a relative path leads to, or what a runner such as npx finds first, must
- * not depend on the repository buddy is started in.
+ * The directory of the file that configures the server: a relative path, or what a runner such as npx finds first, must
+ * not depend on the repository that buddy is started in.
  */
 function directoryOf({ origins, cwd }: LoadedConfig, name: string): string {
   const origin = origins.get(`mcp.${name}.command`);
@@ -60,7 +60,7 @@ export function signInStore(loaded: LoadedConfig): SignInStore {
   return new SignInStore(directory === undefined ? undefined : join(directory, "mcp-auth.json"));
 }
 
-/** What headers take from the environment: kept from screens, logs and the model. */
+/** Values that headers take from the environment: masked on screens, in logs and for the model. */
 export function serverSecrets({ config, env }: LoadedConfig): string[] {
   const texts = Object.values(config.mcp).flatMap(({ headers = {} }) => Object.values(headers));
   return texts.flatMap((text) => [...text.matchAll(VARIABLE)].flatMap(([, name = ""]) => env[name] || []));

@@ -14,7 +14,7 @@ export interface PreparedRunbook {
   /** The machine that its parameters name. */
   readonly target?: string;
   readonly turn: Pick<TurnOptions, "readOnly">;
-  /** Throws where it may not run on a target of these names. */
+  /** Throws if it may not run on a target with these names. */
   requireTarget(names: readonly string[]): void;
 }
 
@@ -22,7 +22,7 @@ export async function prepareRunbook(
   loaded: LoadedConfig,
   name: string,
   words: readonly string[],
-  /** Whether untrusted ones may be asked about. */
+  /** Asks whether to trust those of a repository. */
   ask: boolean,
 ): Promise<PreparedRunbook> {
   const { skills } = await knownSkills(loaded, { ask });
@@ -42,16 +42,14 @@ export async function prepareRunbook(
 
 function findRunbook(skills: readonly Skill[], name: string): Skill {
   const skill = skills.find((one) => one.name === name);
-  // Any skill can be run: it is one without parameters.
+  // Any skill can be run, as a runbook without parameters.
   if (skill !== undefined) return skill;
   const names = skills.filter(({ runbook }) => runbook !== undefined).map((one) => one.name);
   const meant = closestMatch(name, names);
   throw new BuddyError(
     "usage",
     `there is no runbook "${shorten(name, 100)}"${meant === undefined ? "" : `; did you mean ${meant}?`}`,
-    {
-      hint: `Runbooks: ${names.join(", ")}. See: buddy skills`,
-    },
+    { hint: `Runbooks: ${names.join(", ")}. See: buddy skills` },
   );
 }
 
@@ -64,7 +62,7 @@ async function requireUnchanged({ folder, hash, name }: Skill): Promise<void> {
   });
 }
 
-/** Names of a target that `on` of a runbook, and a parameter that names the machine, are matched against. */
+/** The names of a target, for `on` of a runbook and for a parameter that names the machine. */
 export function targetNames({ names, path }: Place, host?: string): string[] {
   const written = path.flatMap((hop) => (hop.kind === "ssh" ? [hop.destination] : []));
   return [...new Set([...names, ...written, ...(host === undefined ? [] : [host])])];

@@ -1,4 +1,4 @@
-/** What is known about the machines of a run: their rules, names and labels, and what the operator wrote about them. */
+/** What is known about the machines of a run: rules, names and labels, and the operator's notes. */
 import { defined } from "../../lib/values.ts";
 import { buddyPaths } from "../../config/paths.ts";
 import type { LoadedConfig } from "../../config/load.ts";
@@ -28,7 +28,7 @@ interface Machines {
   readonly fleet: LazyFleet | undefined;
 }
 
-export class RunMachines {
+export class AboutMachines {
   readonly rules: MachineRules;
   readonly #at: Machines;
   readonly #hostFiles: HostFiles;
@@ -42,7 +42,7 @@ export class RunMachines {
     this.#hostFiles = new HostFiles(buddyPaths(loaded.env)?.dir, problem);
   }
 
-  /** hosts/NAME.md files of the machine, for /status; of all machines where there are several. */
+  /** The hosts/NAME.md files of all machines, for /status. */
   hostFiles(): readonly HostFile[] {
     return this.#at.places.flatMap((place) => this.#hostFiles.of(place, this.#openedAt(place)));
   }
@@ -63,7 +63,7 @@ export class RunMachines {
   about(): string | undefined {
     if (this.rules.none && this.#hostFiles.none) return undefined;
     const privacy = this.#privacy;
-    const text = aboutMachines(
+    const text = notesForModel(
       this.#at.places.map((place) => ({
         name: place.name,
         rules: this.rules.at(place),
@@ -75,51 +75,38 @@ export class RunMachines {
     return text === undefined ? undefined : privacy.mask(text, { from: "[rules] notes" });
   }
 
-  /** What the operator calls a machine; undefined: all of the run. */
+  /** The operator's names for a machine; undefined: for all of the run. */
   async known(target: Target | undefined): Promise<KnownMachine> {
     if (target === undefined) {
       const names = [...new Set(this.#at.places.flatMap(({ name, names: more }) => [name, ...more]))];
-      return { names, ...labelOf(this.rules.current) };
+      return { names, ...defined({ label: this.rules.current.label }) };
     }
     const place = this.#placeOf(target);
     if (place === undefined) return { names: [target.identity.label] };
-    // By all names of the machine: a label may depend on a name that only it reports.
-    return { names: [...new Set([place.name, ...place.names])], ...labelOf(await this.rules.of(target, place)) };
+    // Waits for all names of the machine: a label may depend on one that it reports itself.
+    const { label } = await this.rules.of(target, place);
+    return { names: [...new Set([place.name, ...place.names])], ...defined({ label }) };
   }
 
   describe(resumed: boolean) {
-    const identity = this.#at.target.opened?.identity;
-    const cwd = this.#at.target.facts().cwd ?? "";
-    const places = areLocal(this.#at.places)
-      ? {}
-      : { places: this.#at.places.map(({ name, path }) => ({ name, path })) };
-    const resume = { ...places, ...(resumed ? { resumed: true } : {}) };
+    const { target, places } = this.#at;
+    const { user, host, machine, attach } = target.opened?.identity ?? {};
     const { label, mode } = this.rules.current;
-    const rules = { ...defined({ label }), ...(mode === "normal" ? {} : { mode }) };
-    if (identity === undefined) return { buddy: VERSION, cwd, ...rules, ...resume };
-    const { user, host, machine, attach } = identity;
     return {
       buddy: VERSION,
-      cwd,
-      user,
-      host,
-      machine,
-      ...rules,
-      ...defined({ attach }),
-      ...resume,
+      cwd: target.facts().cwd ?? "",
+      ...defined({ user, host, machine, label, mode: mode === "normal" ? undefined : mode, attach }),
+      ...(areLocal(places) ? {} : { places: places.map(({ name, path }) => ({ name, path })) }),
+      ...(resumed ? { resumed } : {}),
     };
   }
 }
 
-function labelOf({ label }: EffectiveRules): { readonly label?: string } {
-  return label === undefined ? {} : { label };
-}
-
-/** What the operator wrote about a machine: the notes of its rules, and ~/.config/buddy/hosts/NAME.md. */
+/** What the operator wrote about a machine in ~/.config/buddy/hosts/NAME.md. */
 interface HostFile {
   readonly path: string;
   readonly text: string;
-  /** Bytes of the whole file; more than the text has where it was cut. */
+  /** Bytes of the whole file, of which `text` may be only the beginning. */
   readonly bytes: number;
 }
 
@@ -129,15 +116,13 @@ interface DescribedMachine {
   readonly files: readonly HostFile[];
 }
 
-/**
- * For the model; undefined where there is nothing to say. Machines about which the same was written are one paragraph.
- */
-export function aboutMachines(machines: readonly DescribedMachine[]): string | undefined {
+/** Undefined if there are none. Machines with the same notes share a paragraph. */
+export function notesForModel(machines: readonly DescribedMachine[]): string | undefined {
   const texts = machines.map(({ rules, files }) => aboutMachine(rules, files));
   if (!texts.some((text) => text !== undefined)) return undefined;
   if (machines.length === 1) return `What the operator wrote about this machine:\n\n${texts[0]}`;
-  const said = Map.groupBy(machines, (_, index) => texts[index]);
-  const parts = [...said].flatMap(([text, members]) =>
+  const same = Map.groupBy(machines, (_, index) => texts[index]);
+  const parts = [...same].flatMap(([text, members]) =>
     text === undefined ? [] : [`${foldNames(members.map(({ name }) => name))}:\n\n${text}`],
   );
   return boundText(
@@ -176,7 +161,7 @@ export class HostFiles {
     this.#problem = problem;
   }
 
-  /** There is no directory of them. */
+  /** There is no directory for them. */
   get none(): boolean {
     return this.#directory === undefined;
   }
@@ -207,7 +192,7 @@ export class HostFiles {
   #open(path: string): HostFile | undefined {
     if (!existsSync(path)) return undefined;
     try {
-      if (holdsSecrets(realpathSync(path))) throw new Error("it is a link to a file of keys");
+      if (holdsSecrets(realpathSync(path))) throw new Error("it is a link to a file with keys");
       const start = readTextStart(path, MOST_BYTES);
       return start.text.trim() === "" ? undefined : { path, ...start };
     } catch (error) {

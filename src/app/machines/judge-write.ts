@@ -1,4 +1,4 @@
-/** Joins the path policy to a target: allowed roots are resolved there, as the paths themselves are. */
+/** Judges writes by the path policy; allowed directories are resolved on the target, like the paths themselves. */
 import { basename, dirname, join } from "node:path/posix";
 import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths } from "../../config/paths.ts";
@@ -39,7 +39,7 @@ export function writeJudge(files: Pick<FileAccess, "resolve">, rules: WriteRules
       const { realHome, rules } = await known;
       return judgePath({ ...resolved, realHome, asked: await located(asked, files), sudo }, rules);
     } catch (error) {
-      // asked again next time: the connection may be back
+      // Looked up again next time: the connection may be back.
       known = undefined;
       throw error;
     }
@@ -51,10 +51,7 @@ interface Known {
   readonly rules: PathRules;
 }
 
-/**
- * A relative path from where it starts there, its last component not followed: `.bashrc` in the home is a start-up
- * file.
- */
+/** A relative path made absolute, its last component not followed: `.bashrc` in the home is a start-up file. */
 async function located(asked: string, files: Pick<FileAccess, "resolve">): Promise<string> {
   if (/^[/~]/.test(asked)) return asked;
   return join((await files.resolve(dirname(asked))).path, basename(asked));

@@ -1,4 +1,4 @@
-/** The machines of a run that has several: opened in parallel, independently, so that none delays another. */
+/** The machines of a run that has several: opened in parallel, so that none delays another. */
 import { defined } from "../../lib/values.ts";
 import type { FleetMachine, FleetParts } from "../../agent/fleet/fleet-parts.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
@@ -16,11 +16,11 @@ import { keptOutputs } from "./workplace.ts";
 
 interface LazyFleetOptions {
   readonly places: readonly Place[];
-  /** Of all machines; closed with the fleet. */
+  /** For all machines; closed with the fleet. */
   readonly outputStore: Disposable;
   readonly open: (options: TargetOptions) => Promise<Target>;
   targetOptions(place: Place): Omit<TargetOptions, "signal" | "onNotice">;
-  /** What decides on calls for one machine. */
+  /** The parts that decide on calls for one machine. */
   permit(target: LazyTarget, place: Place): FleetMachine["permit"];
   readonly approvals: FleetParts["approvals"];
   readonly limits: FleetLimits;
@@ -37,7 +37,7 @@ export interface FleetLimits {
   readonly maxFail?: number | undefined;
   readonly patient?: boolean;
   readonly patience?: NonNullable<FleetParts["patience"]>;
-  /** One machine is a set, too: `buddy run`. */
+  /** Also for a single machine: `buddy run`. */
   readonly always?: boolean;
 }
 
@@ -54,26 +54,22 @@ export class LazyFleet implements RunTarget {
     this.#slots = new Slots(options.limits.parallel);
     this.#machines = options.places.map((place) => new Machine(place, options, this.#slots));
     this.#names = this.#machines.map(({ name }) => name);
-    // It is in every event.
+    // Short: it is in every event.
     this.#label = clip(`${this.#names.length} machines: ${foldNames(this.#names)}`, LABEL_COLUMNS);
-    this.parts = {
-      machines: this.#machines,
-      approvals: options.approvals,
-      ...options.limits,
-      shells: new Map(),
-    };
+    const { approvals, limits } = options;
+    this.parts = { machines: this.#machines, approvals, ...limits, shells: new Map() };
   }
 
   get machines(): readonly Machine[] {
     return this.#machines;
   }
 
-  /** No one machine is the target. */
+  /** There is no single target. */
   get opened(): undefined {
     return undefined;
   }
 
-  /** Which machines a call wanted and never got. */
+  /** Which machines could not be reached. */
   get error(): unknown {
     const missed = this.#machines.filter(({ target }) => target.isMissed);
     if (missed.length === 0) return undefined;
@@ -106,18 +102,18 @@ export class LazyFleet implements RunTarget {
     return { label: this.#label, machines: this.#names, tmux: undefined };
   }
 
-  /** Waits until all have answered, not long for those that do not; says who has not. */
+  /** Waits a limited time for all machines; returns which have not answered, and why. */
   async answers(signal: AbortSignal): Promise<string[]> {
     const asked = Promise.allSettled(this.#machines.map(({ target }) => target.get()));
     await within(asked, ANSWER_MS, signal);
     const silent = this.#machines.filter(({ target }) => target.opened === undefined);
     const failed = silent.filter(({ target }) => target.error !== undefined);
     const waiting = silent.filter((machine) => !failed.includes(machine));
-    const said = [...Map.groupBy(failed, ({ target }) => messageOf(target.error))].map(
+    const problems = [...Map.groupBy(failed, ({ target }) => messageOf(target.error))].map(
       ([why, machines]) => `${foldNames(machines.map(({ name }) => name))}: ${why}`,
     );
-    if (waiting.length > 0) said.push(`still connecting: ${foldNames(waiting.map(({ name }) => name))}`);
-    return said;
+    if (waiting.length > 0) problems.push(`still connecting: ${foldNames(waiting.map(({ name }) => name))}`);
+    return problems;
   }
 
   async leaveIfSilent(): Promise<void> {
@@ -146,7 +142,7 @@ class Machine implements FleetMachine {
     const settings = options.targetOptions(place);
     const target = new LazyTarget({
       open: (wanted) => slots.take(() => this.#open(() => options.open(wanted))),
-      // Questions of ssh on one terminal would hold up all others.
+      // A question of ssh on the terminal would hold up all machines.
       target: options.places.length === 1 ? settings : { ...settings, interactive: false, frugal: true },
       onNotice: (notice) => options.onNotice(this.name, notice),
       onOpen: (opened) => options.onOpen(this.name, opened),
@@ -213,7 +209,7 @@ async function openPatiently(open: () => Promise<Target>): Promise<Target> {
   }
 }
 
-/** So many open at once; one that takes long gives its place to the next, and continues. */
+/** Limits how many open at once; one that takes long gives its place to the next and continues. */
 class Slots {
   #free: number;
   #closed = false;
@@ -226,7 +222,7 @@ class Slots {
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free === 0) await new Promise<void>((resolve) => this.#queue.push(resolve));
     else this.#free--;
-    if (this.#closed) throw new BuddyError("target", "closed");
+    if (this.#closed) throw new BuddyError("target", "the run has ended");
     let held = true;
     const release = (): void => {
       if (!held) return;
@@ -264,7 +260,7 @@ const LONG_MS = 5_000;
 export function runFleet(run: Run, options: RunOptions, places: Run["places"]): LazyFleet {
   const { loaded, globals } = options;
   const { outputs } = keptOutputs(run, options);
-  // One for all: an id is unique among the machines, and a machine costs less.
+  // Shared by all machines: their ids are unique, and each machine costs less.
   const outputStore = new OutputStore({
     store: outputs,
     tell: (text) => run.onNotice({ kind: "warning", text }),
@@ -273,7 +269,11 @@ export function runFleet(run: Run, options: RunOptions, places: Run["places"]): 
     places,
     outputStore,
     open: options.open ?? openTarget,
-    targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore, session: () => run.session() }),
+    targetOptions: (place) => ({
+      ...targetOptions(loaded, globals, place),
+      outputStore,
+      session: () => run.sessions.id,
+    }),
     permit: (target, place) => machineParts({ loaded, target, place, rules: run.rules, local: isLocal(place) }),
     approvals: run.approvals,
     limits: {
@@ -283,23 +283,8 @@ export function runFleet(run: Run, options: RunOptions, places: Run["places"]): 
     },
     onNotice: (machine, notice) => run.onNotice(notice, machine),
     onOpen: (machine, { identity: { label, user, host, machine: id, attach } }) =>
-      run.agent.publish({
-        type: "machine",
-        machine,
-        state: "open",
-        label,
-        user,
-        host,
-        id,
-        ...defined({ attach }),
-      }),
+      run.agent.publish({ type: "machine", machine, state: "open", label, user, host, id, ...defined({ attach }) }),
     onUnreachable: (machine, label, error) =>
-      run.agent.publish({
-        type: "machine",
-        machine,
-        state: "unreachable",
-        label,
-        message: messageOf(error),
-      }),
+      run.agent.publish({ type: "machine", machine, state: "unreachable", label, message: messageOf(error) }),
   });
 }

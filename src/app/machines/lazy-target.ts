@@ -1,7 +1,4 @@
-/**
- * The target of a run: opened alongside the first model request, and only if there is a prompt; its facts before and
- * after.
- */
+/** The target of a run: opened while the first model request is under way; what is known about it before and after. */
 import { defined } from "../../lib/values.ts";
 import { currentDirectory, exactName } from "../../lib/byte-names.ts";
 import { isLocal, labelOfPath, type Place } from "../../targets/place.ts";
@@ -16,7 +13,7 @@ interface LazyTargetOptions {
   readonly open: (options: TargetOptions) => Promise<Target>;
   readonly target: Omit<TargetOptions, "signal" | "onNotice">;
   readonly onNotice: (notice: TargetNotice) => void;
-  /** The machine has reported who it is. */
+  /** The target is open. */
   readonly onOpen: (target: Target) => void;
 }
 
@@ -37,10 +34,10 @@ export class LazyTarget implements RunTarget {
   #opening: Promise<Target> | undefined;
   #opened: Target | undefined;
   #error: unknown;
-  /** A failed opening may be tried again from then on. */
+  /** When a failed opening may be tried again. */
   #againAt = Number.POSITIVE_INFINITY;
   #asked = false;
-  /** Asked for with every event, and does not change in one run. */
+  /** Needed for every event, and does not change in a run. */
   #hasTmux: boolean | undefined;
   #here: Pick<TargetFacts, "who" | "system"> | undefined;
 
@@ -76,7 +73,7 @@ export class LazyTarget implements RunTarget {
     const opened = this.#opened;
     if (opened !== undefined) {
       const { label, user, host, os, shellName } = opened.identity;
-      // Where commands run now, not where they began.
+      // The current directory, not the first one.
       const cwd = opened.shell.cwd || opened.identity.cwd;
       return {
         label,
@@ -87,7 +84,7 @@ export class LazyTarget implements RunTarget {
         ...(opened.ownPane === undefined ? {} : { ownPane: true }),
       };
     }
-    // Only the shell in it knows who and where it is.
+    // Only the shell in the pane knows its user and directory.
     if (target.pane !== undefined) return { label: `pane ${target.pane}`, tmux: true };
     const label = labelOfPath(target.place.path);
     if (!isLocal(target.place)) {
@@ -106,19 +103,17 @@ export class LazyTarget implements RunTarget {
     this.#leave.abort();
     const target = this.#opened;
     if (target === undefined || (await target.transport.answers(SILENCE_MS))) return;
-    // Closed first, then cut: nothing tries to connect again.
+    // Closed before it is cut, so that nothing tries to reconnect.
     void Promise.resolve(target[Symbol.asyncDispose]()).catch(() => undefined);
     await target.transport.abandon();
   }
 
-  /**
-   * Stops opening, or closes the target; waits only a moment for a machine that does not answer, or that was not used.
-   */
+  /** Stops opening, or closes the target; waits only a moment if it does not answer or was never used. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#opening === undefined) return;
     this.leaveIfSilent().catch(() => undefined);
     const closing = this.#opening.then((target) => target[Symbol.asyncDispose]()).catch(() => undefined);
-    await within(closing, this.#asked ? LONGEST_GOODBYE_MS : SHORT_GOODBYE_MS);
+    await within(closing, this.#asked ? CLOSE_MS : CLOSE_UNUSED_MS);
   }
 
   #begin(): Promise<Target> {
@@ -148,30 +143,30 @@ export class LazyTarget implements RunTarget {
   }
 }
 
-/** Enough of this machine for the system prompt, before any shell was asked. */
+/** Enough about this machine for the system prompt, before its shell is open. */
 function thisMachine(): Pick<TargetFacts, "who" | "system"> {
   const user = process.getuid?.() === 0 ? "root" : (process.env["USER"] ?? process.env["LOGNAME"]);
   const system = `${process.platform === "darwin" ? "macOS" : "Linux"} ${process.arch}`;
   return { system, ...defined({ who: user }) };
 }
 
-/** After an opening that failed this late, further calls get its error at once for as long again. */
+/** An opening that took this long to fail is not tried again for as long; until then, calls get its error. */
 const LONG_MS = 5_000;
 const SILENCE_MS = 500;
-const LONGEST_GOODBYE_MS = 1_500;
-/** What was being opened for nothing is ended by its guards, also when this process is gone. */
-const SHORT_GOODBYE_MS = 10;
+const CLOSE_MS = 1_500;
+/** A target that was never used cleans up after itself, even when this process is gone. */
+const CLOSE_UNUSED_MS = 10;
 
-// How the machine of a run is opened: what the command line and the configuration say about it.
+// How the target is opened, by command line and configuration.
 
-/** The command line comes before what the configuration says about a place. */
+/** The command line comes before the configuration of a place. */
 export function targetOptions(
   loaded: LoadedConfig,
   globals: Pick<GlobalOptions, "on" | "cd" | "tmux" | "tmuxSession" | "pane">,
   place: Place,
 ): Omit<TargetOptions, "signal" | "onNotice"> {
   const { config } = loaded;
-  // Without --on the process has changed to the local --cd already.
+  // Without --on, the process itself has already changed to --cd.
   const cd = globals.cd ?? place.cd;
   const cwd =
     isLocal(place) && globals.on === undefined ? loaded.cwd : (cd ?? (isLocal(place) ? loaded.cwd : undefined));

@@ -1,4 +1,4 @@
-/** The rules of the machine that a run works on: matched with every name it has, once it is open with all of them. */
+/** The rules of the machines that a run works on, matched with every name of a machine. */
 import type { Config, MachineRuleSettings } from "../../config/schema.ts";
 import { foldNames } from "../../lib/names.ts";
 import {
@@ -26,12 +26,12 @@ export class MachineRules {
     this.#sources = sources;
   }
 
-  /** None are configured. */
+  /** No rules are configured. */
   get none(): boolean {
     return this.#rules.length === 0;
   }
 
-  /** What is known now: until the machine is open, what its written names say. Decisions wait for `of`. */
+  /** What is known now: until the machine is open, only by its written names. Decisions wait for `of`. */
   at(place: Place): EffectiveRules {
     if (this.#rules.length === 0) return NO_RULES;
     const known = this.#known.get(place) ?? effectiveRules(this.#rules, placeNames(place));
@@ -39,19 +39,19 @@ export class MachineRules {
     return known;
   }
 
-  /** Of machines that a text names, by what it calls them. */
+  /** Of machines that a command names. */
   named(names: readonly string[]): EffectiveRules {
     return this.#rules.length === 0 ? NO_RULES : effectiveRules(this.#rules, names);
   }
 
-  /** Of the machine that buddy runs on, wherever the run works. */
+  /** Of the machine that buddy itself runs on. */
   async here(): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return NO_RULES;
     const { localMachine } = await import("../../targets/connection/identity.ts");
     return effectiveRules(this.#rules, [...placeNames(LOCAL), localMachine()]);
   }
 
-  /** For people: of several machines all labels, the mode where it is the same, and the shortest limit. */
+  /** For people: of several machines all labels, the mode if it is the same, and the shortest limit. */
   get current(): EffectiveRules {
     if (this.#rules.length === 0) return NO_RULES;
     const places = this.#places();
@@ -61,16 +61,13 @@ export class MachineRules {
       : together(places.map((place) => ({ ...this.at(place), name: place.name })));
   }
 
-  /**
-   * Taken for every target that is opened. A machine whose names cannot be determined is an error: it does not escape
-   * its rules.
-   */
+  /** Of an open target. Fails if the names of the machine cannot be determined: it must not escape its rules. */
   of(target: Target, place: Place): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
     const found = this.#opened.get(target) ?? rulesOpened(this.#rules, place, target.transport, this.#sources);
     this.#opened.set(target, found);
     found.catch(() => this.#opened.delete(target));
-    // Of the target that is in use: an adopted shell has rules of its own, and those before it hold again afterwards.
+    // The target in use decides: an adopted shell has its own rules, and afterwards the old ones hold again.
     return found.then((rules) => {
       this.#known.set(place, rules);
       return rules;
@@ -82,7 +79,7 @@ function together(all: readonly (EffectiveRules & { readonly name: string })[]):
   const labels = [...new Set(all.flatMap(({ label }) => label ?? []))];
   const windows = all.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
   const mode = all[0]?.mode ?? "normal";
-  // A note that is not about all of them says which it is about.
+  // A note that is not about all machines names those it is about.
   const about = (note: string): string => {
     const those = all.filter(({ notes }) => notes.includes(note));
     return those.length === all.length ? note : `${foldNames(those.map(({ name }) => name))}: ${note}`;
@@ -102,7 +99,7 @@ function asRule(settings: MachineRuleSettings): MachineRule {
   return { pattern, mode, label, autoApprove, deny, allow, approveMaxMs: approve_max, notes };
 }
 
-/** Without opening it: by its written names and the host that ssh makes of them. `sources` know its other names. */
+/** Of a machine that is not open: by its written names, the host that ssh makes of them, and those in `sources`. */
 export async function rulesByName(
   { rules }: Pick<Config, "rules">,
   place: Place,
@@ -155,19 +152,19 @@ export function uncertainRules({ rules }: Pick<Config, "rules">, places: readonl
   });
 }
 
-/** What the place itself says, before anything is asked. */
+/** Names that are known without asking the machine. */
 function placeNames(place: Place): string[] {
-  // Asked for when there are rules: node:os costs every start that imports it.
+  // Loaded only if there are rules: node:os would cost every start.
   const here = isOnThisMachine(place) ? ["local", process.getBuiltinModule("node:os").hostname()] : [];
   return [...place.names, labelOfPath(place.path), ...here];
 }
 
-/** Everything a machine is known by: written, resolved by ssh, and reported by it and by the machines on the way. */
+/** Every name of a machine: written, resolved by ssh, and reported by it and by the machines on the way. */
 async function machineNames(place: Place, transport: Transport): Promise<string[]> {
   const { localMachine } = await import("../../targets/connection/identity.ts");
   const reported: string[] = [];
   for (let at: Transport | undefined = transport; at !== undefined; at = at.base) {
-    // Where a command of this machine leads elsewhere (kubectl), this machine is not what it works on.
+    // A command of this machine that leads elsewhere (kubectl) does not work on this machine.
     if (at.kind === "local" && !isOnThisMachine(place)) continue;
     reported.push(at.facts.host, at.facts.machine);
   }

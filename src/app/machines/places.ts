@@ -13,14 +13,14 @@ import { type Hop, labelOfPath, namesOfPath, pathKey, type Place, placeOf } from
 import type { NamedTarget } from "../../targets/names/make-places.ts";
 
 export interface ChoiceOptions {
-  /** What `--on -` reads, where standard input is free for it. */
+  /** What `--on -` reads, if standard input is free for it. */
   readonly stdin?: (() => Promise<string>) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Where a resumed session worked: for a command line that names no machine. */
+  /** Where a resumed session worked; used if the command line names no machine. */
   readonly stored?: readonly StoredPlace[] | undefined;
 }
 
-/** At least one. Without --on this costs nothing, unless targets are configured: then their names count for rules. */
+/** At least one. Free without --on, unless targets are configured: rules need their names. */
 export async function chosenPlaces(
   { on, ssh, container, pane }: Pick<GlobalOptions, "on" | "ssh" | "container" | "pane">,
   loaded: LoadedConfig,
@@ -34,10 +34,7 @@ export async function chosenPlaces(
   return on === undefined ? [await withKnownNames(placeOf({ ssh, container }), sources)] : resolvePlaces(on, sources);
 }
 
-/**
- * A session continues where it worked, whatever its name means by now. A command is run only when the configuration
- * still has it.
- */
+/** A session continues where it worked, whatever the name means now; a `via` command must still be configured. */
 async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig): Promise<Place[]> {
   const { resolvePlaces, withKnownNames } = await import("../../targets/names/resolve-places.ts");
   const sources = placeSources(loaded);
@@ -56,12 +53,12 @@ async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig
   );
 }
 
-/** Whether --on takes names from standard input, which then is not a prompt. */
+/** Whether --on reads names from standard input, which then is not a prompt. */
 export function readsStdin(on: string | undefined): boolean {
   return on !== undefined && /(^|,)\s*@?-\s*(,|$)/.test(on);
 }
 
-/** For what can work on one machine only. */
+/** For commands that work on one machine only. */
 export async function chosenPlace(
   globals: Pick<GlobalOptions, "on" | "ssh" | "container">,
   loaded: LoadedConfig,
@@ -93,17 +90,9 @@ function namedTarget({ ssh, container, via, attach_via, cd, tmux, include, writt
   const inner = written.flatMap((key): Exclude<Hop, { kind: "ssh" }>[] => {
     if (key === "container" && container !== undefined) return [{ kind: "container", name: container }];
     if (key !== "via") return [];
-    return (via ?? []).map((argv, at) => {
-      const attach = attach_via?.[at];
-      return { kind: "via", argv, ...defined({ attach }) };
-    });
+    return (via ?? []).map((argv, at) => ({ kind: "via", argv, ...defined({ attach: attach_via?.[at] }) }));
   });
-  return {
-    inner,
-    ...defined({ ssh, cd }),
-    ...(tmux === undefined ? {} : { tmux: tmuxOf(tmux) }),
-    ...defined({ include }),
-  };
+  return { inner, ...defined({ ssh, cd, tmux: tmux === undefined ? undefined : tmuxOf(tmux), include }) };
 }
 
 function tmuxOf(tmux: boolean | string): NonNullable<Place["tmux"]> {

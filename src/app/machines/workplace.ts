@@ -12,7 +12,7 @@ import type { LazyFleet } from "./lazy-fleet.ts";
 import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
 import { callRunner } from "../run-tools.ts";
 
-/** The machines that are worked on now, and what depends on them; /on replaces it as a whole. */
+/** /on replaces it as a whole. */
 export interface Workplace {
   readonly places: Run["places"];
   readonly target: RunTarget;
@@ -43,7 +43,7 @@ export function prepareWorkplace(
       target: {
         ...targetOptions(loaded, globals, place),
         ...keptOutputs(run, options),
-        session: () => run.session(),
+        session: () => run.sessions.id,
       },
       onNotice: (notice) => run.onNotice(notice),
       onOpen,
@@ -75,7 +75,7 @@ export function keptOutputs(run: Run, { loaded, record }: RunOptions): Pick<Targ
   if (state === undefined || record === false) return {};
   return {
     outputs: {
-      directory: () => outputsDirectory(state, run.session()),
+      directory: () => outputsDirectory(state, run.sessions.id),
       prepare: prepareOutputs,
       hide: () => run.secrets.privacy.stars(),
     },

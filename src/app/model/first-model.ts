@@ -1,7 +1,4 @@
-/**
- * No usable model yet: offers what this machine already has, writes it into the configuration, or lists the ways to
- * one.
- */
+/** For a user without a usable model: offers one that this machine already has, or lists how to get one. */
 import { readFileSync } from "node:fs";
 import { createConfigFile } from "../../config/create.ts";
 import type { LoadedConfig } from "../../config/load.ts";
@@ -54,7 +51,7 @@ const KEYS = [
   ["GROQ_API_KEY", "Groq", "groq", "https://api.groq.com/openai/v1", "completions", "openai/gpt-oss-120b"],
 ] as const;
 
-/** What is there to use, the likeliest first; `failed` hears why a key cannot be offered. */
+/** The models that can be used, the likeliest first; `failed` gets the reason why a key cannot be offered. */
 export async function firstModels(
   env: Env,
   servers?: readonly Candidate[],
@@ -74,7 +71,7 @@ export async function firstModels(
   return [...keys.flat(), ...here];
 }
 
-/** A key goes to its provider, or to the gateway that the environment names for it, and nowhere else. */
+/** A key is sent only to its provider, or to the gateway that the environment names for it. */
 async function byKey(
   [variable, name, profile, url, usual, model]: (typeof KEYS)[number],
   env: Env,
@@ -89,7 +86,7 @@ async function byKey(
   const baseUrl = api === "anthropic" && !/\/v\d+$/.test(other) ? `${other}/v1` : other;
   const { listModels, chatModels } = await import("../../model/list-models.ts");
   const options = { name: profile, baseUrl, api, auth: "api-key", model: "", key: env[variable]!.trim(), env } as const;
-  // A gateway that lists no models leaves nothing to offer: `buddy init` asks for one.
+  // If the gateway lists no models, there is nothing to offer: `buddy init` asks for one.
   const offered = await listModels(options, new AbortController().signal, GATEWAY_MS).catch((error: unknown) => {
     failed(`${variable} is set, but ${messageOf(error)}`);
     return [];
@@ -103,16 +100,14 @@ async function byKey(
     }));
 }
 
-/** Whoever starts buddy is waiting. */
+/** Short: the user is waiting for the start. */
 const GATEWAY_MS = 3_000;
 
 export function profileLines(profile: string, keys: Readonly<Record<string, string>>): string[] {
   return [`[models.${profile}]`, ...Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)];
 }
 
-/**
- * Asks one question and writes the answer; false when there is nothing to offer, no one to ask, or the answer is no.
- */
+/** Asks one question and writes the answer; false: nothing to offer, no terminal to ask on, or the answer was no. */
 export async function offerFirstModel(
   loaded: LoadedConfig,
   ask: (question: string) => Promise<boolean | undefined>,
@@ -128,7 +123,7 @@ export async function offerFirstModel(
   return true;
 }
 
-/** The active profile is only the default, and cannot be used. */
+/** The active profile was not chosen on the command line or in the environment, and cannot be used. */
 async function needsModel(loaded: LoadedConfig): Promise<boolean> {
   const origin = loaded.origins.get("agent.model");
   if (origin?.kind === "flag" || origin?.kind === "env" || loaded.key !== undefined || loaded.endpoint !== undefined)
@@ -159,9 +154,9 @@ export function withProfile(text: string, { profile, lines }: FirstModel): strin
   return known ? all.join("\n") : `${all.join("\n").trimEnd()}\n\n${lines.join("\n")}\n`;
 }
 
-// What a user without a usable model can do: sign in, give a key, use a local server that answers, or try the demo.
+// How to get one: sign in, give a key, use a local server, or try the demo.
 
-/** The same error with all of these in its hint; only for errors of code "auth", others come back as they are. */
+/** An error of code "auth" gets all of these in its hint; others are returned unchanged. */
 export async function withNoModelHint(error: unknown, servers?: readonly Candidate[]): Promise<unknown> {
   if (!(error instanceof BuddyError) || error.code !== "auth") return error;
   const { findLocalServers } = await import("../../model/local-servers.ts");

@@ -1,4 +1,4 @@
-/** A profile of the configuration → a client for its endpoint. */
+/** Makes the client for a profile of the configuration. */
 import type { LoadedConfig } from "../../config/load.ts";
 import { profileHeaders, type ResolvedProfile, resolveProfile } from "../../config/profiles.ts";
 import { createModelClient, type ModelOptions } from "../../model/client.ts";
@@ -65,9 +65,8 @@ export async function modelOptions(loaded: LoadedConfig, profile: ResolvedProfil
 }
 
 async function signIn() {
-  const [{ signInParts }, { tokenSource }, { loginBaseUrl }] = await Promise.all([
+  const [{ signInParts }, { loginBaseUrl, tokenSource }] = await Promise.all([
     import("./sign-in.ts"),
-    import("../../auth/token-source.ts"),
     import("../../auth/token-source.ts"),
   ]);
   const { store, device } = await signInParts();
@@ -94,7 +93,7 @@ async function caFile(loaded: LoadedConfig, profile: string, file: string): Prom
       throw fail(`cannot be read: ${fileError(error)}`, error);
     });
   const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g);
-  if (certificates === null) throw fail("has no certificate in it");
+  if (certificates === null) throw fail("contains no certificate");
   const { X509Certificate } = await import("node:crypto");
   try {
     for (const one of certificates) void new X509Certificate(one);

@@ -12,7 +12,7 @@ import { providerKeyFile } from "../../config/keys.ts";
 import { buddyPaths } from "../../config/paths.ts";
 import { fileError } from "../../lib/files.ts";
 
-/** The store and server behind a login profile; throws for a profile that needs no sign-in, with what it needs. */
+/** The store and server of a login profile; for any other profile, throws an error that says what it needs. */
 export async function openSignIn(
   name: string | undefined,
   globals: GlobalOptions,
@@ -48,7 +48,7 @@ interface ChosenProfile {
   readonly program?: string | undefined;
 }
 
-/** A profile whose key is missing is named all the same: signing in is how it gets one. */
+/** Also a profile whose key is missing: signing in gets it one. */
 async function chosenProfile(loaded: LoadedConfig, name: string | undefined): Promise<ChosenProfile> {
   const { resolveProfile } = await import("../../config/profiles.ts");
   const settings = loaded.config.models[name ?? loaded.config.agent.model];
@@ -70,22 +70,19 @@ function keyAdvice({ name, baseUrl, variable, program }: ChosenProfile): string 
     : `Get a key from ${host}, then: export ${variable}=…`;
 }
 
-/**
- * The profile whose key OpenRouter grants in the browser: the one that is named, or for the name of the
- * provider the first that is there.
- */
+/** The profile whose key OpenRouter grants in the browser: the named one; for `openrouter`, the first there is. */
 export async function openRouterProfile(name: string | undefined, globals: GlobalOptions): Promise<string | undefined> {
   const { loadConfiguration } = await import("../configuration.ts");
   const loaded = await loadConfiguration(globals);
   const { models } = loaded.config;
-  const isThere = (baseUrl = "") => /(^|\.)openrouter\.ai$/.test(URL.parse(baseUrl)?.hostname ?? "");
-  const first = Object.keys(models).find((one) => isThere(models[one]?.api_base_url));
+  const isOpenRouter = (baseUrl = "") => /(^|\.)openrouter\.ai$/.test(URL.parse(baseUrl)?.hostname ?? "");
+  const first = Object.keys(models).find((one) => isOpenRouter(models[one]?.api_base_url));
   if (name === "openrouter" && models[name] === undefined && first !== undefined) return first;
   const { name: chosen, baseUrl } = await chosenProfile(loaded, name);
-  return isThere(baseUrl) ? chosen : undefined;
+  return isOpenRouter(baseUrl) ? chosen : undefined;
 }
 
-/** Shows an address in the browser of this machine; without one the user opens it. */
+/** Opens an address in the browser of this machine, if it has one. */
 export function openInBrowser(url: string): void {
   const program = process.platform === "darwin" ? "open" : "xdg-open";
   const display = process.platform === "darwin" || process.env["DISPLAY"] || process.env["WAYLAND_DISPLAY"];
@@ -93,7 +90,7 @@ export function openInBrowser(url: string): void {
   try {
     startChild([program, url], { stdin: "ignore", stdout: "ignore", stderr: "ignore", detached: true }).unref();
   } catch {
-    // The address is on the screen.
+    // The user opens it: the address is on the screen.
   }
 }
 
@@ -115,13 +112,13 @@ export async function signInParts(warn: (message: string) => void = (message) =>
 /** On a terminal the waiting line is rewritten in place; elsewhere it is printed once a minute. */
 export async function signInScreen(): Promise<SignInScreen> {
   const live = isatty(2) && process.env.TERM !== "dumb";
-  const led = live ? await ledLines() : undefined;
+  const styled = live ? await styledLines() : undefined;
   let last = "";
   const put = (text: string) => void Bun.stderr.writer().write(text);
   return {
     say(text) {
-      if (led === undefined) log.info(text);
-      else led(text.trimEnd());
+      if (styled === undefined) log.info(text);
+      else styled(text.trimEnd());
     },
     progress(text) {
       const columns = process.stderr.columns ?? 80;
@@ -132,9 +129,9 @@ export async function signInScreen(): Promise<SignInScreen> {
   };
 }
 
-/** Lines as @clack/prompts leads them, in letters that the terminal can show. */
-async function ledLines(): Promise<(text: string) => void> {
-  const [{ log: led }, { terminalEncoder }, { Writable }] = await Promise.all([
+/** Prints in the style of @clack/prompts, in characters that the terminal can show. */
+async function styledLines(): Promise<(text: string) => void> {
+  const [clack, { terminalEncoder }, { Writable }] = await Promise.all([
     import("@clack/prompts"),
     import("../../ui/terminal/ascii.ts"),
     import("node:stream"),
@@ -146,7 +143,7 @@ async function ledLines(): Promise<(text: string) => void> {
       done();
     },
   });
-  return (text) => led.message(text, { output });
+  return (text) => clack.log.message(text, { output });
 }
 
 /** Ctrl-C ends the work with exit code 130 and nothing stored. */
@@ -178,7 +175,7 @@ export async function signOut(
     try {
       await device.revoke(stored ?? current, AbortSignal.timeout(REVOKE_TIMEOUT_MS));
     } catch (error) {
-      // Removed all the same: what matters most is that this machine no longer has it.
+      // Removed anyway: this machine must no longer have it.
       revoked = false;
       say(`could not revoke the sign-in: ${messageOf(error)}`);
     }

@@ -1,4 +1,4 @@
-/** What /targets shows, and what /on does: other machines for a conversation that continues. */
+/** /targets and /on: lists machines, and moves the conversation to others. */
 import type { LoadedConfig } from "../../config/load.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { completedNames, joinPlaces, type PlaceSources, resolvePlaces } from "../../targets/names/resolve-places.ts";
@@ -12,7 +12,7 @@ import { chosenPlaces, placeSources } from "../machines/places.ts";
 import type { Run } from "../run.ts";
 import { foldNames } from "../../lib/names.ts";
 
-/** Without WHAT the names of the configuration, and the machines in use that have none. */
+/** Without WHAT: the names in the configuration, and the machines in use that have none. */
 export async function targetRows(run: Run, loaded: LoadedConfig, what?: string): Promise<TargetRow[]> {
   const inUse = new Set(run.places.map(({ path }) => pathKey(path)));
   const isCurrent = (places: readonly Place[]) =>
@@ -42,9 +42,9 @@ export async function targetNames(loaded: LoadedConfig): Promise<Pick<TargetRow,
   const { names, inventory } = await completedNames(sources);
   const own = names.map((name) => ({
     name,
-    meaning: Object.hasOwn(sources.targets, name) ? "" : name === "local" ? "this machine" : "of ~/.ssh/config",
+    meaning: Object.hasOwn(sources.targets, name) ? "" : name === "local" ? "this machine" : "from ~/.ssh/config",
   }));
-  return [...own, ...inventory.map((name) => ({ name, meaning: "of the inventory" }))];
+  return [...own, ...inventory.map((name) => ({ name, meaning: "from the inventory" }))];
 }
 
 /** `+WHAT` adds to the machines in use. */
@@ -94,7 +94,7 @@ export function namedPlaces(sources: PlaceSources): Promise<NamedPlaces[]> {
   );
 }
 
-/** "PROD, read-only, deny reboot"; "" where there is nothing to say. */
+/** "PROD, read-only, deny reboot"; "" without rules. */
 export function ruleWords({ label, mode, autoApprove, allow, deny, approveMaxMs }: EffectiveRules): string {
   return [
     ...(label === undefined ? [] : [label]),
@@ -111,7 +111,7 @@ export function nameInWords({ places, problem }: NamedPlaces, rules = ""): strin
   return problem?.message ?? `${meaning(places)}${rules === "" ? "" : `; rules: ${rules}`}`;
 }
 
-/** Of the machines of each name; machines with other rules than the rest are named. */
+/** In words, for each name; machines whose rules differ from the rest are named. */
 export async function rulesOfNames(
   rows: readonly NamedPlaces[],
   loaded: LoadedConfig,
@@ -120,7 +120,7 @@ export async function rulesOfNames(
   const sources = placeSources(loaded);
   const paths = new Map(rows.flatMap(({ places }) => places.map((place) => [pathKey(place.path), place] as const)));
   const found = await atMost(MOST_AT_ONCE, [...paths], async ([key, place]) => {
-    // A problem with ssh is shown with the machine itself.
+    // A problem with ssh is shown when the machine is opened.
     const rules = await rulesByName(loaded.config, place, sources).catch(() => NO_RULES);
     return [key, ruleWords(rules)] as const;
   });
@@ -156,7 +156,7 @@ export function otherNames({ name, names, path }: Place): string[] {
   return names.filter((other) => !own.has(other));
 }
 
-/** A blank after each comma that is not within brackets. */
+/** Adds a space after each comma that is not within brackets. */
 export function spaced(list: string): string {
   return list.replaceAll(/,(?![^[]*\])/g, ", ");
 }

@@ -1,4 +1,4 @@
-/** The files that a name being typed in the REPL could mean: of one directory, and of all below the shell's. */
+/** Completes paths in the REPL: the entries of a directory, and all files below the shell's directory. */
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import type { LoadedConfig } from "../../config/load.ts";
@@ -19,7 +19,7 @@ export async function entriesOf(
   return target === undefined ? [] : await remoteEntries(target, path, cwd, signal);
 }
 
-/** Where git knows the files, those it knows; else what find finds. Not below hidden or vendored directories. */
+/** In a repository, the files that git lists; elsewhere, what find lists outside hidden and vendored directories. */
 export async function filesBelow(run: Run, signal: AbortSignal): Promise<readonly string[]> {
   const target = run.target.opened;
   if (target === undefined) return [];
@@ -31,7 +31,7 @@ export async function filesBelow(run: Run, signal: AbortSignal): Promise<readonl
     .map((line) => line.replace(/^\.\//, ""));
 }
 
-// The repository may be a stranger's: its configuration starts no program here. Names are given as they are.
+// The repository may not be trusted: its configuration must not start a program. Names are not quoted.
 const FILES_BELOW = `cd "$1" && {
 git -c core.fsmonitor=false -c core.quotePath=false ls-files -co --exclude-standard 2>/dev/null ||
 find . -name '.?*' -prune -o -name node_modules -prune -o -type f -print 2>/dev/null
@@ -50,7 +50,7 @@ async function remoteEntries(
   cwd: string,
   signal: AbortSignal,
 ): Promise<DirectoryEntry[]> {
-  // On the standing helper: a process for every key typed would run into the server's limit of sessions.
+  // Through the persistent script runner: a process for every key typed would exceed the server's session limit.
   const listed = await target.transport.run('cd "$1" && ls -1Ap -- "$2"', {
     args: [cwd, path.startsWith("-") ? `./${path}` : path],
     signal,

@@ -5,7 +5,7 @@ import type { AgentEvent } from "../../agent/events.ts";
 import { LineTimes } from "../../agent/calls/line-times.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { BuddyError } from "../../lib/errors.ts";
-import type { ApprovalRequest } from "../../policy/approvals.ts";
+import { approvalRequest, type ApprovalRequest } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
 import { boundText, outputBudget } from "../../tools/bound-output.ts";
 import { outcomeText } from "../../tools/outcome-text.ts";
@@ -14,7 +14,7 @@ import { words } from "../../lib/text.ts";
 import type { WorkInFlight } from "../../ui/repl/host.ts";
 import type { Run } from "../run.ts";
 
-/** Background shells and what runs in the panes; nothing where the target is not open or does not answer soon. */
+/** Background shells and what runs in the panes; nothing if the target is not open or does not answer soon. */
 export async function workInFlight(run: Run): Promise<WorkInFlight> {
   const target = run.target.opened;
   if (target === undefined) return { shells: [], panes: [] };
@@ -56,7 +56,7 @@ export async function interruptPane(run: Run, name: string | undefined): Promise
   await recorded(run, target, "press Ctrl-C in the pane", () => pane.keys({ keys: ["C-c"] }));
 }
 
-/** What the operator stops: written down as theirs, and done whether or not that can be written down. */
+/** Records what the operator stops; it is done even if it cannot be recorded. */
 async function recorded<T>(run: Run, target: Target, action: string, work: () => Promise<T>): Promise<T> {
   const about = { tool: "you", call: `operator-${crypto.randomUUID()}`, action };
   const began = performance.now();
@@ -116,7 +116,7 @@ export function operatorCommand(
   const call = `operator-${crypto.randomUUID()}`;
   return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
     const opened = await unlessAborted(inner, run.target.get());
-    // An adopted shell that ends meanwhile does not become another one.
+    // If an adopted shell ends meanwhile, the command must not run in another one.
     const target = opened.now?.() ?? opened;
     const [{ judgeShell }, { calledAt, shellRules }, { outputKind }] = await Promise.all([
       import("../../policy/shell/judge.ts"),
@@ -127,11 +127,8 @@ export function operatorCommand(
     const rules = await run.rules.of(target, run.place);
     const { shell, identity, locks } = target;
     const where = { shell: locks.shell, pane: identity.shellName, cwd: shell.cwd, user, home };
-    const { verdict, commands, readOnly, risk, mutation, privesc } = judgeShell(
-      command,
-      shellRules(config, rules),
-      where,
-    );
+    const judged = judgeShell(command, shellRules(config, rules), where);
+    const { verdict, commands, readOnly, risk, mutation, privesc } = judged;
     const { privacy } = run.secrets;
     const output = outputKind(
       commands.map((one) => one.words),
@@ -153,9 +150,7 @@ export function operatorCommand(
       throw new BuddyError(
         "usage",
         `not allowed: ${calledAt(target, run.place)[0]} is read-only ([rules] in buddy.toml)`,
-        {
-          hint: "buddy makes no changes there, not even for you; use your own shell",
-        },
+        { hint: "buddy makes no changes to it, not even for you; use your own shell" },
       );
     if (rules.mode === "guarded" && risk === "high")
       await typedName(run, target, { call, action: command, risk, mutation, privesc }, inner);
@@ -164,6 +159,12 @@ export function operatorCommand(
     const started = performance.now();
     const lines = new LineTimes();
     const password = run.passwords.for(() => Promise.resolve(target));
+    const ms = () => Math.round(performance.now() - started);
+    // It has happened: a failure to record it changes nothing.
+    const record = (outcome: string, exitCode?: number) =>
+      run.recorder
+        .add({ kind: "effect", ...about, outcome, ...defined({ exit_code: exitCode }), ms: ms() }, target)
+        .catch(() => undefined);
     const running = target.shell.run(command, {
       signal: inner,
       ...defined({ password }),
@@ -174,16 +175,9 @@ export function operatorCommand(
       },
     });
     const result = await running.catch(async (error: unknown) => {
-      const failed = {
-        kind: "effect",
-        ...about,
-        outcome: "failed",
-        ms: Math.round(performance.now() - started),
-      } as const;
-      await run.recorder.add(failed, target).catch(() => undefined);
+      await record("failed");
       throw error;
     });
-    const ms = Math.round(performance.now() - started);
     const ended = outcomeText(result, {
       waitMs: 0,
       shell: target.shell.kind,
@@ -193,18 +187,16 @@ export function operatorCommand(
         privacy.mask(text, { from: `!${command}`, output, cutStart: start, cutEnd: end }),
     });
     const { outcome, exitCode } = ended;
-    const code = exitCode === undefined ? {} : { exit_code: exitCode };
-    // It has happened: that this cannot be written down is reported, and changes nothing.
-    await run.recorder.add({ kind: "effect", ...about, outcome, ...code, ms }, target).catch(() => undefined);
+    await record(outcome, exitCode);
     publish({
       type: "tool_finished",
       call,
       tool: "you",
       ok: ended.ok,
       outcome,
-      ...code,
+      ...defined({ exit_code: exitCode }),
       cwd: about.cwd,
-      ms,
+      ms: ms(),
       result: JSON.stringify({ result: ended.result }),
       ...defined({ display: ended.display, output_id: ended.outputId }),
       ...lines.ended(),
@@ -214,7 +206,7 @@ export function operatorCommand(
   });
 }
 
-/** The same on several machines: through the questions of the set, because what may run can differ among them. */
+/** On several machines: as a call of the model would run, because what is allowed can differ between them. */
 function commandOnMachines(run: Run, command: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
   const declared = { risk: "low", mutation: false, privesc: false, why: "the operator runs it" };
   const call = {
@@ -235,7 +227,7 @@ function commandOnMachines(run: Run, command: string, signal: AbortSignal): Asyn
   });
 }
 
-/** On a guarded machine the operator's own commands need its name, too. */
+/** On a guarded machine, the operator's own commands need its name typed, too. */
 async function typedName(
   run: Run,
   target: Target,
@@ -246,21 +238,17 @@ async function typedName(
   const { label } = run.rules.current;
   const [typed, ...alsoTyped] = (await import("../run-tools.ts")).calledAt(target, run.place);
   const decision = await run.approvals.decide(
-    {
+    approvalRequest({
       ...what,
-      id: crypto.randomUUID(),
       tool: "run_shell",
       where: `${identity.user}@${identity.host}`,
       machine: identity.machine || identity.label,
       ...defined({ label }),
-      why: "",
       policy: "high risk on a guarded machine",
-      understated: false,
-      editable: false,
       answer: "typed",
       typed: typed ?? identity.label,
       alsoTyped,
-    },
+    }),
     signal,
   );
   if (decision.kind !== "approved")

@@ -46,7 +46,7 @@ function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): 
   return {
     profile: profile.name,
     model: profile.model,
-    session: run.session(),
+    session: run.sessions.id,
     resumed,
     ...defined({ lastPrompt: last }),
     ...(answer?.content ? { lastAnswer: answer.content } : {}),
@@ -56,7 +56,7 @@ function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): 
   };
 }
 
-/** Several machines: none of them is the one that the prompt could show. */
+/** Of several machines, none is the one to show in the prompt. */
 function fleetFacts(run: Run, fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts, "target"> {
   const { label } = fleet.facts();
   const open = fleet.machines.some(({ opened }) => opened !== undefined);
@@ -81,7 +81,7 @@ function ruleFacts({ rules, places }: Run): Pick<ReplFacts["target"], "label" | 
   };
 }
 
-/** What the prompt shows: the name, or a destination as it was written. */
+/** For the prompt: the name, or an ssh destination as it was written. */
 function targetName({ name, path }: Place): string {
   const [first, ...inner] = path;
   if (first === undefined) return "local";
@@ -107,7 +107,7 @@ export function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
         ? `${profile.baseUrl} (${profile.api}, ${profile.auth === "login" ? "sign-in" : "key"})`
         : "built in",
     },
-    { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`}` },
+    { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, ${usd(costUsd)}`}` },
     { label: "turns", value: String(agent.turns) },
     ...budgetRows(run),
     ...(run.target.opened === undefined ? [] : [{ label: "unasked", value: lockWords(run.target.opened.locks) }]),
@@ -180,15 +180,14 @@ export function profiles({ run, loaded }: ReplHostParts): ProfileRow[] {
     const { model, api, auth } = described(loaded, name);
     return { name, model, api, auth, active: name === active.name };
   });
-  // A model that was chosen by its id belongs to a profile, but is not what the profile says.
+  // A model that was chosen by its id belongs to a profile whose own model is another one.
   const { model, api, auth } = active;
-  return rows.map((row) => {
-    if (!row.active) return row;
-    return { name: row.name, model, api, auth, active: true, ...(row.model === model ? {} : { own: row.model }) };
-  });
+  return rows.map((row) =>
+    row.active ? { ...row, model, api, auth, ...(row.model === model ? {} : { own: row.model }) } : row,
+  );
 }
 
-/** What a profile says about itself, also when its key is missing. */
+/** Also for a profile whose key is missing. */
 function described(loaded: LoadedConfig, name: string): { model: string; api: string; auth: string } {
   try {
     return resolveProfile(loaded, name);

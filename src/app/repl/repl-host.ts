@@ -11,7 +11,6 @@ import { nameOf } from "../../policy/privacy/privacy.ts";
 import { describePrefix } from "../../policy/approvals.ts";
 import type { Display, ReplHost } from "../../ui/repl/host.ts";
 import { attaching } from "../attachments.ts";
-import type { ExportFormat } from "../export-session.ts";
 import {
   adoptShell,
   fullOutput,
@@ -97,7 +96,8 @@ export function replHost(parts: ReplHostParts): ReplHost {
     async *undo(which, signal) {
       yield* (await import("../changes/undo.ts")).undo(run, which, signal);
     },
-    exportSession: (format) => exported(run, format, stateDirectory(loaded.env)),
+    exportSession: async (format) =>
+      (await import("./change-session.ts")).exportedSession(run, format, stateDirectory(loaded.env)),
     config: () => configRows(loaded),
     onEvent: (listener) => agent.onEvent(listener),
     approvals: {
@@ -144,46 +144,17 @@ export function replHost(parts: ReplHostParts): ReplHost {
       const over = agent.contextUsed > contextLimit * 0.9;
       return over ? [`its window is smaller (${contextLimit} tokens): /compact first`] : [];
     },
-    async sessions() {
-      const current = run.session();
-      const stored = (await run.sessions()).list().map(({ id, lastUsed, title, target }) => ({
-        id,
-        lastUsed,
-        title,
-        target,
-        current: id === current,
-      }));
-      // The current one reaches the disk a moment after its first words.
-      const first = agent.history.messages.find(({ role }) => role === "user")?.content;
-      if (stored.some((session) => session.current) || typeof first !== "string") return stored;
-      const { label } = run.target.facts();
-      return [
-        { id: current, lastUsed: new Date().toISOString(), title: first, target: label, current: true },
-        ...stored,
-      ];
-    },
+    sessions: async () => (await import("./change-session.ts")).listSessions(run),
     async newSession() {
-      await run.newSession();
+      await (await import("./change-session.ts")).newSession(run);
       resumed = false;
-      return [`new session ${run.session()}`];
+      return [`new session ${run.sessions.id}`];
     },
     async resumeSession(name, ask) {
-      const resume = (how?: { copy?: boolean; foreign?: boolean }): Promise<readonly string[] | undefined> =>
-        run.resumeSession(name, how).catch(async (error: unknown) => {
-          const [{ SessionInUse }, { ForeignSession }] = await Promise.all([
-            import("../../session/session-lock.ts"),
-            import("../../session/store.ts"),
-          ]);
-          if (error instanceof ForeignSession) {
-            return (await ask.foreign(error.lines)) ? resume({ ...how, foreign: true }) : undefined;
-          }
-          if (!(error instanceof SessionInUse)) throw error;
-          return (await ask.copy(error.message)) ? resume({ ...how, copy: true }) : undefined;
-        });
-      const notes = await resume();
-      if (notes === undefined) return [`still session ${run.session()}`];
+      const notes = await (await import("./change-session.ts")).resumeOrAsk(run, loaded, name, ask);
+      if (notes === undefined) return [`still session ${run.sessions.id}`];
       resumed = true;
-      return [`session ${run.session()}, ${plural(agent.turns, "turn")} so far`, ...notes];
+      return [`session ${run.sessions.id}, ${plural(agent.turns, "turn")} so far`, ...notes];
     },
     async login(profile, { say, waiting }, signal) {
       const [{ openSignIn }, { signIn }] = await Promise.all([
@@ -236,16 +207,4 @@ async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
         shown: `/run ${typed}`,
       }),
   };
-}
-
-async function exported(run: Run, format: ExportFormat, state: string | undefined): Promise<string> {
-  await run.stored();
-  const { exportSession } = await import("../export-session.ts");
-  const sessions = await run.sessions();
-  const id = run.session();
-  if (!sessions.list().some((stored) => stored.id === id))
-    throw new BuddyError("usage", "nothing to export: nothing of this session is saved yet", {
-      hint: "Send a prompt first",
-    });
-  return [...(await exportSession(sessions.readable(id), format, state))].join("");
 }

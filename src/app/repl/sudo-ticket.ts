@@ -1,9 +1,9 @@
-/** /sudo: whether sudo would still work without a password in the target's shell, until when, and how that ends. */
+/** /sudo: whether sudo works without a password in the target's shell, until when, and how to end that. */
 import { BuddyError } from "../../lib/errors.ts";
 import type { SudoState } from "../../ui/repl/host.ts";
 import type { RunResult, Target } from "../../targets/target.ts";
 
-/** A ticket belongs to a terminal, or to the shell itself: only a command in that shell finds it. */
+/** A ticket belongs to a terminal or a shell: only a command in that shell can see it. */
 export async function sudoState(target: Target): Promise<SudoState> {
   const { uid } = target.transport.facts;
   if (uid === 0) return { kind: "root" };
@@ -11,7 +11,7 @@ export async function sudoState(target: Target): Promise<SudoState> {
     "command -v sudo >/dev/null || exit 1; LC_ALL=C sudo -V | head -n 1",
   );
   if (code !== 0) return { kind: "missing" };
-  // Before 1.9.12 a look renews the ticket.
+  // Before 1.9.12, this check renews the ticket.
   const renews = !atLeast(stdout.toString(), 1, 9, 12);
   const look = `command sudo -n ${renews ? "" : "-N "}/bin/sh -c '${LOOK}' 2>/dev/null`;
   const free = "command sudo -n -k true >/dev/null 2>&1 && echo sudo-free";

@@ -28,7 +28,7 @@ export const approve: SlashCommand = {
         );
         return;
       }
-      approvals.setMode(mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : mode);
+      approvals.setMode(mode);
       const { longestMs } = approvals;
       const asked = mode.kind === "all" ? Number.POSITIVE_INFINITY : mode.kind === "duration" ? mode.ms : 0;
       if (longestMs !== undefined && asked > longestMs)

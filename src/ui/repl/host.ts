@@ -2,6 +2,7 @@
 import type { AgentEvent } from "../../agent/events.ts";
 import type { PasswordAsker } from "../../agent/calls/passwords.ts";
 import type { TaskListener, Tasks } from "../../agent/tasks.ts";
+import type { ApproveMode } from "../../lib/durations.ts";
 import type { ApprovalMode, Asker } from "../../policy/approvals.ts";
 import type { ThemeName } from "../theme.ts";
 
@@ -249,7 +250,7 @@ export interface ApprovalsView {
   readonly mode: ApprovalMode;
   /** The rules of the machine let approvals without a question hold no longer than this. */
   readonly longestMs?: number | undefined;
-  setMode(mode: ApprovalMode): void;
+  setMode(mode: ApproveMode): void;
   setAsker(asker: Asker | undefined): void;
   /** Prefixes allowed for this session. */
   remembered(): readonly string[];

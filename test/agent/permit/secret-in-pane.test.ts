@@ -37,7 +37,7 @@ test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s", async (name) => {
   expect(here.results()[4]).toContain(`echo made ${NAME}`);
   const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
   await run[Symbol.asyncDispose]();
-  const except = ["app.json", "double", "single", "plain", `${run.session()}.json`];
+  const except = ["app.json", "double", "single", "plain", `${run.sessions.id}.json`];
   expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
 });
 
@@ -60,7 +60,7 @@ test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s, where only reads run: in
   expect(here.results()[3]).toContain(NAME);
   const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
   await run[Symbol.asyncDispose]();
-  expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, ["app.json", `${run.session()}.json`])).toEqual(
+  expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, ["app.json", `${run.sessions.id}.json`])).toEqual(
     [],
   );
 });
@@ -79,7 +79,7 @@ test("typed by its name into a program that asks for it", async () => {
   expect(here.read("cwd/typed")).toBe(VALUE);
   const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
   await run[Symbol.asyncDispose]();
-  const except = ["app.json", "typed", `${run.session()}.json`];
+  const except = ["app.json", "typed", `${run.sessions.id}.json`];
   expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
 });
 
@@ -128,5 +128,5 @@ test("variables on a screen stay masked behind later commands, by every name of 
   for (const at of [9, 10]) expect(results[at]).toContain("this prints secrets");
   const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
   await run[Symbol.asyncDispose]();
-  expect(leaks(["plainvalue"], { texts, directories: [here.dir] }, [`${run.session()}.json`, "environ"])).toEqual([]);
+  expect(leaks(["plainvalue"], { texts, directories: [here.dir] }, [`${run.sessions.id}.json`, "environ"])).toEqual([]);
 });

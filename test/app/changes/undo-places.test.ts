@@ -129,7 +129,7 @@ ssh.test("on several machines: one change a machine, and all of them are undone 
       expect(look()).toEqual(["changed\n", "changed\n"]);
       await run[Symbol.asyncDispose]();
       // None of them is connected yet.
-      const again = await here.compose({ on: "web01,web02", "no-tmux": true }, { resume: run.session() });
+      const again = await here.compose({ on: "web01,web02", "no-tmux": true }, { resume: run.sessions.id });
       expect(await undone(again, "all")).toEqual(["done", "done"]);
     },
   );

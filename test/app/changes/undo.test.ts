@@ -272,7 +272,7 @@ test("a dry run undoes nothing, and the model learns nothing", async () => {
   const path = here.write("cwd/f", "a");
   const first = await prompt();
   await first[Symbol.asyncDispose]();
-  const dry = await here.compose({ "no-tmux": true, "dry-run": true }, { resume: first.session() });
+  const dry = await here.compose({ "no-tmux": true, "dry-run": true }, { resume: first.sessions.id });
   const messages = dry.agent.history.messages.length;
   expect(outcomes(await undoing(dry))).toEqual(["dry-run"]);
   expect(readFileSync(path, "utf8")).toBe("b");
@@ -283,7 +283,7 @@ test("a resumed session can undo what it did before", async () => {
   begin([call("write_file", { path: "f", content: "b" })]);
   const path = here.write("cwd/f", "a");
   const first = await prompt();
-  const id = first.session();
+  const id = first.sessions.id;
   await first[Symbol.asyncDispose]();
   const again = await here.compose({ "no-tmux": true }, { resume: id });
   await undoing(again);
@@ -294,7 +294,7 @@ test("a fork can undo it, too, and its own undo is not the original's", async ()
   begin([call("write_file", { path: "f", content: "b" })]);
   const path = here.write("cwd/f", "a");
   const first = await prompt();
-  const fork = await here.compose({ "no-tmux": true }, { resume: first.session(), fork: true });
+  const fork = await here.compose({ "no-tmux": true }, { resume: first.sessions.id, fork: true });
   await undoing(fork);
   expect(readFileSync(path, "utf8")).toBe("a");
   expect(await listed(first)).toHaveLength(1);
@@ -336,7 +336,7 @@ test("contents that expired: the change is listed, and undo says why it cannot",
   begin([call("write_file", { path: "f", content: "b" })]);
   const path = here.write("cwd/f", "a");
   const run = await prompt();
-  const directory = join(here.home, ".local/state/buddy/changes", run.session());
+  const directory = join(here.home, ".local/state/buddy/changes", run.sessions.id);
   for (const name of new Bun.Glob("????????????????????????????????*").scanSync(directory))
     rmSync(join(directory, name));
   const events = await undoing(run);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { aboutMachines, HostFiles } from "../../../src/app/machines/about-machines.ts";
+import { notesForModel, HostFiles } from "../../../src/app/machines/about-machines.ts";
 import { MachineRules, rulesByName, rulesOf } from "../../../src/app/machines/machine-rules.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
@@ -171,7 +171,7 @@ describe("the memory of a host", () => {
 
   test("machines about which the same is written are one paragraph", () => {
     const rules = { ...NO_RULES, label: "PROD" };
-    const text = aboutMachines([
+    const text = notesForModel([
       { name: "web1", rules, files: [] },
       { name: "web2", rules, files: [] },
       { name: "db1", rules: { ...rules, mode: "read-only" }, files: [] },
@@ -179,6 +179,6 @@ describe("the memory of a host", () => {
     ]);
     expect(text?.match(/PROD/g)).toHaveLength(2);
     expect(text).toContain("web[1-2]:");
-    expect(aboutMachines([{ name: "x", rules: NO_RULES, files: [] }])).toBeUndefined();
+    expect(notesForModel([{ name: "x", rules: NO_RULES, files: [] }])).toBeUndefined();
   });
 });

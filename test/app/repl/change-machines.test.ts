@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { targetRows, workOn } from "../../../src/app/repl/change-machines.ts";
+import { newSession, resumeSession } from "../../../src/app/repl/change-session.ts";
 import { composeRun } from "../../../src/app/compose-run.ts";
 import type { Run } from "../../../src/app/run.ts";
 import { readGlobalOptions } from "../../../src/cli/args/options.ts";
@@ -81,7 +82,7 @@ test("commands run on the machine of now; prompt, tools, events and the session 
   await expect(first?.transport.run("true")).rejects.toMatchObject({ code: "target" });
   const system = JSON.stringify(model.requests.at(-1)?.messages[0]);
   expect(system).toContain("env WHERE=two");
-  await run.stored();
+  await run.sessions.stored();
   const events = here
     .log()
     .trim()
@@ -168,11 +169,11 @@ test("a stored session is continued where it worked", async () => {
   const { run, loaded } = here;
   await on(run, loaded, "one");
   await turn(run, "hello");
-  const first = run.session();
-  await run.newSession();
+  const first = run.sessions.id;
+  await newSession(run);
   await on(run, loaded, "local");
   await turn(run, "here");
-  const said = await run.resumeSession(first);
+  const said = await resumeSession(run, loaded, first);
   expect(run.target.facts()).toMatchObject({ label: "env WHERE=one", cwd: "/" });
   expect(said.join("\n")).not.toContain("continues on");
 });

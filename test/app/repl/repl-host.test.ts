@@ -160,7 +160,7 @@ describe("what the REPL sees of a run", () => {
     const first = host.facts().session;
     await host.newSession();
     const second = host.facts().session;
-    const other = await rig.run.sessions();
+    const other = await rig.run.sessions.store();
     const { log } = await other.resume(first);
     const asked: string[] = [];
     const offer = (yes: boolean) => ({ copy: async (why: string) => (asked.push(why), yes), foreign: never });
@@ -180,7 +180,7 @@ describe("what the REPL sees of a run", () => {
     const { host } = rig;
     await turn(host, "mine");
     const before = host.facts().session;
-    const { directory } = await rig.run.sessions();
+    const { directory } = await rig.run.sessions.store();
     const id = "aaaa-bbbb-cccc-dddd";
     const stamp = { v: 1, ts: new Date().toISOString(), session: id, target: "ssh evil@attacker" };
     const lines = [

@@ -161,7 +161,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     const show = async (event: AgentEvent) => {
       await lines?.aside(event);
       // A reader may end buddy after the first line it gets: the log must have that event by then.
-      if (lines !== undefined) await run.stored();
+      if (lines !== undefined) await run.sessions.stored();
       await lines?.show(event);
       await (await printer()).show(event);
       if (event.type === "approval_asked") reached(event.approval).resolve();
