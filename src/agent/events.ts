@@ -308,6 +308,18 @@ export interface CompactedEvent {
   readonly replaced: number;
 }
 
+/** What a person reads of a result: what was written for people, or what the model gets, without its envelope. */
+export function resultText({ display, result }: Pick<ToolFinishedEvent, "display" | "result">): string {
+  if (display !== undefined) return display;
+  try {
+    const value = (JSON.parse(result) as { result?: unknown }).result;
+    if (value === undefined) return result;
+    return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
+  } catch {
+    return result;
+  }
+}
+
 /** The message that replaces what a `compacted` event removed, also in a resumed session. */
 export function summaryMessage(summary: string): UserMessage {
   return {

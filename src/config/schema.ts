@@ -306,7 +306,7 @@ export const machineRuleSettings = once(
         oneOf(
           ["normal", "guarded", "read-only"],
           "normal",
-          "guarded: high risk needs the machine's name typed; read-only: nothing can approve a change there",
+          "guarded: high risk needs the machine's name typed; read-only: no change can be approved",
         ),
       ),
       label: optional(

@@ -33,7 +33,7 @@ export function theme(color: boolean, start: ThemeName | "auto" = "dark"): Theme
   ) as unknown as Theme;
 }
 
-/** What the environment says about the background, where it does. */
+/** By the background, where the environment describes it. */
 export function themeFromEnv(env: Readonly<Record<string, string | undefined>>): ThemeName | undefined {
   const background = env.COLORFGBG?.split(";").at(-1);
   if (background === undefined || !/^\d{1,2}$/.test(background)) return undefined;
@@ -107,9 +107,9 @@ const PALETTES: Readonly<Record<Exclude<ThemeName, "none">, Palette>> = {
   },
 };
 
-/** A link where the terminal can open it, the text and the address where it cannot. */
-export function hyperlink(text: string, url: string, supported: boolean): string {
-  return supported ? `\x1b]8;;${url}\x1b\\${text}\x1b]8;;\x1b\\` : text;
+/** Only for a terminal that opens OSC 8 links. */
+export function hyperlink(text: string, url: string): string {
+  return `\x1b]8;;${url}\x1b\\${text}\x1b]8;;\x1b\\`;
 }
 
 /** Terminals known to open OSC 8 links; inside tmux it depends on the outer terminal, which is not known. */

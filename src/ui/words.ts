@@ -28,7 +28,7 @@ export function compactNumber(value: number): string {
   return `${(value / 1_000_000).toFixed(1)}M`;
 }
 
-/** What does not fit into a row continues in the next, below its own beginning; a long word stays in one piece. */
+/** What does not fit into a row continues in the next, with the same indent; a long word stays in one piece. */
 export function wrapped(lines: readonly string[], columns: number): string[] {
   return lines.flatMap((line) => {
     if (Bun.stringWidth(line) <= columns) return [line];
@@ -96,7 +96,7 @@ export function labelled(rows: readonly StatusRow[], columns: number, label: (te
 /** Columns that a meaning needs to be readable beside its label. */
 const NARROWEST = 22;
 
-/** The mark that turns while something is under way. */
+/** The sign that turns while something runs. */
 export function spinnerFrame(now: number): string {
   return FRAMES[Math.floor(now / SPINNER_MS) % FRAMES.length]!;
 }
@@ -104,7 +104,7 @@ export function spinnerFrame(now: number): string {
 const FRAMES = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
 export const SPINNER_MS = 250;
 
-/** How a target protects what runs without a question, in words. */
+/** How a target confines commands that run without a question. */
 export function lockWords({ shell, namespace }: Pick<Locks, "shell" | "namespace">): string {
   const first = shell === "bash" ? "clean child (bash -p)" : "clean child (sh, fewer commands run unasked)";
   switch (namespace.kind) {

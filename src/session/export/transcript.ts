@@ -1,6 +1,6 @@
 /** A stored session in order: prompts, answers, what ran and who approved it. */
 import type { LineTime } from "../../agent/calls/line-times.ts";
-import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../../agent/events.ts";
+import { type AgentEvent, PROPOSED_HEADING, proposedLines, resultText } from "../../agent/events.ts";
 import type { ToolCall } from "../../model/types.ts";
 import { words } from "../../lib/text.ts";
 import { isRecord } from "../../lib/values.ts";
@@ -134,7 +134,7 @@ export function readTranscript(path: string, id: string): Transcript {
         tool.exitCode = event.exit_code;
         // The operator's refusal is shown as the approval.
         const refused = tool.answer?.decision === "denied" && tool.answer.by === "operator";
-        tool.output = refused ? "" : (event.display ?? payload(event.result));
+        tool.output = refused ? "" : resultText(event);
         // A checklist says more than its arguments.
         if (event.display !== undefined && mainArgument(tool.args) === undefined) tool.title = "";
         break;
@@ -220,15 +220,5 @@ function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> | undefi
     return isRecord(args) ? args : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** The text inside the result envelope. */
-function payload(envelope: string): string {
-  try {
-    const { result } = JSON.parse(envelope) as { result?: unknown };
-    return typeof result === "string" ? result : JSON.stringify(result ?? null, null, 2);
-  } catch {
-    return envelope;
   }
 }

@@ -49,7 +49,7 @@ export class ApprovalPrompt {
     this.#line = this.#editor.buffer;
   }
 
-  /** A key is awaited, not a line. */
+  /** It waits for a key, not for a line. */
   get choosing(): boolean {
     return this.#mode === "choose";
   }
@@ -166,7 +166,7 @@ export class ApprovalPrompt {
     return `${listed(this.#letters())}: `;
   }
 
-  /** An answer typed as a line, "y" or "yes"; returns what to say. */
+  /** An answer typed as a line, "y" or "yes"; returns what to print. */
   plainAnswer(line: string): readonly string[] {
     const text = line.trim();
     if (this.#mode === "reason") this.#deny(text);
@@ -187,12 +187,12 @@ export class ApprovalPrompt {
     return [];
   }
 
-  /** No one is left to answer. */
+  /** The terminal is gone. */
   giveUp(): void {
     this.#hooks.answer({ kind: "cancelled" });
   }
 
-  /** What can be pressed; approving only once it was said what is not shown. */
+  /** The keys that count; those that approve only once it is clear what is not shown. */
   #letters(): string[] {
     if (this.request.keep !== undefined) return ["k", "r", "v"];
     const { prefixes, editable, machines, typed } = this.request;
@@ -231,7 +231,7 @@ export class ApprovalPrompt {
     this.#note = text === "" ? "" : `the name of this machine is ${this.#view.machineName()}; nothing was approved`;
   }
 
-  /** Names, globs and ranges, parted by blanks or commas. */
+  /** Names, globs and ranges, separated by blanks or commas. */
   #choose(text: string): void {
     const names = this.request.machines?.map(({ name }) => name) ?? [];
     const only = matchNames(text.split(/\s+/), names);

@@ -91,7 +91,7 @@ export class ApprovalQueue implements Asker {
     return promise;
   }
 
-  /** The terminal is gone: no one can answer any more. */
+  /** The terminal is gone: nothing can be answered any more. */
   close(): void {
     for (const prompt of this.#waiting.slice()) prompt.giveUp();
   }
@@ -250,7 +250,7 @@ export interface QueueListener {
   /** A question has come to the front; it is not shown yet. */
   asked(prompt: ApprovalPrompt): void;
   changed(): void;
-  /** The line is wanted for a command; what was half typed comes back after it. */
+  /** The line is needed for a command; what was half typed comes back after it. */
   aside(): void;
   answered(request: ApprovalRequest, answer: ApprovalAnswer): void;
   view(document: readonly string[]): void;

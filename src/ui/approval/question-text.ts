@@ -53,11 +53,11 @@ function decisionWords({ typed }: ApprovalRequest, answer: ApprovalAnswer, style
     case "cancelled":
       return style.grey("withdrawn");
     case "nobody":
-      return style.grey("no one answered");
+      return style.grey("no terminal to ask on");
   }
 }
 
-/** Wrapped with the rest set in a little, and cut behind so many rows. */
+/** Wrapped, with all rows but the first indented, and cut after `most` rows. */
 export function inRows(text: string, columns: number, most: number): string[] {
   if (!Number.isFinite(columns) || Bun.stringWidth(text) <= columns) return [text];
   const [first = "", ...rest] = Bun.wrapAnsi(text, Math.max(8, columns - 4), { hard: true, trim: false }).split("\n");
@@ -71,7 +71,7 @@ export function listed(letters: readonly string[]): string {
   return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
 }
 
-/** `user`: whom it would run as. */
+/** `user`: the one it would run as. */
 export function stated(what: Stated | undefined, user: string): string {
   if (what === undefined) return "nothing";
   return [what.risk, ...(what.mutation ? ["makes changes"] : []), ...(what.privesc ? [`as ${user}`] : [])].join(", ");
@@ -84,7 +84,7 @@ export function withoutMiddle(text: string, length: number): string {
   return `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
-/** Whom sudo and its like run a command as; a guess for the words of the question only. */
+/** The user that sudo and similar programs run a command as; a guess, for the text of the question only. */
 export function privilegedUser(command: string): string {
   const user = /\b(?:sudo|doas|runuser)\b[^|;&]*?\s(?:-u|--user)[= ]?\s*([\w.-]+)/.exec(command)?.[1];
   return user === undefined ? "root" : oneLine(user);

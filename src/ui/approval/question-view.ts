@@ -47,7 +47,7 @@ export class QuestionView {
     ];
   }
 
-  /** The whole of it, to be read in a pager. */
+  /** All of it, for a pager. */
   document(columns: number): string[] {
     return [
       ...this.#wholeFacts(columns, 0),
@@ -66,12 +66,12 @@ export class QuestionView {
     ];
   }
 
-  /** Whether it was said what is not shown: only then it can be approved. */
+  /** Whether it is clear what is not shown: only then can it be approved. */
   get approvable(): boolean {
     return this.#printed || (this.#diff.length === 0 && this.#commandLines.length <= PRINTED_LINES);
   }
 
-  /** Said in the panel, too: the line above a long change has scrolled away. */
+  /** Repeated in the panel: the line above a long change has scrolled away. */
   #hidden(): Fact[] {
     const hidden = this.#diff.length - PRINTED_LINES;
     return hidden > 0 ? [{ text: this.#style.warning(`  ${hidden} lines of it are not shown: v`), must: true }] : [];
@@ -203,7 +203,8 @@ export class QuestionView {
 
   get #commandLines(): readonly string[] {
     const { action, reverse } = this.request;
-    const text = reverse === undefined ? action : `${action}\n# unless you keep it, this is run:\n${reverse}`;
+    const text =
+      reverse === undefined ? action : `${action}\n# unless you keep the change, this reverts it:\n${reverse}`;
     return (this.#shownCommand ??= showText(text, { mode: "command" }).split("\n"));
   }
 
@@ -235,7 +236,7 @@ export class QuestionView {
     return rows;
   }
 
-  /** The question itself, with room for the cursor behind it. */
+  /** The question itself, with room for the cursor after it. */
   question(columns: number, rows: number): { rows: string[]; col: number } {
     let shown = this.#wrapped(columns);
     if (this.#tooTall(columns, rows)) {

@@ -13,7 +13,7 @@ import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
 import { PasswordLine } from "../questions/password-line.ts";
 import { messageOf } from "../../lib/errors.ts";
 
-/** Answers `nobody` where there is no terminal or we are not in its foreground. */
+/** Answers `nobody` where there is no terminal or buddy is not in its foreground. */
 export async function askOnTerminal(
   request: ApprovalRequest,
   signal: AbortSignal,
@@ -124,7 +124,7 @@ class TerminalQuestion {
     this.#keys.write(this.#area.frame([], view.rows.slice(cut), cursor));
   }
 
-  /** Up to where the cursor is, or a key; which terminal it is comes first, and perhaps alone. */
+  /** Until the cursor's place or a key has come; the terminal's version comes before, and perhaps alone. */
   async #answers(): Promise<readonly TerminalInput[] | undefined> {
     for (;;) {
       const inputs = await this.#keys.next();
@@ -190,7 +190,7 @@ class TerminalQuestion {
 
 // The line for a password on the controlling terminal of a one-shot run.
 
-/** Undefined where there is no terminal that can hide what is typed, or we are not in its foreground. */
+/** Undefined where there is no terminal that can hide what is typed, or buddy is not in its foreground. */
 export async function passwordOnTerminal(
   question: PasswordQuestion,
   signal: AbortSignal,

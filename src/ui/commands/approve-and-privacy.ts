@@ -4,7 +4,7 @@ import type { SlashCommand, CommandScreen } from "./slash-commands.ts";
 import { approvalWords } from "./status.ts";
 import { clip } from "../../lib/text.ts";
 import { showText } from "../../policy/screen/terminal-text.ts";
-import { oneLine } from "../words.ts";
+import { oneLine, timeOfDay } from "../words.ts";
 
 export const approve: SlashCommand = {
   name: "approve",
@@ -51,10 +51,9 @@ export const approve: SlashCommand = {
 function moment(at: number): string {
   const time = new Date(at);
   const today = time.toDateString() === new Date().toDateString();
-  return `${today ? "" : `${time.toDateString().slice(4, 10)} `}${time.toTimeString().slice(0, 8)}`;
+  return `${today ? "" : `${time.toDateString().slice(4, 10)} `}${timeOfDay(at)}`;
 }
 
-/** /privacy: the secrets that were kept from the model, where they came from; shows one after a question, drops one. */
 export const privacy: SlashCommand = {
   name: "privacy",
   args: "[show N|drop N]",

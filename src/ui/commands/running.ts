@@ -1,4 +1,4 @@
-/** What is under way and how to end it: /ps, /kill, /stop, /output, /timeout. */
+/** What is running and how to end it: /ps, /kill, /stop, /output, /timeout. */
 import type { Task, Tasks } from "../../agent/tasks.ts";
 import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import { clip } from "../../lib/text.ts";
@@ -80,33 +80,30 @@ export function workLines(
 ): string[] {
   const { style, columns } = screen;
   const now = Date.now();
-  const row = (id: string, state: string, time: string, what: string, quiet: boolean): Row => ({
-    id,
-    state,
-    time,
-    what,
-    quiet,
-  });
-  const taskRows = shown.map((task) => {
+  const taskRows = shown.map((task): Row => {
     const over = task.state.kind === "over";
     const time =
       task.state.kind === "queued"
         ? ""
         : clock((task.state.kind === "over" ? task.state.endedAt : now) - (task.state.startedAt ?? now));
     const limit = task.deadline === undefined || over ? "" : `(limit in ${clock(task.deadline - now)}) `;
-    return row(String(task.id), screen.doing(task), time, `${limit}${task.title}`, over);
+    return { id: String(task.id), state: screen.doing(task), time, what: `${limit}${task.title}`, quiet: over };
   });
   const shells = work.shells
     .toSorted((a, b) => Number(b.status === "running") - Number(a.status === "running") || b.startedAt - a.startedAt)
     .slice(0, MOST_SHELLS)
-    .map(({ id, command, status, startedAt, exitCode }) => {
+    .map(({ id, command, status, startedAt, exitCode }): Row => {
       const running = status === "running";
-      const state = exitCode === undefined ? status : `${status} (exit ${exitCode})`;
-      return row(id, `shell ${state}`, running ? clock(now - startedAt) : "", command, !running);
+      const state = `shell ${exitCode === undefined ? status : `${status} (exit ${exitCode})`}`;
+      return { id, state, time: running ? clock(now - startedAt) : "", what: command, quiet: !running };
     });
-  const panes = work.panes.map(({ name, command, idle }) =>
-    row(name, idle ? "pane idle" : "pane runs", "", command, idle),
-  );
+  const panes = work.panes.map(({ name, command, idle }): Row => ({
+    id: name,
+    state: idle ? "pane idle" : "pane runs",
+    time: "",
+    what: command,
+    quiet: idle,
+  }));
   const rows = [...taskRows, ...shells, ...panes];
   const widest = (cell: "id" | "state" | "time"): number => Math.max(0, ...rows.map((each) => each[cell].length));
   // A narrow screen needs its columns for the command.
@@ -128,7 +125,7 @@ interface Row {
 
 async function ps(screen: CommandScreen): Promise<void> {
   const looking = screen.host.work();
-  // The target may take a while to say what runs there: the tasks do not wait for it.
+  // The target may take a while to report what runs on it: the tasks are shown before.
   const work = await within(looking, PROMPT_ANSWER_MS);
   if (work === undefined) screen.say(workLines(screen, { shells: [], panes: [] }));
   const lines = workLines(screen, work ?? (await looking), work === undefined ? [] : screen.tasks.list);
@@ -216,7 +213,11 @@ function taskId(screen: CommandScreen, text: string, usage: string): number | un
   if (text === "") {
     if (tasks.length === 1) return tasks[0]!.id;
     if (tasks.length === 0) screen.fail("no task is running", "/ps lists what runs");
-    else screen.fail(`which one? ${usage}`, tasks.map((task) => `${task.id}  ${oneLine(task.title)}`).join("\n"));
+    else
+      screen.fail(
+        `there are ${tasks.length} tasks: ${usage}`,
+        tasks.map((task) => `${task.id}  ${oneLine(task.title)}`).join("\n"),
+      );
     return undefined;
   }
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -191,7 +191,7 @@ async function exportTo(screen: CommandScreen, args: string): Promise<void> {
   const path = resolve(expandTilde(file, homeDirectory()));
   const text = await screen.host.exportSession(format);
   try {
-    // What was said and printed is for its owner.
+    // For its owner alone.
     writeFileSync(path, text, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

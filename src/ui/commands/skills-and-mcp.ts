@@ -1,4 +1,4 @@
-/** /skills, /run and /mcp: what there is to load and to run, and running it. */
+/** /skills, /run and /mcp: skills, runbooks and MCP servers, and running a runbook. */
 import { BuddyError } from "../../lib/errors.ts";
 import { showLine } from "../../policy/screen/terminal-text.ts";
 import type { ReplHost } from "../repl/host.ts";

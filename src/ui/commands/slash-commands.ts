@@ -23,7 +23,7 @@ export interface CommandScreen {
   readonly columns: number;
   /** Words of buddy's own, wrapped where a row ends. */
   say(lines: readonly string[]): void;
-  /** As it is: commands to be copied, text that is not ours. */
+  /** As it is: commands to be copied, text that is not buddy's own. */
   verbatim(lines: readonly string[]): void;
   fail(message: string, hint?: string): void;
   /** Undefined when the operator chose nothing. */
@@ -56,7 +56,7 @@ export interface CommandScreen {
 export interface KeptResult {
   readonly number: number;
   readonly title: string;
-  /** Under which the full output is stored on the target's side. */
+  /** The id of the full output, for the target. */
   readonly outputId?: string;
   readonly text: string;
 }

@@ -120,7 +120,7 @@ export function targetWords(facts: ReplFacts): string {
   return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
 }
 
-/** "PROD, read-only: nothing can approve a change there"; of several machines "web02 read-only: …". */
+/** "PROD, read-only: no change can be approved"; of several machines "web02 read-only: …". */
 export function rulesWords({ target: { label, modes = [] } }: ReplFacts): string | undefined {
   const words = [
     ...(label === undefined ? [] : [label]),
@@ -131,7 +131,7 @@ export function rulesWords({ target: { label, modes = [] } }: ReplFacts): string
 
 const MODES: Readonly<Record<MachinesMode["mode"], string>> = {
   guarded: "high risk needs the machine's name typed",
-  "read-only": "nothing can approve a change there",
+  "read-only": "no change can be approved",
 };
 
 export function approvalWords(mode: ApprovalMode, now: number): string {

@@ -1,6 +1,6 @@
 /** The machines: /targets, /on, /attach, /reconnect, /adopt and /sudo. */
 import { BuddyError } from "../../lib/errors.ts";
-import { labelled, oneLine } from "../words.ts";
+import { labelled, oneLine, timeOfDay } from "../words.ts";
 import type { ArgumentValues, SlashCommand, CommandScreen } from "./slash-commands.ts";
 import type { ReplHost, SudoState } from "../repl/host.ts";
 import { startChild } from "../../lib/start-child.ts";
@@ -56,7 +56,7 @@ const on: SlashCommand = {
 
 export const targetCommands: readonly SlashCommand[] = [targets, on];
 
-/** The last of a list is the one being typed. */
+/** Completes the last item of a list. */
 async function names(host: ReplHost, _tasks: unknown, words: readonly string[]): Promise<ArgumentValues> {
   const begun = /^(?:.*,|\+)?/.exec(words.at(-1) ?? "")?.[0] ?? "";
   const known = await host.targetNames();
@@ -129,15 +129,15 @@ export const attach: SlashCommand = {
 /** tmux refuses to attach inside itself unless TMUX is unset. */
 async function split(screen: CommandScreen, command: string): Promise<string | undefined> {
   const direction = screen.columns >= 160 ? "-h" : "-v";
-  // The window buddy is in, not the one that is looked at now.
-  const here = process.env.TMUX_PANE === undefined ? [] : ["-t", process.env.TMUX_PANE];
-  const child = startChild(["tmux", "split-window", direction, "-d", ...here, `unset TMUX; exec ${command}`], {
+  // The window buddy is in, not the one that is active now.
+  const beside = process.env.TMUX_PANE === undefined ? [] : ["-t", process.env.TMUX_PANE];
+  const child = startChild(["tmux", "split-window", direction, "-d", ...beside, `unset TMUX; exec ${command}`], {
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",
   });
   const said = await child.stderr.text();
-  return (await child.exited) === 0 ? undefined : said.trim() || "it failed without saying why";
+  return (await child.exited) === 0 ? undefined : said.trim() || "it gave no reason";
 }
 
 /** /sudo: whether sudo still works without a password in the target's shell, and the end of that. */
@@ -175,18 +175,13 @@ function inWords(state: SudoState, dropped: boolean): string[] {
       const left =
         state.leftMs === undefined
           ? ""
-          : `, for about ${formatDuration(Math.ceil(state.leftMs / 60_000) * 60_000)} more`;
+          : `, for about ${formatDuration(Math.ceil(state.leftMs / 60_000) * 60_000)} more` +
+            ` (until ${timeOfDay(Date.now() + state.leftMs).slice(0, 5)})`;
       return [
-        `a sudo ticket is valid: sudo does not ask for a password${left}${until(state.leftMs)}`,
+        `a sudo ticket is valid: sudo does not ask for a password${left}`,
         ...(state.renews ? ["(on this target, checking also renews the ticket)"] : []),
         "/sudo drop ends it. Commands that run without a question do not use it.",
       ];
     }
   }
-}
-
-function until(leftMs: number | undefined): string {
-  if (leftMs === undefined) return "";
-  const at = new Date(Date.now() + leftMs);
-  return ` (until ${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")})`;
 }

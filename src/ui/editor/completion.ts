@@ -58,7 +58,7 @@ export interface Suggestion {
   readonly value: string;
   readonly label: string;
   readonly hint: string;
-  /** Nothing more is needed behind it: Enter may run it at once. */
+  /** Nothing more has to follow it: Enter may run it at once. */
   readonly complete: boolean;
 }
 

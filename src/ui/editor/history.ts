@@ -1,5 +1,5 @@
 /**
- * What was typed before: walked with Up and Down, searched with Ctrl-R, kept in a private file shared by all buddies.
+ * What was typed before: recalled with Up and Down, searched with Ctrl-R, kept in a private file of all buddies.
  */
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -10,7 +10,7 @@ import type { KeyInput } from "../terminal/keys.ts";
 import { type Cell, textOf } from "./line-buffer.ts";
 
 export class History {
-  /** Read when they are first wanted: the prompt does not need them. */
+  /** Read at their first use: the prompt does not need them. */
   #entries: string[] | undefined;
   readonly #hide: (entry: string) => string;
   #path: string | undefined;
@@ -34,7 +34,7 @@ export class History {
     return failure;
   }
 
-  /** Remembers an entry; an older twin goes away. */
+  /** Remembers an entry; an older copy is removed. */
   add(entry: string): void {
     if (entry.trim() === "") return;
     this.#entries = appended(this.entries, entry);

@@ -19,7 +19,7 @@ export function layout(cells: readonly Cell[], cursor: number, promptWidth: numb
     const cell = cells[index]!;
     const shown = shownCell(cell, usable);
     const width = cellWidth(cell, usable);
-    // On a fresh row it would not fit any better.
+    // Unless the row is empty: on another one it would not fit any better.
     if (cell !== "\n" && (column > row.indent || row.indent > indent) && column + width > usable) wrap(index);
     if (index === cursor) place = { row: rows.length - 1, col: column };
     if (cell === "\n") {
@@ -30,7 +30,7 @@ export function layout(cells: readonly Cell[], cursor: number, promptWidth: numb
     column += width;
   }
   if (cursor >= cells.length) {
-    // The cursor needs its own column behind the last character.
+    // The cursor needs its own column after the last character.
     if (column >= usable) wrap(cells.length);
     place = { row: rows.length - 1, col: column };
   }
@@ -38,7 +38,7 @@ export function layout(cells: readonly Cell[], cursor: number, promptWidth: numb
   return { rows, cursor: place, columns: usable };
 }
 
-/** A folded paste is cut where the line is narrower than its words. */
+/** A folded paste is cut where the line is too narrow for it. */
 function shownCell(cell: Cell, columns: number): string {
   if (typeof cell !== "string") return clip(cell.shown, columns - CONTINUATION);
   return cell === "\t" ? "    ".slice(0, columns - CONTINUATION) : cell;
@@ -83,5 +83,5 @@ export interface LayoutRow {
   indent: number;
 }
 
-/** Continuation rows are set in a little, so that a wrapped prompt does not look like output. */
+/** Continuation rows are indented, so that a wrapped prompt does not look like output. */
 const CONTINUATION = 2;

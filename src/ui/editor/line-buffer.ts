@@ -41,7 +41,7 @@ export class LineBuffer {
     this.set(graphemes(text));
   }
 
-  /** An earlier prompt: what is too long to be changed by hand comes back folded behind its first words. */
+  /** An earlier prompt: one that is too long to be edited comes back folded after its first words. */
   recall(text: string): void {
     if (text.length <= RECALL_CHARACTERS && text.split("\n").length <= RECALL_LINES) return this.setText(text);
     const first = graphemes(text.slice(0, 20 * RECALL_SHOWN).split("\n")[0]!).slice(0, RECALL_SHOWN);
@@ -179,7 +179,7 @@ export class LineBuffer {
     this.#killing = false;
   }
 
-  /** Empties the buffer and forgets how it came to be. */
+  /** Empties the buffer and forgets its undo steps. */
   clear(): void {
     this.#cells = [];
     this.#cursor = 0;

@@ -1,7 +1,7 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
 import { gathered, jsonPieces } from "../../lib/json-pieces.ts";
-import { isRecord, mapTexts } from "../../lib/values.ts";
-import type { AgentEvent } from "../../agent/events.ts";
+import { mapTexts } from "../../lib/values.ts";
+import { type AgentEvent, resultText } from "../../agent/events.ts";
 import { HeldDeltas, type TextFilter } from "../../lib/secrets/redact.ts";
 import type { Output } from "../../lib/output.ts";
 
@@ -20,8 +20,8 @@ export class JsonLines {
   }
 
   /**
-   * Before `show`, for who takes events from a queue: machines that answer now go first, and their lines follow
-   * together.
+   * Before `show`, for callers that take events from a queue: a short wait, after which the lines of machines that
+   * answer at the same time follow together.
    */
   async aside(event: AgentEvent): Promise<void> {
     if (!isOfMany(event) || performance.now() - this.#rested < ASIDE_MS) return;
@@ -31,7 +31,7 @@ export class JsonLines {
 
   async show(event: AgentEvent): Promise<void> {
     for (const item of this.#held.through(event)) {
-      // The texts inside, not the line: a pattern that swallowed a quote would make it no JSON.
+      // The texts inside, not the line: a pattern that matched a quote would break the JSON.
       const json = jsonPieces(mapTexts(withOutput(item), this.#redact));
       for (const piece of gathered(json, ["\n"])) {
         const line = piece.replace(UNSEEN, escaped);
@@ -44,8 +44,8 @@ export class JsonLines {
 const ASIDE_MS = 10;
 
 /**
- * The lines may be looked at in a terminal: JSON itself leaves C1 controls, which a terminal obeys, and characters that
- * change the direction of others as they are.
+ * The lines may be read on a terminal. JSON does not escape C1 controls, which a terminal obeys, nor characters that
+ * change the direction of others.
  */
 const UNSEEN = /[\u007F-\u009F\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -58,15 +58,5 @@ function isOfMany(event: AgentEvent): boolean {
 /** The result of a call as plain text, for `jq -r .output`; the session log does not need it twice. */
 function withOutput(event: AgentEvent): AgentEvent {
   if (event.type !== "tool_finished") return event;
-  return { ...event, output: event.display ?? payload(event.result) };
-}
-
-function payload(envelope: string): string {
-  try {
-    const parsed: unknown = JSON.parse(envelope);
-    const result = isRecord(parsed) ? parsed["result"] : parsed;
-    return typeof result === "string" ? result : (JSON.stringify(result, undefined, 2) ?? "");
-  } catch {
-    return envelope;
-  }
+  return { ...event, output: resultText(event) };
 }

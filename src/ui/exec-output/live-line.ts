@@ -1,4 +1,4 @@
-/** The line on stderr that says what is under way, rewritten in place. */
+/** The line on stderr that says what buddy waits for, rewritten in place. */
 import { spinnerFrame, SPINNER_MS } from "../words.ts";
 import { formatDuration } from "../../lib/durations.ts";
 import { paintsOnTerminal } from "../../lib/terminal.ts";
@@ -10,7 +10,7 @@ export class LiveLine {
   #since = 0;
   #shown = false;
 
-  /** Another program asks something on the terminal. */
+  /** Another program has the terminal. */
   #paused = false;
   #forget: (() => void) | undefined;
 
@@ -41,12 +41,12 @@ export class LiveLine {
     this.#draw();
   }
 
-  /** The same wait has come further. */
+  /** The same wait, with other words. */
   relabel(label: string): void {
     this.#label = label;
   }
 
-  /** Takes it off the screen; it comes back when the wait continues. */
+  /** Removes it from the screen; it comes back when the wait continues. */
   clear(): void {
     if (this.#shown) this.#write("\r\u001b[K");
     this.#shown = false;

@@ -51,7 +51,7 @@ export class Printer {
   #usage: (AgentEvent & { type: "usage" }) | undefined;
   #attach: string | undefined;
   #announced = "";
-  /** By call: output behind the last whole line. */
+  /** By call: output after the last whole line. */
   readonly #unfinished = new Map<string, string>();
   readonly #tools = new Map<string, ToolView>();
   readonly #announcements = new Map<string, ReturnType<typeof setTimeout>>();
@@ -63,7 +63,7 @@ export class Printer {
     this.#options = options;
   }
 
-  /** With the first that is not the bare answer, and before anything else on a terminal: a pipe may never need it. */
+  /** Loaded with the first text that is not the bare answer in a pipe: that needs none of it. */
   async #looks(): Promise<Look> {
     if (this.#look !== undefined) return this.#look;
     const [text, { terminalEncoder }, { theme }, words, { LiveLine }] = await Promise.all([
@@ -81,7 +81,7 @@ export class Printer {
     return (this.#look ??= { ...text, ...words, encode, style, view: { style, lines: true, width, redact } });
   }
 
-  /** How many machines a name leads to, before anything runs there. */
+  /** How many machines a name leads to, before anything runs on them. */
   async #announce(machines: readonly string[]): Promise<void> {
     const names = machines.join("\n");
     if (machines.length < 2 || names === this.#announced) return;
@@ -157,7 +157,7 @@ export class Printer {
         await this.#closeStream();
         await this.note(PROPOSED_HEADING, "warning");
         const { showText } = await this.#looks();
-        // To be copied as it is: only what a terminal must not get is written out.
+        // To be copied as it is: only what a terminal must not get is escaped.
         return this.#err(
           `${showText(this.#options.redact(proposedLines(event.changes).join("\n")), { mode: "command" })}\n`,
         );
@@ -188,7 +188,7 @@ export class Printer {
         return this.#live?.relabel(clip(progressWords(event), LIVE_COLUMNS));
       case "approval_answered":
         return this.#live?.wait(`${this.#label}working`);
-      // A line that is being written must not be wiped.
+      // A line that is being written must not be erased.
       case "text":
       case "reasoning":
       case "approval_asked":
@@ -200,7 +200,7 @@ export class Printer {
     }
   }
 
-  /** A line of chrome; `-q` keeps warnings only. */
+  /** A line that is not part of the answer; `-q` keeps warnings only. */
   async note(text: string, level?: "warning"): Promise<void> {
     if (this.#options.quiet && level === undefined) return;
     const { showText, style } = await this.#looks();
@@ -210,7 +210,7 @@ export class Printer {
 
   async answer(text: string): Promise<void> {
     void this.#options.out.write(text);
-    // Joined to a text of megabytes, it would make a copy of it.
+    // Apart: joining it to a text of megabytes would copy that.
     await this.#options.out.write(text.endsWith("\n") ? "" : "\n");
   }
 
@@ -226,10 +226,10 @@ export class Printer {
     const safe = this.#text.push(delta);
     if (this.#rows === undefined) return this.#options.out.write(encode(safe));
     this.#rows.push(safe);
-    await this.#give(this.#rows.take());
+    await this.#printRows(this.#rows.take());
   }
 
-  async #give(rows: readonly string[]): Promise<void> {
+  async #printRows(rows: readonly string[]): Promise<void> {
     if (rows.length > 0) await this.#options.out.write((await this.#looks()).encode(`${rows.join("\n")}\n`));
   }
 
@@ -258,7 +258,7 @@ export class Printer {
     if (rows === undefined) return this.#options.out.write(rest.endsWith("\n") ? rest : `${rest}\n`);
     rows.push(rest);
     rows.end();
-    await this.#give(rows.take());
+    await this.#printRows(rows.take());
   }
 
   async #reason(delta: string): Promise<void> {
@@ -276,7 +276,7 @@ export class Printer {
     void this.#err(`${this.#look.style.reasoning(rest)}\n`);
   }
 
-  /** On a terminal the live line names it; a log is not left without a word while it runs. */
+  /** On a terminal the live line names it; a log gets a line if it takes a while. */
   async #toolStarted(event: AgentEvent & { type: "tool_started" }): Promise<void> {
     if (this.#options.quiet || !this.#options.showToolCalls) return;
     this.#tools.set(event.call, await this.#toolView(event.tool, event.title));
@@ -284,7 +284,7 @@ export class Printer {
     const { oneLine, style, view } = await this.#looks();
     const what = oneLine(this.#options.redact(event.title)) || oneLine(event.tool);
     const line = `${clip(`${style.grey("›")} ${style.bold(what)}`, view.width())}\n`;
-    // With -v its output follows at once; otherwise what is over soon is named once, when it is over.
+    // With -v its output follows at once; otherwise a short call is named only when it has ended.
     if (this.#options.verbose) return this.#err(line);
     const timer = setTimeout(() => void this.#err(line), SOON_MS);
     timer.unref();
@@ -313,7 +313,7 @@ export class Printer {
     if (rest !== "") await this.#liveLines(`${rest}\n`, machine);
   }
 
-  /** Of several machines each line says whose it is. */
+  /** With several machines each line names its machine. */
   async #liveLines(text: string, machine: string): Promise<void> {
     const { showText, oneLine } = await this.#looks();
     const shown = showText(this.#options.redact(text), { color: this.#options.color });
@@ -345,12 +345,12 @@ export class Printer {
   }
 
   #err(text: string): Promise<void> {
-    // What is not a terminal gets every byte as it is.
+    // A pipe or a file gets every byte as it is.
     return this.#options.err.write(this.#options.live ? (this.#look?.encode(text) ?? text) : text);
   }
 }
 
-/** What makes text fit for a terminal or a log: its words, its colours, and nothing that a terminal obeys. */
+/** What text needs for a terminal or a log: words, colours, and a filter for what a terminal obeys. */
 type Look = Pick<typeof import("../../policy/screen/terminal-text.ts"), "showText" | "TerminalText"> &
   Pick<typeof import("../words.ts"), "oneLine" | "progressWords" | "retryWords" | "withMachine"> & {
     readonly encode: (text: string) => string;
@@ -367,5 +367,3 @@ const LIVE_COLUMNS = 60;
 
 /** A call that takes longer is named when it begins. */
 const SOON_MS = 1000;
-
-// One line on a terminal that says what buddy is waiting for and for how long; removed before anything else is written.

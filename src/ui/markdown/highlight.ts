@@ -81,7 +81,7 @@ function nextToken(rest: string, first: boolean, grammar: Grammar): Token {
   const number = /^\d[\w.]*/.exec(rest);
   if (number !== null) return { kind: "number", length: number[0].length };
   const space = /^\s+/.exec(rest);
-  // A comment sign counts only behind a blank: keep the blank and the sign apart.
+  // A comment sign counts only after a blank: the two are separate tokens.
   if (space !== null) return { kind: "plain", length: space[0].length };
   return { kind: "plain", length: character.length };
 }

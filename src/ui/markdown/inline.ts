@@ -114,7 +114,7 @@ class Scan {
     const { style, links } = this.#options;
     const safe = /^(https?|mailto|ftp|file):/i.test(url) ? url : "";
     if (links && safe !== "") {
-      const shown = hyperlink(style.link(label), safe, true);
+      const shown = hyperlink(style.link(label), safe);
       // A label that is an address itself must not hide another one.
       const misleads = !same && /[\w-]\.[a-z]{2,}|:\/\//i.test(label) && !url.includes(label);
       return misleads ? `${shown} (${url})` : shown;
@@ -142,7 +142,7 @@ class Scan {
     const after = text[at + run] ?? " ";
     const plain = { shown: mark.repeat(run), next: at + run };
     if (run > 3 || (mark === "~" && run !== 2)) return plain;
-    // Behind the last character it may still become an opening mark.
+    // At the end of the text it may still become an opening mark.
     if (at + run >= to) {
       if (/[\s(["']/.test(before)) this.#opened(at, outer);
       return this.#options.growing && /[\s(["']/.test(before) ? { shown: "", next: to } : plain;

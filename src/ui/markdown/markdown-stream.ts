@@ -19,9 +19,9 @@ export class MarkdownStream {
   #gap = false;
   #started = false;
   #list = false;
-  /** Where the text of the last list item begins: code in a list is set in by four more. */
+  /** Where the text of the last list item begins: code in a list is indented by four more. */
   #itemIndent = 0;
-  /** The block before was code: the blank row behind it stays, also in a list. */
+  /** The block before was code: the blank row after it stays, also in a list. */
   #afterCode = false;
 
   constructor(style: Theme, links: boolean, width: () => number) {
@@ -225,7 +225,7 @@ export class MarkdownStream {
       this.#emit([line]);
       return;
     }
-    // Text set in below a list item belongs to it.
+    // Indented text below a list item belongs to it.
     const indent = this.#list ? /^\s*/.exec(line)![0].slice(0, 12) : "";
     if (indent === "") this.#list = false;
     this.#begin({ kind: "text", lines: [line.trimStart()], first: indent, rest: indent });

@@ -9,7 +9,7 @@ import type { Choice } from "./picker.ts";
 import { TerminalKeys } from "../terminal/terminal-keys.ts";
 import { wrapped } from "../words.ts";
 
-/** Undefined when nothing was chosen, or there is no terminal to choose on. */
+/** Undefined when nothing was chosen, or there is no terminal. */
 export async function pickWithClack(message: string, choices: readonly Choice[]): Promise<string | undefined> {
   return onTerminal<string>(({ rows, columns: _columns, ...streams }) =>
     clack.select({

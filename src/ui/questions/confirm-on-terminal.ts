@@ -1,16 +1,16 @@
-/** A question with yes or no, before anything has been started. */
+/** A yes-or-no question, before anything has been started. */
 import { closeSync, read, writeSync } from "node:fs";
 import { BuddyError, EXIT } from "../../lib/errors.ts";
 import { isTerminal, openTerminal } from "../../lib/terminal.ts";
 
 /**
- * Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. The last line asks,
- * those before it say about what.
+ * Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. The last line asks;
+ * those before it explain.
  */
 export async function yesOnTerminal(question: string): Promise<boolean | undefined> {
   const terminal = openTerminal();
   if (terminal === undefined) return undefined;
-  // Nothing has been started yet, and the pending read would keep the process alive: leaving at once is right here.
+  // Nothing has been started yet, and the pending read would keep the process alive: a signal exits at once.
   const stops = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
   const listeners = Object.entries(stops).map(([name, code]) => [name, () => process.exit(code)] as const);
   for (const [name, listener] of listeners) process.once(name, listener);
@@ -34,8 +34,8 @@ async function withClack(question: string): Promise<boolean> {
 }
 
 /**
- * Read asynchronously, so that Ctrl-C is heard where a command listens to signals; and not with tty.ReadStream, which
- * in Bun continues to read after it is destroyed and takes the REPL's keys.
+ * Read asynchronously, so that Ctrl-C works where a command handles signals; and not with tty.ReadStream, which in Bun
+ * continues to read after it is destroyed and takes the REPL's keys.
  */
 function lineFrom(terminal: number, question: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();

@@ -34,7 +34,7 @@ export class PasswordLine {
     else if (!ctrl && !alt && [...name].length === 1) this.#add(name);
   }
 
-  /** No one waits for it any more. */
+  /** The question was withdrawn. */
   close(): void {
     this.#finish(false);
   }

@@ -97,14 +97,14 @@ export class Picker {
       this.#selected = found;
       return;
     }
-    // Nothing begins like that: the last letter starts again.
+    // No label begins like that: the search starts again with the last letter.
     const again = this.#typed.length > 1;
     this.#typed = again ? this.#typed.slice(-1) : "";
     if (again) this.#jump();
   }
 }
 
-/** The longest that fits behind the title. */
+/** The longest that fits after the title is shown. */
 const KEYS = [
   "(Up/Down, number or first letters; Enter; Esc cancels)",
   "(Up/Down; Enter; Esc cancels)",

@@ -42,7 +42,7 @@ export interface ReplHost {
   changes(): Promise<readonly ChangeListing[]>;
   /** The difference that one change made, or all of them; as lines. */
   changeDiff(number?: number): Promise<readonly string[]>;
-  /** Takes a change back: a number, "all", or "" for the newest one that is not undone. */
+  /** Undoes a change: a number, "all", or "" for the newest one that is not undone. */
   undo(which: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** Skills and runbooks, as lines. */
   skills(): Promise<readonly string[]>;
@@ -65,7 +65,7 @@ export interface ReplHost {
   readonly approvals: ApprovalsView;
   /** Who is asked when a program on the target wants a password. */
   setPasswordAsker(asker: PasswordAsker | undefined): void;
-  /** Works in the shell that the operator started in the shared pane; returns what to say. */
+  /** Works in the shell that the operator started in the shared pane; returns what to print. */
   adopt(): Promise<readonly string[]>;
   sudoState(): Promise<SudoState>;
   dropSudo(): Promise<void>;
@@ -76,23 +76,20 @@ export interface ReplHost {
   profiles(): readonly ProfileRow[];
   /** The models that the endpoint of a profile lists, by name. */
   offeredModels(profile: string, signal: AbortSignal): Promise<readonly string[]>;
-  /** Returns what to say about the switch: another protocol, another sign-in. */
+  /** Returns notes about the switch: another protocol, another sign-in. */
   switchModel(name: string): Promise<readonly string[]>;
   sessions(): Promise<readonly SessionRow[]>;
-  /** Both return what to say, one line each. */
+  /** Returns what to print. */
   newSession(): Promise<readonly string[]>;
-  /**
-   * `offerCopy` asks whether to continue in a copy when another process has the session; false leaves everything as it
-   * is.
-   */
+  /** An answer of no leaves everything as it is. */
   resumeSession(name: string, ask: ResumeQuestions): Promise<readonly string[]>;
   /** The names of the configuration and the machines in use, or the machines that WHAT names. */
   targets(what?: string): Promise<readonly TargetRow[]>;
   /** For completion: at once, without asking any machine. */
   targetNames(): Promise<readonly Pick<TargetRow, "name" | "meaning">[]>;
-  /** Changes to other machines, or adds them with a + in front; the ones before are closed. Returns what to say. */
+  /** Switches to other machines, or adds them with a + in front; those before are closed. Returns what to print. */
   workOn(what: string, signal: AbortSignal): Promise<readonly string[]>;
-  /** Connects to the target again, with questions on the terminal; returns what to say. */
+  /** Connects to the target again, with questions on the terminal; returns what to print. */
   reconnect(signal: AbortSignal): Promise<readonly string[]>;
   login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
   logout(profile: string | undefined, say: (line: string) => void): Promise<void>;
@@ -129,7 +126,7 @@ export interface CustomCommandRows {
     readonly name: string;
     readonly args: string;
     readonly summary: string;
-    /** The prompt, given what was typed behind the name. */
+    /** The prompt, given what was typed after the name. */
     expand(args: string): string;
   }[];
   /** Files that cannot be used, and why. */
@@ -143,7 +140,7 @@ export type SudoState =
       readonly kind: "alive";
       /** Undefined: not known, or without end. */
       readonly leftMs?: number;
-      /** Looking has renewed it. */
+      /** Checking has renewed it. */
       readonly renews: boolean;
     };
 
@@ -160,7 +157,7 @@ export interface ChangeListing {
   readonly path: string;
   /** "edited by edit_file", "removed by: rm x". */
   readonly what: string;
-  /** The change that took it back. */
+  /** The change that undid it. */
   readonly undone?: number;
 }
 
@@ -189,7 +186,7 @@ export interface Display {
   readonly markdown: boolean;
   /** Undefined: as dark or light as the terminal. */
   readonly theme?: ThemeName | undefined;
-  /** How to call an operator who looks elsewhere. */
+  /** How to alert an operator who looks elsewhere. */
   readonly notify: "auto" | "bell" | "osc9" | "off";
 }
 
@@ -197,7 +194,7 @@ export interface Display {
 export interface ResumeQuestions {
   /** Another process has it: continue in a copy? */
   copy(why: string): Promise<boolean>;
-  /** It is not the user's own: continue all the same? */
+  /** It is not the user's own: continue anyway? */
   foreign(lines: readonly string[]): Promise<boolean>;
 }
 

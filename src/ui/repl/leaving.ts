@@ -1,4 +1,4 @@
-/** How the REPL ends: at once, or, where something still runs, after saying so and being asked again. */
+/** How the REPL ends: at once, or, where something still runs, after a warning and a second request. */
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT, type ExitCode } from "../../lib/errors.ts";
 import { canAsk } from "../../lib/terminal.ts";
@@ -16,7 +16,7 @@ export class Leaving {
   readonly #left = Promise.withResolvers<ExitCode>();
   #begun = false;
   #looking = false;
-  /** Said that something runs: the next attempt to quit does. */
+  /** The operator knows that something runs: the next request quits. */
   #warned = false;
 
   constructor(parts: LeavingParts) {
@@ -60,8 +60,8 @@ export class Leaving {
   }
 
   /**
-   * A signal that someone sent is a wish to quit. A terminal that is gone cannot be asked: resuming names what still
-   * runs.
+   * While the terminal is there, the signal was sent by a person and means quit. One that is gone cannot show a
+   * warning: a resumed session names what still runs.
    */
   hungUp(): void {
     if (canAsk()) this.quit(EXIT.hangup);

@@ -20,7 +20,7 @@ export class LineScreen implements ReplScreen {
   readonly #input: LineInput;
   readonly #write: (text: string) => Promise<void>;
   #repl: Repl | undefined;
-  /** Who gets the next line instead of the prompt; the newest question first. */
+  /** They get the next line instead of the prompt; the newest question first. */
   #questions: { readonly label: string; take(line: string): void }[] = [];
   #prompted = false;
   #saidWaiting = false;
@@ -76,7 +76,7 @@ export class LineScreen implements ReplScreen {
     return chosen;
   }
 
-  /** Said once: a countdown would fill the screen. */
+  /** Printed once: a countdown would fill the screen. */
   waiting(text: string | undefined): void {
     if (text !== undefined && !this.#saidWaiting) this.#started.say([`${text}; Ctrl-C stops`]);
     this.#saidWaiting = text !== undefined;
@@ -189,7 +189,7 @@ export class LineScreen implements ReplScreen {
     if (busy && task !== undefined) repl.say([`queued as task ${task.id}`]);
   }
 
-  /** No more lines: what was entered is done first, but no one can answer a question any more. */
+  /** No more lines: what was entered is done first, but questions can no longer be answered. */
   #end(): void {
     const repl = this.#started;
     this.#ended = true;

@@ -21,7 +21,7 @@ export interface LiveRows {
   readonly prompt: string;
   readonly statusLine: string | undefined;
   readonly queued: readonly Task[];
-  /** A passing remark below the input line: "press Ctrl-C again to quit". */
+  /** A remark below the input line that goes away by itself: "press Ctrl-C again to quit". */
   readonly hint: string;
   /** The model's checklist, at most so many rows. */
   plan(limit: number): readonly string[];
@@ -43,7 +43,7 @@ export function liveRows(view: LiveRows, columns: number, rows: number): { rows:
   }
   const room = Math.min(free(), Math.max(3, Math.floor(height / 2)));
   const tail = room > 0 ? view.tail(room) : [];
-  // A breath between what was said and the input, where there is room for one.
+  // An empty row between the output and the input, where there is room for it.
   const gap = height >= ROOMY && free() > tail.length ? [""] : [];
   const all = [...tail, ...gap, ...above, ...bottom.rows].map((row) => clip(row, columns));
   const shift = all.length - bottom.rows.length;
@@ -76,7 +76,7 @@ function bottomRows(view: LiveRows, columns: number, height: number): { rows: st
   return lineRows(view, columns, height - (view.statusLine === undefined ? 0 : 1));
 }
 
-/** The input line with what hangs below it. */
+/** The input line with what is below it. */
 function lineRows(view: LiveRows, columns: number, height: number): { rows: string[]; cursor: CursorPosition } {
   const line = editorRows(view, columns, Math.max(1, Math.floor(height * 0.6)));
   const free = height - line.rows.length;

@@ -11,7 +11,7 @@ export class Painter {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dirty = false;
   #size: Size;
-  /** A new size: until it rests and the terminal has said where the cursor went, nothing is drawn. */
+  /** A new size: until it no longer changes and the terminal has said where the cursor went, nothing is drawn. */
   #resizing: { readonly size: Size; readonly timer: NodeJS.Timeout; readonly asked: boolean } | undefined;
   #answerMs = ANSWER_MS;
   #waiters: (() => void)[] = [];
@@ -84,7 +84,7 @@ export class Painter {
 
   /** Ctrl-Z: gives the terminal to the shell until `fg`. */
   async suspend(): Promise<void> {
-    // The whole job, as a shell expects it. Execution continues behind this line after fg.
+    // The whole job, as a shell expects it. Execution continues after this line with fg.
     await this.lend(async () => void process.kill(0, "SIGTSTP"));
   }
 
@@ -136,7 +136,7 @@ export class Painter {
     this.draw();
   }
 
-  /** Prints what still waits, takes the live rows away and gives the terminal back. */
+  /** Prints what still waits, removes the live rows and gives the terminal back. */
   async finish(): Promise<void> {
     clearTimeout(this.#timer);
     this.#endResizing();
@@ -150,8 +150,8 @@ export class Painter {
   }
 
   /**
-   * False while the size changes. Looks at it itself: the signal may come after the next frame. While a window is
-   * dragged, what is erased would be erased in rows of another size.
+   * False while the size changes. Checked for every frame: the signal may come later. While a window is dragged,
+   * erasing would use rows of another size.
    */
   #settleSize(): boolean {
     const size = this.#sizeNow();

@@ -134,7 +134,7 @@ export class Repl implements CommandScreen {
     this.#leaving.entered(text);
     this.history.add(text);
     if (isSlashCommand(text)) {
-      // A prompt that is typed behind a command does not begin before it is done, as on another machine.
+      // A prompt typed after a command starts when that is done: it may be for another machine.
       this.tasks.hold();
       this.#commands = this.#commands.then(() => this.command(text)).finally(() => this.tasks.release());
       return undefined;
@@ -211,7 +211,7 @@ export class Repl implements CommandScreen {
     this.#leaving.leave(code);
   }
 
-  /** Ctrl-D, /quit: leaves, but says first what runs, and asks once more. */
+  /** Ctrl-D, /quit: leaves; if something runs, it names that first and waits for a second request. */
   quit(): void {
     this.#leaving.quit(EXIT.ok);
   }
@@ -229,7 +229,7 @@ export class Repl implements CommandScreen {
     this.#screen.refresh(true);
   }
 
-  /** Nothing can be done without what failed: says so and leaves. */
+  /** Nothing works without what failed: reports it and leaves. */
   fatal(error: unknown, code: ExitCode): void {
     this.report(error);
     this.leave(code);
@@ -320,7 +320,7 @@ export class Repl implements CommandScreen {
     this.#screen.waiting(text);
   }
 
-  /** Stops what runs, and says what will not run any more; false when nothing can be stopped. */
+  /** Stops what runs, and reports what was dropped from the queue; false when nothing can be stopped. */
   stopTask(): boolean {
     const dropped = this.view.stop();
     if (dropped === undefined) return false;
@@ -346,7 +346,7 @@ export class Repl implements CommandScreen {
     void this.#saySurvivors();
   }
 
-  /** Background shells of before that still run. */
+  /** Background shells of an earlier run that still run. */
   async #saySurvivors(): Promise<void> {
     const shells = runningShells(await this.host.work().catch(() => ({ shells: [], panes: [] })));
     if (shells.length === 0 || this.#leaving.begun) return;
@@ -357,12 +357,12 @@ export class Repl implements CommandScreen {
     this.#screen.refresh();
   }
 
-  /** The list above the input goes into the scrollback, as far as it came. */
+  /** The list above the input goes into the scrollback, as it is now. */
   #endPlan(): void {
     const rows = this.#plan.rows(Infinity, this.style);
     this.#plan.end();
     this.#results.taskEnded();
-    // Line by line it was printed whenever it changed.
+    // A line screen has printed it whenever it changed.
     if (!this.#screen.echoes) this.transcript.say(wrapped(rows, this.columns), "tool");
   }
 

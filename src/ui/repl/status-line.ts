@@ -1,4 +1,4 @@
-/** The live line above the input (which task, what it is doing, for how long, its tokens), and the words before it. */
+/** The live line above the input (which task, what it is doing, for how long, its tokens), and the prompt. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { clip } from "../../lib/text.ts";

@@ -1,11 +1,10 @@
 /** Tasks as an operator sees them: what each is doing, what it prints, how it ended. */
-import type { AgentEvent, ToolFinishedEvent } from "../../agent/events.ts";
+import { type AgentEvent, resultText, type ToolFinishedEvent } from "../../agent/events.ts";
 import type { Task, TaskEnd, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { clip, plural } from "../../lib/text.ts";
 import { nextTurn, within } from "../../lib/waiting.ts";
 import type { KeptResult } from "../commands/slash-commands.ts";
 import type { Theme } from "../theme.ts";
-import { resultText } from "../transcript/tool-view.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import { oneLine, seconds } from "../words.ts";
 import type { ReplHost } from "./host.ts";
@@ -104,7 +103,7 @@ export class TaskView {
       this.#hooks.started(task, this.#echoes.get(task.id));
       this.#echoes.delete(task.id);
     }
-    // How it ended is printed in a moment.
+    // How it ended is printed by `ended`.
     if (task.state.kind !== "over" || task.state.startedAt === undefined) void this.#hooks.printed();
   }
 
@@ -155,7 +154,7 @@ const CLOSE_MS = 3000;
 /** The model's plan for the running task, as a checklist. */
 export class Plan {
   #steps: readonly PlanStep[] = [];
-  /** Sent, and may still turn out not to be valid. */
+  /** Sent, but perhaps not valid. */
   #next: readonly PlanStep[] = [];
 
   follow(event: AgentEvent): void {

@@ -4,7 +4,7 @@ export class KeyDecoder {
   #rest = "";
   #paste: string[] | undefined;
   #pasteSize = 0;
-  /** What waits is the beginning of an answer that a slow link has cut in two. */
+  /** The rest is the beginning of an answer that a slow link has cut in two. */
   #late = false;
   /** Until then the terminal may answer a question, however slowly. */
   #answerUntil = 0;

@@ -43,7 +43,7 @@ export class LiveArea {
     this.#above = [];
   }
 
-  /** Takes the live rows away and leaves the cursor where they began. */
+  /** Removes the live rows and leaves the cursor where they began. */
   erase(): string {
     const out = this.#painted.length === 0 ? "" : this.#toTop() + CLEAR_DOWN;
     this.forget();
@@ -73,7 +73,7 @@ export class LiveArea {
     let up = above;
     if (reflows && cursor !== undefined && this.#cursorCol >= columns) {
       this.#leavesCursorRow ||= cursor.col === columns - 1;
-      // A cursor behind the last column is still in the row before.
+      // A cursor after the last column is still in the row before.
       if (!this.#leavesCursorRow) up += Math.floor((this.#cursorCol - (cursor.col === columns ? 1 : 0)) / columns);
     }
     // xterm.js leaves the cursor's row alone, but counts every row that it adds below the cursor as one above it.
@@ -186,7 +186,7 @@ export function terminalReflows(env: Readonly<Record<string, string | undefined>
 
 /**
  * Terminals disagree about the width of emoji and other clusters: after each such one the column is set by number,
- * so that everything to its right, the cursor included, is where we think it is.
+ * so that everything to its right, the cursor included, is where it was laid out.
  */
 function pinned(row: string): string {
   if (!UNSURE.test(row)) return row;

@@ -7,7 +7,7 @@ import { childEnv, startChild } from "../../lib/start-child.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** $PAGER, unless it only prints: then nothing could be read at leisure. */
+/** $PAGER, unless it only prints, as cat does. */
 export function pagerCommand(env: Env): string | undefined {
   const command = env.PAGER?.trim() ?? "";
   return command === "" || /^(\S*\/)?cat\b/.test(command) ? undefined : command;
@@ -54,7 +54,7 @@ async function run(command: string, path: string, env: Env, terminal: number | u
   return await child.exited;
 }
 
-/** In a directory for its owner alone: what is viewed may be secret. */
+/** In a directory for its owner alone: the text may be secret. */
 async function inTemporaryFile<T>(text: string, use: (path: string) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), "buddy-text-"));
   try {

@@ -69,7 +69,7 @@ export class ScrollView {
     const last = Math.min(this.#rows.length, this.#top + this.#height);
     const share = this.#rows.length === 0 ? 100 : Math.floor((last / this.#rows.length) * 100);
     const bar = clip(` ${share}%  q or Esc returns  arrows, Space, b, g, G move`, columns);
-    // Cleared before it is written: behind a full row CSI K would take its last character away.
+    // Cleared before it is written: after a full row, CSI K would erase its last character.
     const body = Array.from({ length: this.#height }, (_, row) => `\x1b[K${shown[row] ?? ""}\x1b[0m`).join("\r\n");
     return `\x1b[?25l\x1b[H${body}\r\n\x1b[K${this.#style.selected(bar.padEnd(columns))}`;
   }

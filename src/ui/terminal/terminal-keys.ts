@@ -101,7 +101,7 @@ export class TerminalKeys {
   }
 
   /**
-   * A read that is still queued would take its bytes from whatever gets the number of the closed file next, or a line
+   * A read that is still queued would take its bytes from the file that gets the closed number next, or a line
    * of the operator's from the restored terminal: it ends first. Without stty that takes until they press Enter.
    */
   async close(): Promise<void> {

@@ -69,7 +69,7 @@ export class Terminal {
     if (!this.#active) return;
     this.#stopReading();
     this.write(MODES_OFF);
-    // A terminal that takes nothing any more must not keep the process.
+    // A terminal that takes no more output must not keep the process alive.
     await within(this.drained(), DRAIN_MS);
     this.#active = false;
     process.off("exit", this.#restoreNow);
@@ -163,7 +163,7 @@ export class Terminal {
     try {
       this.#stdin.setRawMode(false);
     } catch {
-      // Same: a hung-up terminal cannot be set.
+      // A terminal that hung up cannot be set.
     }
   }
 }
@@ -232,14 +232,14 @@ const MODES_OFF = "\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b[?7h\x1b[?25h\x1b[0m";
 
 export function restoreAfterDeath(modesOff: string): () => void {
   let child: ReturnType<typeof watcher> | undefined;
-  // Behind the first frame: a process costs more than a key.
+  // After the first frame: starting a process takes longer than a key press.
   const timer = setTimeout(() => (child = watcher(modesOff)), START_MS);
   timer.unref();
   return () => {
     clearTimeout(timer);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const { stdin } = child;
-    // It may have been killed this very moment; then there is nothing to end.
+    // It may just have been killed; then there is nothing to end.
     void Promise.try(() => stdin.write("\n"))
       .then(() => stdin.end())
       .catch(() => {});
@@ -248,7 +248,7 @@ export function restoreAfterDeath(modesOff: string): () => void {
 
 /**
  * Its stdin ends with buddy. In its own session: no key and no job control reach it, and it may set the terminal.
- * Whoever has taken the terminal meanwhile (the shell, at its prompt) has signals on and is left alone.
+ * A program that has taken the terminal meanwhile (the shell, at its prompt) has signals on and is left alone.
  */
 const SCRIPT = `trap '' HUP INT QUIT TERM
 read -r _ && exit

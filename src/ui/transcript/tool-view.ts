@@ -1,7 +1,7 @@
 /**
  * One tool call as the operator sees it: its newest lines while it runs, a preview of head and tail when it has ended.
  */
-import type { MachineFinishedEvent, ToolFinishedEvent } from "../../agent/events.ts";
+import { type MachineFinishedEvent, resultText, type ToolFinishedEvent } from "../../agent/events.ts";
 import { clip, withoutTabs, plural } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
@@ -28,7 +28,7 @@ export class ToolView {
     this.#title = oneLine(this.#options.redact(title));
   }
 
-  /** How it came to run, where no one was asked. */
+  /** How it was approved, if not by a question. */
   remark(text: string): void {
     this.#remark = text;
   }
@@ -88,13 +88,13 @@ export class ToolView {
     return [head, ...this.#previewRows(outputName)];
   }
 
-  /** Its task has ended, and no result came. */
+  /** Its task ended before there was a result. */
   abandoned(): string[] {
     const { style, width } = this.#options;
     return [this.#head(style.removed, `  ${style.removed("stopped")}`, width()), ...this.#previewRows(undefined)];
   }
 
-  /** A mark that says how it went, the command, then, quietly, the tool and the facts. */
+  /** A mark that shows how it went, the command, then, in grey, the tool and the facts. */
   #head(mark: (text: string) => string, facts: string, columns: number): string {
     const { style } = this.#options;
     const what = this.#title === "" ? this.#name : this.#title;
@@ -215,18 +215,6 @@ function startOfLast(text: string, count: number): number {
   return Math.max(0, at);
 }
 
-/** What a person reads of a result: what was written for people, or what the model gets, without its envelope. */
-export function resultText({ display, result }: Pick<ToolFinishedEvent, "display" | "result">): string {
-  if (display !== undefined) return display;
-  try {
-    const value = (JSON.parse(result) as { result?: unknown }).result;
-    if (value === undefined) return result;
-    return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
-  } catch {
-    return result;
-  }
-}
-
 /** The outcome is already shown next to the command: only what was added to it, such as a reason, comes below. */
 function withoutOutcome(text: string, { ok, outcome }: Pick<ToolFinishedEvent, "ok" | "outcome">): string {
   const said = outcome.replaceAll("-", " ");
@@ -248,7 +236,7 @@ function outcomeWords(event: ToolFinishedEvent): string {
 
 /** Columns in which a command can be recognised. */
 const LEAST_TITLE = 10;
-/** Output lines of a tool that ended. */
+/** Output lines of a tool that has ended. */
 const PREVIEW_LINES = 6;
 const PREVIEW_KEPT = 8;
 const DIFF_LINES = 40;

@@ -21,9 +21,7 @@ export interface TranscriptOptions extends ToolViewOptions {
   readonly markdown: boolean;
   readonly showTokens: boolean;
   readonly showToolCalls: boolean;
-  /** Nothing is repainted: what begins is printed when it begins. */
-  readonly lines?: boolean;
-  /** What to do about an error, in the words of this screen. */
+  /** What to do about an error, with the commands of this screen. */
   hint?(text: string): string;
   /** Keeps a result that is only shown in part; returns how to see the whole. */
   keep?(event: ToolFinishedEvent): string | undefined;
@@ -57,7 +55,7 @@ export class Transcript {
     return this.#lines.splice(0, limit);
   }
 
-  /** Prints lines that are safe already: what buddy itself says. */
+  /** Prints lines that are safe already: buddy's own words. */
   say(lines: readonly string[], section: Section = "note"): void {
     if (lines.length === 0) return;
     this.#section(section);
@@ -297,7 +295,7 @@ export class Transcript {
       this.remark(`${WAITS[event.outcome]} /attach shows how to answer it, /stop presses Ctrl-C`);
   }
 
-  /** Retries are one line that changes; where nothing can change, the first one says it. */
+  /** Retries are one line that changes; where nothing is repainted, only the first is printed. */
   #retries(event: AgentEvent & { type: "retry" }): void {
     const count = (this.#retry?.count ?? 0) + 1;
     const words = this.#options.redact(retryWords(event));
