@@ -1,8 +1,8 @@
 # buddy: makes a mount namespace in which every file system is read-only, and makes it again when the mounts change.
 # usage: sh read-only-namespace.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
-# For one of many machines a shell evaluates it that knows its uid as I and how to `open_namespace` and `serve`: DIRECTORY OWN. OWN is
-# a private directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are watched once told
-# to `go`.
+# For one of many machines it is evaluated, with DIRECTORY OWN, by a shell that has its uid in I and defines `open_namespace` and
+# `serve`. OWN is a private directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are
+# watched after `go`.
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 LC_ALL=C
 export PATH LC_ALL
@@ -23,7 +23,7 @@ own=${2-}
 if [ -n "$own" ]; then dir=$own; else
   open_namespace() { return 1; }
   serve() { return 1; }
-  # Where another user has taken its place, the second one serves.
+  # Where another user has taken the first name, the second one is used.
   for dir in "$1" "${HOME:-/tmp}/.cache/buddy"; do
     [ -d "$dir" ] || mkdir -p "$dir" 2>/dev/null
     if [ ! -L "$dir" ] && [ -d "$dir" ] && [ -O "$dir" ] && [ -w "$dir" ]; then break; fi
@@ -31,7 +31,7 @@ if [ -n "$own" ]; then dir=$own; else
   done
   [ -n "$dir" ] || none "no private directory for it"
   set -- "$dir"
-  # A number of another container that shares the directory means nothing here: the first process tells them apart.
+  # A process number of another container that shares the directory means nothing here: the start of process 1 tells them apart.
   first=
   { read -r first </proc/1/stat; } 2>/dev/null
   set -- "$1/namespace" ${first##*) }
@@ -153,11 +153,11 @@ fi
 
 held() { IFS= read -r stat <"/proc/$pid/stat" || return 1; set -- ${stat##*) }; [ "$1" != Z ] && [ "${20}" = "$start" ]; }
 # Mounts that appear later are not in the namespace, and those that go are held by it: it is made again; so is one whose process was
-# killed. findmnt reports a change at once, but not one from before it listens; so there is a look every few seconds, too.
+# killed. findmnt reports a change at once, but not one from before it listens; so there is a check every few seconds, too.
 {
   poll=
   if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null & poll=$!; fi
-  # It ends with its stdin: whoever started it may be killed together with what cleans up after it.
+  # It ends with its stdin: what started it may be killed together with what cleans up after it.
   if [ -z "$own" ]; then
     this=$(exec sh -c 'echo $PPID')
     { read -r end <&4; kill "$this" $poll; } >/dev/null 2>&1 &

@@ -1,12 +1,12 @@
-# buddy: attaches a control client: $1 directory to start in, $2 tmux, $3 its socket name, $4 session, $5 not empty: made
-# when it is missing, $6 owner; then the command of its first pane.
+# buddy: attaches a control client: $1 directory to start in, $2 tmux, $3 its socket name, $4 session, $5 not empty: the session
+# is made when it is missing, $6 owner; then the command of its first pane.
 printf 'buddy %s %s\nbuddy-run %s\n' "$k" "$d" "$r"
 unset TMUX TMUX_PANE
 cd "$1" 2>/dev/null
 tmux=$2 socket=$3 session=$4 create=$5 owner=$6
 shift 6
 tmux() { if [ -n "$socket" ]; then "$tmux" -u -L "$socket" "$@"; else "$tmux" -u "$@"; fi; }
-# One at a time: tmux before 3.7 crashes when a session is made or left in the very moment in which a control client joins.
+# One at a time: tmux before 3.7 crashes when a session is made or left at the same moment as a control client joins.
 # The server must not inherit the lock.
 exec 9>>"${d%/*}/lock"
 flock -w 5 9 2>/dev/null

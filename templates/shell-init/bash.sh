@@ -39,7 +39,7 @@ case $- in *e*) __buddy_set='set -e' ;; *) __buddy_set=: ;; esac
 set +e
 if shopt -q expand_aliases; then __buddy_set="shopt -s expand_aliases; $__buddy_set"; fi
 shopt -u expand_aliases
-# What was switched off of this would leave nothing to report with.
+# Without these nothing could be reported.
 enable builtin command printf read history
 # Variables that a start-up file made read-only, as hardened machines do: to set one would end this file.
 # IFS may be one of them, so nothing is split here.
@@ -103,14 +103,14 @@ __buddy_before() {
   [[ $- == *e* ]] || return "$__buddy_code"
 }
 
-# For background shells. Before the prompt is reported where the command may have changed something, behind it otherwise.
+# For background shells. Before the prompt is reported where the command may have changed something, after it otherwise.
 __buddy_save() { { export -p; builtin printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"; }
 
 __buddy_stderr() { exec 2>/dev/tty; }
 __buddy_stdout() { exec >/dev/tty; }
 __buddy_stdout__buddy_stderr() { exec >/dev/tty 2>/dev/tty; }
 
-# Your own PROMPT_COMMAND may have set PS1 again: whatever it is now stays behind the visible prompt.
+# Your own PROMPT_COMMAND may have set PS1 again: whatever it is now follows buddy's part of the prompt.
 __buddy_after() {
   if __buddy_is_fixed PS1; then
     # Without the mark that the prompt is drawn: here it would come too early, and the prompt be taken for typed text.
@@ -146,7 +146,7 @@ __buddy_marked_prompt() {
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
   local __b_tag= __b_line= __b_shown= __b_for=
-  # What is left of this key where it came behind half of another one.
+  # What is left of this key where it came after half of another one.
   READLINE_LINE=${READLINE_LINE//$'\e[7771~'/}
   READLINE_LINE=${READLINE_LINE//'[7771~'/}
   if [ "$__buddy_more" = 1 ]; then
@@ -186,7 +186,7 @@ __buddy_give() {
   __buddy_aside=
 }
 
-# Behind the prompt, which readline has erased. One that takes programs to draw is not drawn twice.
+# After the prompt, which readline has erased. A prompt that runs programs is not drawn twice.
 __buddy_show() {
   local __b_prompt="[buddy $__buddy_id: $__buddy_code] \\$ "
   case $PS1 in *'$('* | *'`'*) ;; *) __b_prompt=$PS1 ;; esac
@@ -195,8 +195,8 @@ __buddy_show() {
   builtin printf '%s\n' "${__b_prompt//[$'\1\2']/}$1" >&2
 }
 
-# What runs unasked is asked of a clean shell that stays in the read-only namespace, on this terminal, and forks for each text. It is
-# no job of this shell, nor is it $!, and its pipes are opened by name: nothing that you start inherits them.
+# What runs unasked is run by a clean shell that stays in the read-only namespace, on this terminal, and forks for each text. It
+# is not a job of this shell and not $!, and its pipes are opened by name: nothing that you start inherits them.
 __buddy_asks=1 __buddy_server= __buddy_piped= __buddy_ended=() __buddy_refused= __buddy_state= __buddy_now=
 # $1 tag, $2 file of the namespace, $3 terminal, $4 text. True when it was taken: __buddy_code is its exit code.
 __buddy_ask() {
@@ -245,7 +245,7 @@ __buddy_ask() {
 __buddy_serve() {
   local __b_ask=$__buddy_run/$__buddy_pane.ask __b_told=$__buddy_run/$__buddy_pane.told __b_line= __b_part= __b_pid= __b_ready= __b_round=0 __b_int= __b_ended=()
   [ "$__buddy_refused" != "$1 $__buddy_pid $__buddy_since" ] && __buddy_inherits "$@" || return
-  # It is an orphan. In containers where nobody takes note of the end of one, there are no more than a few.
+  # It is an orphan. In containers where no process reaps those, there are no more than a few.
   for __b_pid in "${__buddy_ended[@]}"; do
     if [ -e "/proc/$__b_pid" ]; then __b_ended+=("$__b_pid"); fi
   done
@@ -297,8 +297,8 @@ __buddy_leave() {
   fi
   __buddy_ended+=("${__buddy_server% *}") __buddy_server=
 }
-# Sets __buddy_now to all that a child takes over from this shell: with anything else, another clean shell is started. There is
-# none where there is no job control, away from the terminal, or with an INT trap of yours.
+# Sets __buddy_now to all that a child inherits from this shell: when that changes, another clean shell is started. There is
+# none without job control, away from the terminal, or with an INT trap of yours.
 __buddy_inherits() {
   case $- in *m*) ;; *) return 1 ;; esac
   [ /dev/fd/0 -ef "$2" ] || [ /dev/fd/0 -ef /dev/tty ] || return

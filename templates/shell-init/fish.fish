@@ -69,7 +69,7 @@ function __buddy_take
         commandline -f cancel
         return
     end
-    # Without what is left of this key where it came behind half of another one.
+    # Without what is left of this key where it came after half of another one.
     set -g __buddy_aside (commandline -b | string replace -ra '\e?\[7771~' '' | string collect)
     set -l aside (builtin printf '%s\n' $__buddy_aside | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
     set -l content ''

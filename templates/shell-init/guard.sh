@@ -1,7 +1,6 @@
-# buddy: a control client ends with whoever started it: `join` attaches it, `lock` is the lock on 9, $k the key.
-# The guard around the client matters: a control client whose reader died stays for ever, freezes the pane and blocks
-# kill-server. `cat` sees the end of stdin; the group is this client's own. It also keeps stdout open, so the end is
-# reported in words.
+# buddy: a control client ends with what started it: `join` attaches it, `lock` is the lock on 9, $k the key.
+# A control client whose reader has died would stay for ever, freeze the pane and block kill-server. `cat` sees the end of
+# stdin; the group is this client's own. It also keeps stdout open, so that the end is reported.
 # The first line on stdin says that the client is attached: then the next one may come.
 {
   IFS= read -r a

@@ -1,5 +1,5 @@
-# buddy: attaches a control client to the operator's own tmux server: $1 tmux, $2 its socket, $3 session, $4 user id. Nothing
-# there is changed by it: neither sizes nor the environment of the session, nor which window is shown.
+# buddy: attaches a control client to the operator's own tmux server: $1 tmux, $2 its socket, $3 session, $4 user id. It changes
+# nothing in it: neither sizes nor the environment of the session, nor which window is shown.
 IFS= read -r k || exit 1
 printf 'buddy %s\n' "$k"
 tmux=$1 socket=$2 session=$3 own=/tmp/buddy-$4

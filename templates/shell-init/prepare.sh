@@ -5,7 +5,7 @@ own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 # One level at a time: nothing is made through a link, or in a directory of another user.
 make() { own "$1" || { mkdir -p "$1" 2>/dev/null && own "$1"; }; }
 put() { { printf %s "$2" >"$1.$$" && mv -f "$1.$$" "$1"; } 2>/dev/null || { rm -f "$1.$$"; false; }; }
-# Whoever reads one meanwhile finds it whole; the stamp is the last.
+# A file that is read meanwhile is whole; the stamp comes last.
 renew() {
   n=$d/new.$$
   { mkdir -p "$d/zsh" "$n/zsh" && files && printf '%s\n' "$s" >"$n/stamp" && mv -f "$n/zsh"/.z* "$d/zsh/" && mv -f "$n"/*.* "$n/stamp" "$d/"; } 2>/dev/null
@@ -29,7 +29,7 @@ shift 2
 for b in "/tmp/buddy-$u" "${HOME:-/tmp}/.cache/buddy" "/dev/shm/buddy-$u"; do
   d=$b/$name
   if make "$b" && make "$d" && fill; then break; fi
-  # No room: what was just made is of no use to anyone.
+  # No room: what was just made is of no use.
   if own "$d" && [ ! -e "$d/stamp" ]; then rm -rf "$d" 2>/dev/null; fi
   d=
 done

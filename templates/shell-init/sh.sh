@@ -61,7 +61,7 @@ __buddy_check() {
 __buddy_stderr() { exec 2>/dev/tty; }
 __buddy_stdout() { exec >/dev/tty; }
 __buddy_stdout__buddy_stderr() { exec >/dev/tty 2>/dev/tty; }
-# A PS1 that the command set stays behind the visible prompt.
+# A PS1 that the command set follows buddy's part of the prompt.
 __buddy_tail() {
   case $PS1 in "$__buddy_ps1"*) ;; *) PS1=$__buddy_ps1$PS1$__buddy_end ;; esac
   return "$1"

@@ -7,7 +7,7 @@ __buddy_tmux=$5
 shift 5
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-# Whoever cleans up later sees by this whether a server still uses the directory.
+# A later cleanup sees by this whether a server still uses the directory.
 __buddy_server=${TMUX%,*}
 while IFS= read -r __buddy_name; do
   if [ "$__buddy_name" = "$__buddy_server" ]; then __buddy_server=; fi
@@ -37,8 +37,7 @@ __buddy_decode() {
   __buddy_cwd=$(printf "$__buddy_text$__buddy_rest."; :)
   __buddy_cwd=${__buddy_cwd%.}
 }
-# Where the shell was at its last prompt: tmux remembers the mark, whoever typed the last command. Nothing is asked of the
-# shell before each prompt.
+# Where the shell was at its last prompt: tmux remembers the mark, whether buddy or the operator typed the last command.
 __buddy_locate() {
   __buddy_cwd=$("$__buddy_tmux" -S "${TMUX%%,*}" display-message -p -t "$TMUX_PANE" '#{pane_path}' 2>/dev/null)
   case $__buddy_cwd in
@@ -85,7 +84,7 @@ while :; do
   __buddy_code=$?
   stty sane 2>/dev/null
   printf '\033[?1049l\033[?25h\033[0m'
-  # Without the file nothing is known: then it counts as one that came up.
+  # Without the file nothing is known: then it counts as one that started.
   if [ -s "$__buddy_up" ] || [ ! -f "$__buddy_up" ]; then
     [ "$__buddy_plain" = "$__buddy_bare" ] || __buddy_skipped ''
     __buddy_failed=0 __buddy_plain=$__buddy_bare
@@ -96,7 +95,7 @@ while :; do
     __buddy_from=$__buddy_now
     if [ $__buddy_quick -gt 8 ]; then
       __buddy_quick=0
-      __buddy_give_up "${1##*/} ended again and again, as soon as it was there"
+      __buddy_give_up "${1##*/} ended again and again, right after its start"
     elif [ $__buddy_quick -gt 5 ]; then sleep 1; fi
     continue
   fi

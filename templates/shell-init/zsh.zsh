@@ -45,7 +45,7 @@ __buddy_before() { {
   return code
 } 2>/dev/null }
 
-# For background shells. Before the prompt is reported where the command may have changed something, behind it otherwise.
+# For background shells. Before the prompt is reported where the command may have changed something, after it otherwise.
 __buddy_save() {
   local name
   {
@@ -78,7 +78,7 @@ __buddy_start() {
 __buddy_take() {
   emulate -L zsh; setopt noxtrace
   local tag= line= shown= for=
-  # What is left of this key where it came behind half of another one.
+  # What is left of this key where it came after half of another one.
   BUFFER=${${BUFFER//$'\e[7771~'/}//'[7771~'/}
   if [[ -n $PREBUFFER ]]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.

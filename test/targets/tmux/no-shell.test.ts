@@ -130,7 +130,7 @@ describe("a shell program that is not there", () => {
     writeFileSync(join(home.path, ".bashrc"), "PROMPT_COMMAND='exit 5'\n");
     await place.types("exit\n");
     await until(
-      async () => (await screen(place)).includes("bash ended again and again, as soon as it was there (exit code 5)"),
+      async () => (await screen(place)).includes("bash ended again and again, right after its start (exit code 5)"),
       "the pane says so",
     );
     expect((await place.target.shell.run("echo never")).outcome.kind).toBe("lost");
