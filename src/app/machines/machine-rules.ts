@@ -173,7 +173,8 @@ async function machineNames(place: Place, transport: Transport): Promise<string[
 }
 
 async function resolvedHosts({ path }: Place): Promise<string[]> {
-  const destinations = path.flatMap((hop) => (hop.kind === "ssh" ? [hop.destination] : []));
+  const written = await viaSsh(path);
+  const destinations = [...path.flatMap((hop) => (hop.kind === "ssh" ? [hop.destination] : [])), ...written];
   if (destinations.length === 0) return [];
   const [{ resolvedSsh }, { parseDestination }] = await Promise.all([
     import("../../targets/names/ssh-config.ts"),
@@ -184,7 +185,13 @@ async function resolvedHosts({ path }: Place): Promise<string[]> {
     // A rule may be written as a destination: `ssh web1` leads to root@web1, too.
     return [host, `${user}@${host}`, `${user}@${parseDestination(destination).host}`];
   });
-  return (await Promise.all(names)).flat();
+  return [...written, ...(await Promise.all(names)).flat()];
+}
+
+/** The machines that commands of `via` connect to: `via = ["ssh", "web1"]` leads to web1. */
+async function viaSsh(path: Place["path"]): Promise<string[]> {
+  const commands = path.flatMap((hop) => (hop.kind === "via" ? [{ words: hop.argv }] : []));
+  return commands.length === 0 ? [] : (await import("../../policy/shell/named-machines.ts")).namedMachines(commands);
 }
 
 /** This machine, or a container on it. */

@@ -227,7 +227,7 @@ function outcomeWords(event: ToolFinishedEvent): string {
   if (event.machines !== undefined) {
     const failed = event.machines.filter(({ ok }) => !ok).length;
     const all = event.machines.length;
-    return failed === 0 ? plural(all, "machine") : `${failed} of ${all} failed`;
+    return failed === 0 ? plural(all, "machine") : `${failed} of ${all} not ok`;
   }
   if (event.exit_code !== undefined) return `exit ${event.exit_code}`;
   if (event.ok) return event.outcome === "running" || event.outcome === "waiting" ? event.outcome : "";

@@ -67,6 +67,16 @@ remote.describe("over ssh", () => {
       expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, "normal"]);
   });
 
+  remote.test("a command of via that is ssh does not go around the rules of its machine", async () => {
+    using server = await useSshd();
+    server.configure("Host outwards\n  HostName prod-db.example.com\n");
+    const argv = ["ssh", "-J", "root@bastion", "-p", "22", "deploy@outwards", "sudo", "-n"];
+    const place: Place = { name: "db", names: ["db"], path: [{ kind: "via", argv }] };
+    for (const pattern of ["outwards", "bastion", "prod-db*"])
+      expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, "read-only"]);
+    expect((await rulesByName(await config("sudo"), place)).mode).toBe("normal");
+  });
+
   remote.test("the address of a target is the target, as another user and further in, too", async () => {
     using server = await useSshd();
     const hosts = [
