@@ -31,8 +31,11 @@ export function outputKind(commands: readonly (readonly string[])[], extra: read
   for (const command of commands) {
     const [program = "", ...rest] = command;
     const name = nameOf(program);
-    if (listsVariables(name, rest)) raise("variables");
-    if (INTERPRETERS.test(name) && rest.some((word) => READS_VARIABLES.test(word))) raise("variables");
+    // The values of the variables it names, and nothing else.
+    if (name === "printenv" && rest.some((word) => !word.startsWith("-")))
+      raise(listsSecrets(command) ? "opaque" : "ordinary");
+    else if (listsVariables(name, rest)) raise("variables");
+    if (readsVariables(name, rest)) raise("variables");
     if (isListed(printsSecrets(), name, rest) || isListed(byProgram(extra), name, rest)) raise("secrets");
     if (isListed(printsSettings(), name, rest)) raise("settings");
     // The files that find finds are read by another command, or by its own -exec.
@@ -56,8 +59,19 @@ function nameOf(program: string): string {
 /** Programs that run what an argument says: the paths in it count. */
 const INTERPRETERS = /^(?:python[\d.]*|perl|ruby|node|bun|deno|php|lua|[gmn]?awk|sed|jq|yq|bash|sh|zsh)$/;
 
-/** `env.X` and `$ENV` of jq, `env(X)` of yq, ENVIRON, %ENV, os.environ, process.env. */
-const READS_VARIABLES = /(?:^|[^\w/.-])env(?:$|[^\w/-])|strenv|envsubst|\bENV\b|environ\b|getenv|process\.env/i;
+function readsVariables(name: string, rest: readonly string[]): boolean {
+  if (!READS_AS_JQ.test(name)) return INTERPRETERS.test(name) && rest.some((word) => READS_VARIABLES.test(word));
+  return rest.some((word, at) => JQ_VARIABLES.test(word) && !/^--(?:raw|slurp)?(?:arg|file)/.test(rest[at - 1] ?? ""));
+}
+
+/** ENVIRON, %ENV, os.environ, process.env. */
+const READS_VARIABLES = /(?:^|[^\w/.-])env(?:$|[^\w/-])|\bENV\b|environ\b|getenv|process\.env/i;
+
+/** jq itself, and programs with a script of jq among their options. */
+const READS_AS_JQ = /^(?:(?:go)?jq|yq|gh|glab)$/;
+/** `env.X` and `$ENV`, `env(X)` of yq; a field (`.env`, `{env}`), a key (`env:`), a text or a variable is none. */
+const JQ_VARIABLES =
+  /(?<![\w.$"'])(?!(?<=\{\s*)env\s*[,}])env\b(?!\s*:)|\$(?:\s|#.*\n)*(?:ENV\b|__prog_args)|\bstrenv\b|\benvsubst\b/;
 
 function pathsIn(word: string): readonly string[] {
   return word.match(/[\w.~/*?-]+/g) ?? [];
@@ -73,6 +87,9 @@ function changesText(name: string, rest: readonly string[]): boolean {
   if (/^(?:[ef]?grep|rg)$/.test(name))
     return rest.some((word) => /^-[a-zA-Z]*[or]|^--(?:only|label|replace)/.test(word));
   if (name === "head" || name === "tail") return rest.some((word) => /^-[a-z]*c|^--bytes/.test(word));
+  // By a part of a line: the place among others tells what is in it.
+  if (name === "sort") return rest.some((word) => /^-[a-zA-Z]*[kt]|^--(?:key|field)/.test(word));
+  if (name === "uniq") return rest.some((word) => /^-[a-zA-Z]*[fsw]|^--(?:skip|check-)/.test(word));
   if (name === "tac") return rest.some((word) => word.startsWith("-"));
   return changes().has(name) && !(name === "cut" && rest.some((word) => /^(?:-f1|--fields=1)$/.test(word)));
 }
@@ -141,10 +158,36 @@ const SECRET_FILE =
 /** It lists variables whose names suggest a secret, or all of them. */
 export function listsSecrets([program = "", ...rest]: readonly string[]): boolean {
   const name = nameOf(program);
-  const named = rest.filter((word) => /^[A-Za-z_]\w*$/.test(word));
+  const named = rest.filter((word) => !word.startsWith("-"));
   const asked = /^(?:printenv|declare|typeset)$/.test(name) && named.length > 0;
-  return listsVariables(name, rest) && (!asked || named.some(tellsOfSecret));
+  return listsVariables(name, rest) && (!asked || named.some((word) => !/^\w+$/.test(word) || tellsOfSecret(word)));
 }
+
+/**
+ * What is made of listed variables, or how often it is compared with something, would tell their values piece by piece:
+ * a program changes them or reads them itself, they are listed in a loop or next to other text that is then sorted, or
+ * patterns are tried on them.
+ */
+export function takesApart(
+  commands: readonly { readonly words: readonly string[]; readonly grouped: boolean }[],
+): boolean {
+  if (
+    commands.some(
+      ({ words: [program = "", ...rest] }) =>
+        READS_AS_JQ.test(nameOf(program)) && readsVariables(nameOf(program), rest),
+    )
+  )
+    return true;
+  const listings = commands.filter(({ words }) => listsSecrets(words));
+  return (
+    listings.length > 0 &&
+    (listings.some(({ grouped }) => grouped) ||
+      changesAnyText(commands.map(({ words }) => words)) ||
+      commands.filter(({ words: [program = ""] }) => /grep$|^rg$/.test(nameOf(program))).length > MOST_PATTERNS)
+  );
+}
+
+const MOST_PATTERNS = 3;
 
 /** `env`, `printenv`, `set`, `export -p` and the like; `env A=b program`, `export A=b` and `set -e` list nothing. */
 function listsVariables(name: string, rest: readonly string[]): boolean {

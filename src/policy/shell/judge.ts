@@ -12,7 +12,7 @@ import { rmDanger } from "./dangers/rm.ts";
 import { isBash, outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { field, HOME, isGlob, isUnknown, programName, readable, shown } from "./syntax/field.ts";
 import { globMatches } from "./syntax/glob.ts";
-import { listsSecrets } from "../privacy/output-kind.ts";
+import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
 import { namesBuddy } from "../files/secret-files.ts";
 import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
@@ -259,7 +259,7 @@ function overall(
   if (effect !== undefined) return { kind: "ask", why: effect };
   const variable = readOnly ? walked.secretVariable : undefined;
   if (variable !== undefined) return { kind: "ask", why: `$${variable} is a secret the model would see` };
-  if (readOnly && handsVariablesOn(text, judged))
+  if (readOnly && handsVariablesOn(text, walked, judged))
     return { kind: "ask", why: "it makes text of variables that may be secret" };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);
   if (secret !== undefined) return { kind: "ask", why: secret };
@@ -272,7 +272,9 @@ function overall(
 }
 
 /** Listed variables that become words of another command: nothing distinguishes their values from its own text then. */
-function handsVariablesOn(text: string, judged: readonly Judged[]): boolean {
+function handsVariablesOn(text: string, walked: Walked, judged: readonly Judged[]): boolean {
+  const commands = judged.map(({ command }, at) => ({ ...command, grouped: walked.commands[at]?.grouped === true }));
+  if (takesApart(commands)) return true;
   if (!judged.some(({ command }) => listsSecrets(command.words))) return false;
   return (
     /\$\(|`|<\(/.test(text) ||

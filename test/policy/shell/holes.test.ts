@@ -320,9 +320,46 @@ describe("variables that become text of another command", () => {
     'x=$(env); echo "PATH=$x"',
     "mapfile -t a < <(env); echo ${a[0]}",
   ])("%s asks", asks);
-  test.each(["printenv API_KEY", "env | sort | grep -i proxy", 'ls "$(printenv HOME)"'])("%s is still a read", (text) =>
-    expect(kinds(text)[0]).toBe("allow"),
-  );
+  test.each([
+    "printenv API_KEY",
+    "env | sort | grep -i proxy",
+    'ls "$(printenv HOME)"',
+    "printenv PATH | tr : '\\n'",
+    "env | cut -d= -f1 | sort",
+    "cd /srv && env | grep -i proxy || echo none",
+    'env | wc -l; for f in *; do wc -l "$f"; done',
+  ])("%s is still a read", (text) => expect(kinds(text)[0]).toBe("allow"));
+});
+
+describe("variables whose values a text would tell piece by piece", () => {
+  test.each([
+    // What is printed gets a name; the same made of a guess gets the same name.
+    `jq -rn 'env.API_KEY | explode[] | "xxxxxxxx\\(.)"'`,
+    "jq -n '$ENV.API_KEY[0:1]'",
+    "jq -n '$ ENV'",
+    "jq -n '{a: 1, b: env}'",
+    "jq -n '-env.API_KEY'",
+    "yq -n 'strenv(API_KEY)'",
+    "yq -n 'env(API_KEY)'",
+    "yq -n '\"$API_KEY\" | envsubst'",
+    "printenv API_KEY | fold -w1",
+    "printenv API_KEY | cut -c1",
+    "env | sed 's/./& /g'",
+    "env | sort -t= -k2.1,2.1",
+    "env | uniq -s 12",
+    'for c in a b c; do env | grep -q "^API_KEY=$c" && ls -d "/$c"; done',
+    'while true; do printenv API_KEY | grep -c "^a"; done',
+    "{ printenv API_KEY; echo A; echo B; } | sort",
+    "(printenv API_KEY; echo A) | sort",
+    "env | grep KEY=a; env | grep KEY=b; env | grep KEY=c; env | grep KEY=d",
+  ])("%s asks", asks);
+  test.each([
+    "jq '.spec.containers[].env' f",
+    "jq '{name, env: .env}' f",
+    "jq '{env, name}' f",
+    "jq --arg env prod '.[$env]' f",
+    `jq '.["env"]' f`,
+  ])("%s is still a read", (text) => expect(kinds(text)[0]).toBe("allow"));
 });
 
 test("a variable that another one names is not set unasked", () => {

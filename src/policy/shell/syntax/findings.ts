@@ -31,6 +31,8 @@ export class Findings {
   /** Of what is expanded only counts whether there is any. */
   testsEmpty = false;
   depth = 0;
+  /** Loops, and groups whose output goes into a pipe, that the walk is in. */
+  groups = 0;
   /** The shell at hand need not be bash: only what all shells read alike is certain. */
   anyShell = false;
   readonly #commands = new Map<string, FoundCommand>();
@@ -70,6 +72,7 @@ export class Findings {
       writes.length,
       ...assigns.map((item) => `${item.name}=${item.value}`),
       by === undefined ? 0 : 1,
+      command.grouped ? 1 : 0,
       command.input ?? "",
     ].join("\0");
     if (!this.#commands.has(key)) this.#commands.set(key, command);
@@ -78,6 +81,15 @@ export class Findings {
   spend(cost: number): void {
     this.#work += cost;
     if (this.#work > MOST_WORK) throw new OutOfWork();
+  }
+
+  grouped<T>(body: () => T): T {
+    this.groups++;
+    try {
+      return body();
+    } finally {
+      this.groups--;
+    }
   }
 
   deeper<T>(body: () => T): T {
@@ -110,6 +122,8 @@ export interface FoundCommand {
   readonly fed?: boolean;
   /** A function or alias of the same text: what it does is walked by itself. */
   readonly defined: boolean;
+  /** It runs in a loop, or in a group whose output goes into a pipe. */
+  readonly grouped: boolean;
 }
 
 /** A file that a redirection reads, and the directories its name may count from. */

@@ -151,7 +151,8 @@ export class Lists {
     this.found.calls.forking(() => {
       for (const command of commands) {
         this.by.scope.maybe(() => {
-          out = this.withInput(input, () => this.command(command, input));
+          const run = () => this.withInput(input, () => this.command(command, input));
+          out = command.type === "Command" ? run() : this.found.grouped(run);
         });
         input = inputOf(out);
       }
@@ -268,9 +269,10 @@ export class Lists {
   /** Twice, so that what the end of the body assigns is known at its start. */
   #loop(body: () => void): void {
     this.#loops++;
+    const run = () => this.found.grouped(body);
     this.found.calls.conditionally(() => {
-      const assigned = this.by.scope.maybe(body);
-      if (assigned && this.#loops <= 3) this.by.scope.maybe(body);
+      const assigned = this.by.scope.maybe(run);
+      if (assigned && this.#loops <= 3) this.by.scope.maybe(run);
     });
     this.#loops--;
   }

@@ -157,6 +157,7 @@ export class SimpleCommands {
       wrapped,
       by: how.by,
       defined: body !== undefined,
+      grouped: this.found.groups > 0,
       ...(input.kind === "known" ? { input: input.text } : {}),
       fed: input.kind === "unknown" || (input.kind === "known" && (input.guessed === true || !isFixed(input.text))),
     };
