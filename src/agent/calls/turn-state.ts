@@ -36,8 +36,9 @@ export class TurnState {
   /** A change that is proposed twice is listed once. */
   propose(change: ProposedChange, machine: string | undefined): void {
     const proposed = machine === undefined ? change : { machine, ...change };
-    const isKnown = this.proposed.some((one) => identity(one) === identity(proposed));
-    if (!isKnown && this.proposed.length < MOST_PROPOSED) this.proposed = [...this.proposed, proposed];
+    const own = this.proposed.filter((one) => one.machine === machine);
+    const isKnown = own.some((one) => identity(one) === identity(proposed));
+    if (!isKnown && own.length < MOST_PROPOSED) this.proposed = [...this.proposed, proposed];
   }
 
   note(line: string): void {
@@ -45,9 +46,10 @@ export class TurnState {
   }
 }
 
-function identity({ machine, where, directory, command }: ProposedChange): string {
-  return JSON.stringify([machine, where, directory, command]);
+function identity({ where, directory, command }: ProposedChange): string {
+  return JSON.stringify([where, directory, command]);
 }
 
+/** On one machine. */
 const MOST_PROPOSED = 200;
 const MOST_PROMPTS = 200;
