@@ -25,6 +25,12 @@ const BLOCKED: Readonly<Record<string, readonly string[]>> = {
     "echo $a$a$a$a{1..9}{1..9}{1..9}$(rm -rf /)",
     "tee >(cat > /dev/sda)",
   ],
+  "behind a path that may be changed": [
+    "chmod -R 777 .git /etc",
+    "chmod -R 777 /var/log /etc",
+    "chown -R me .. /usr",
+    "mv /etc/* /usr /tmp/x",
+  ],
   "in other programs' languages": [
     "/bin/r? -rf /",
     "/bin/*m -rf ~",

@@ -1,16 +1,15 @@
-/** Tables of dangerous uses of programs (templates/dangers): read once, matched against the words of a command. */
+/** Tables of dangerous commands and files (templates/dangers), matched against the words of a command. */
 import { isUnknown, STAR } from "../syntax/field.ts";
 import { globMatches } from "../syntax/glob.ts";
 import { resolved, startingAt } from "./protected-paths.ts";
 
-/** What a table says about a use, and in which section it is. */
 export interface TableRow {
   readonly section: string;
   /** Ends the sentence “it …”. */
   readonly words: string;
   readonly program: string;
   readonly tokens: readonly Token[];
-  /** Looks at texts instead: SQL, MONGO, REDIS. */
+  /** The name of a function that checks texts instead: SQL, MONGO, REDIS. */
   readonly reader?: string;
 }
 
@@ -23,7 +22,7 @@ export interface Example {
 type Token =
   | { readonly kind: "any" }
   | { readonly kind: "word"; readonly pattern: RegExp; readonly resource: boolean }
-  /** The words are in one argument or in several, cut by semicolons. */
+  /** The words are in one argument or in several, separated by semicolons. */
   | { readonly kind: "statement" }
   | { readonly kind: "option"; readonly names: readonly RegExp[]; readonly absent: boolean };
 
@@ -62,13 +61,12 @@ export class DangerTable {
     return [...this.#rows.keys()];
   }
 
-  /** Rows that may count for this program. */
   of(program: string): readonly TableRow[] {
     return this.#rows.get(program) ?? [];
   }
 }
 
-/** Whether the words behind the program's name are a use that the row names. */
+/** Whether the row describes a call with these arguments. */
 export function matches(row: TableRow, args: readonly string[]): boolean {
   const words = args.slice(0, MOST_WORDS);
   const options = row.tokens.filter((token) => token.kind === "option");
@@ -93,7 +91,7 @@ export function matches(row: TableRow, args: readonly string[]): boolean {
   );
 }
 
-/** Words in their order; options appear anywhere, and what follows one may be its value. */
+/** Words in order; options may be anywhere, and the word after one may be its value. */
 function follow(
   tokens: readonly Token[],
   words: readonly string[],
@@ -150,14 +148,12 @@ function wordPattern(word: string): string {
   return [...rest].reduceRight((inner, letter) => `(?:${letter}${inner})?`, "").replace(/^/, first);
 }
 
-/** What an unknown word means is ignored, as in the other dangers: such a command needs approval anyway. */
+/** An unknown word matches only `?`: a command with one needs approval anyway. */
 export function knownWords(values: readonly string[]): string[] {
   return values.map((value) => (isUnknown(value) && !/\s/.test(value) ? "\u{fdd2}" : value));
 }
 
 const MOST_WORDS = 64;
-
-// The files that a table names with FILES, and whether a path of a text is one of them.
 
 export interface ListedFile {
   readonly section: string;
@@ -170,6 +166,7 @@ interface Pattern extends ListedFile {
   readonly names: readonly string[];
 }
 
+/** The files that a table names with FILES. */
 export class ListedFiles {
   readonly #patterns: readonly Pattern[];
 
@@ -182,12 +179,12 @@ export class ListedFiles {
     }));
   }
 
-  /** `path` as it is on the machine: absolute, or relative to a home. */
+  /** `path` is absolute, or relative to a home. */
   at(path: string, home: boolean): ListedFile | undefined {
     return this.#find(path.split("/").filter(Boolean), home, covers);
   }
 
-  /** `file` as a text names it, from wherever it may count. */
+  /** `file` is written in a text and may be relative to any of the directories. */
   named(file: string, { directories, cwd, whole = false }: From): (ListedFile & { readonly path: string }) | undefined {
     for (const directory of startingAt(directories, cwd)) {
       const { from, parts } = resolved(file, isUnknown(directory) ? "." : directory);
@@ -206,11 +203,11 @@ export class ListedFiles {
 interface From {
   readonly directories: readonly string[];
   readonly cwd: string | undefined;
-  /** What is done to a directory is done to all below it. */
+  /** The command affects everything below a directory. */
   readonly whole?: boolean;
 }
 
-/** `**` is anything below; a name of the text may hold globs of its own. */
+/** `**` is anything below; a part of a path in the text may contain globs. */
 function covers(names: readonly string[], parts: readonly string[]): boolean {
   if (names.at(-1) === "**") {
     const above = names.slice(0, -1);

@@ -1,4 +1,4 @@
-/** The checks of [safety]: what each of them finds, and the words for it. */
+/** The findings of the [safety] checks, in words. */
 import type { ShellRules } from "../../verdict.ts";
 
 export type SafetyCheck = keyof ShellRules["safety"];
@@ -8,7 +8,7 @@ export interface Danger {
   /** For the model. */
   readonly why: string;
   readonly instead: string;
-  /** For people, where `why` says more than what would happen. */
+  /** For people, if `why` is written for the model. */
   readonly brief?: string;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Deleting stored data: databases, volumes, cluster and cloud stores (templates/dangers/data.txt), and what SQL texts
- * delete.
- */
+/** Deleting stored data: databases, volumes, cluster and cloud stores (templates/dangers/data.txt), also by SQL. */
 import table from "../../../../templates/dangers/data.txt" with { type: "text" };
 import { words } from "../../../lib/text.ts";
 import { once } from "../../../lib/values.ts";
@@ -32,7 +29,7 @@ export function deletesData(does: string): Danger {
   return {
     check: "data",
     why: `it ${does}`,
-    instead: "Look first at what is there, and let the operator delete it by hand.",
+    instead: "List what it would delete, and let the operator delete it by hand.",
   };
 }
 
@@ -88,13 +85,9 @@ function removedBy(argv: readonly Field[]): Removed[] {
 const REMOVES = new Set(words("rm grm srm rmtree unlink shred wipe truncate trash trash-put"));
 const MOVES = new Set(words("mv gmv"));
 
-let rows: DangerTable | undefined;
+export const dataTable = once(() => new DangerTable(table));
 
-export function dataTable(): DangerTable {
-  return (rows ??= new DangerTable(table));
-}
-
-/** Arguments, values that are glued to their option, and the literal input. */
+/** Arguments, values written in one word with their option, and the literal input. */
 function textsOf(args: readonly string[], input: string | undefined): string[] {
   const glued = args.flatMap((arg) => /^(?:--[\w-]+=|-[A-Za-z])([^]+)$/.exec(arg)?.[1] ?? []);
   return [...args, ...glued, ...(input === undefined ? [] : [input])];
@@ -106,13 +99,11 @@ const READERS: Readonly<Record<string, (text: string) => boolean>> = {
   REDIS: redisDeletes,
 };
 
-// Texts given to database programs: what in them deletes data.
-
-/** DROP, TRUNCATE, DELETE and UPDATE without a condition, and logs thrown away, outside of quotes and comments. */
+/** DROP, TRUNCATE, DELETE and UPDATE without a condition, and deleting logs, outside of quotes and comments. */
 function sqlDeletes(text: string): boolean {
   if (!/drop|truncate|delete|update|purge|reset/i.test(text)) return false;
   const readings = [WITH_ESCAPES, WITHOUT_ESCAPES].map((quoted) => withoutQuoted(text, quoted));
-  // A text that is executed may be a quoted one.
+  // EXECUTE and PREPARE run quoted text.
   if (/\b(?:execute|prepare)\b/i.test(text)) readings.push(text.replaceAll("'", " ; "));
   return readings.some((reading) => reading.split(";").some(deletes));
 }
@@ -125,7 +116,7 @@ function deletes(statement: string): boolean {
   return condition === undefined || condition.split(/\bor\b/i).some((one) => ALWAYS.test(one));
 }
 
-/** Not a column of that name. U+FDD2 represents text that only the running shell knows. */
+/** Not a column named drop. U+FDD2 is text that only the running shell knows. */
 const DROPS = /\bdrop\s+(?!(?:from|as|is|in|and|or|order|group|where|not|like|asc|desc|limit)\b)[\w"`[\uFDD2]/i;
 const BEFORE = String.raw`(?:^|\(|\balter\s+table\s+\S+(?:\s+on\s+cluster\s+\S+)?|\b(?:begin|then|else|do|loop|explain|analyze)\b|\$\w*\$|\*/)\s*`;
 const TRUNCATES = new RegExp(`${BEFORE}truncate\\s+[\\w"\`[\\uFDD2]`, "i");
@@ -134,15 +125,15 @@ const SQL_REMOVES = new RegExp(
   "i",
 );
 const LOGS = /\breset\s+(?:master|binary\s+logs)\b|\bpurge\s+(?:binary|master)\s+logs\b|\bpg_drop_replication_slot\b/i;
-/** A number, or the same on both sides. */
+/** A condition that is always true: a number, or the same on both sides. */
 const ALWAYS =
   /^[\s(]*(?:true|not\s+(?:false|0)|[1-9]\d*|([\w.]+)\s*(?:[=<>]=|=|\bis\b|\blike\b)\s*\1|''\s*=\s*'')[\s)]*(?:\breturning\b[^]*)?$/i;
 
-/** MySQL reads \' as a quote inside of a text, the standard does not: both readings count. */
+/** MySQL reads \' as a quote inside of a text, the standard does not: both readings are checked. */
 const WITH_ESCAPES = /'(?:[^'\\]|\\[^]|'')*'|"(?:[^"\\]|\\[^])*"|--(?=\s|$)[^\n]*|\/\*!\d*|\/\*[^]*?\*\//g;
 const WITHOUT_ESCAPES = /'(?:[^']|'')*'|"[^"]*"|--(?=\s|$)[^\n]*|\/\*!\d*|\/\*[^]*?\*\//g;
 
-/** Without quoted texts and comments. Dollar quotes stay: a DO block runs them. MySQL runs its hints, too. */
+/** Removes quoted texts and comments. Dollar quotes (DO blocks) and the hints of MySQL stay: they are run. */
 function withoutQuoted(text: string, quoted: RegExp): string {
   return text.replace(quoted, (found) => (found.startsWith("'") ? "''" : found.startsWith('"') ? '"x"' : " "));
 }

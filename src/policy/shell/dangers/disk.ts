@@ -1,18 +1,18 @@
 /** Writing to disks and formatting them. */
-import { type Field, isUnknown, programName } from "../syntax/field.ts";
+import { type Field, isUnknown, programName, readable } from "../syntax/field.ts";
 import { isDisk } from "./protected-paths.ts";
 import type { Write } from "../syntax/redirections.ts";
 import { type Danger, diskWrite } from "./danger.ts";
 
 export function writeDanger(writes: readonly Write[]): Danger | undefined {
   const write = writes.find((item) => item.disk);
-  return write === undefined ? undefined : diskWrite(`writing to ${shownPath(write.file)}`);
+  return write === undefined ? undefined : diskWrite(`writing to ${readable(write.file)}`);
 }
 
 export function diskDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const name = programName(argv[0]?.value ?? "");
   const inDevices = directories.find((directory) => isDevices(directory));
-  // Names count from /dev after a cd to it.
+  // After `cd /dev`, names are relative to it.
   const words = argv.slice(1).map(({ value }) => (inDevices === undefined ? value : whole(value, inDevices)));
   if (words.some((word) => /^(?:--help|--version|-V|-\?)$/.test(word))) return undefined;
   const found = Object.hasOwn(CHECKS, name)
@@ -21,7 +21,7 @@ export function diskDanger(argv: readonly Field[], directories: readonly string[
       ? formats(name)
       : undefined;
   return found?.(words) === true || writesTo(words).some((path) => isDisk(path))
-    ? diskWrite([name, ...words.slice(0, 4)].map(shownPath).join(" "))
+    ? diskWrite([name, ...words.slice(0, 4)].map(readable).join(" "))
     : undefined;
 }
 
@@ -39,7 +39,7 @@ function writesTo(words: readonly string[]): string[] {
   });
 }
 
-/** A file system in a regular file, an image by its name, is not a disk. mke2fs -n only reports. */
+/** Not an image file, recognised by its name. mke2fs -n only reports. */
 const formats = (name: string) => (words: readonly string[]) =>
   !(/^(?:mkfs\.ext[234]|mke2fs)$/.test(name) && words.includes("-n")) &&
   !(words.some(isImage) && !words.some((word) => isDisk(word) || isUnknown(word)));
@@ -51,7 +51,7 @@ const operands = (words: readonly string[]) => words.filter((word) => !word.star
 const anyDisk: Check = (words) => operands(words).some((word) => isDisk(word));
 const lastDisk: Check = (words) => isDisk(operands(words).at(-1) ?? "");
 const has = (words: readonly string[], pattern: RegExp) => words.some((word) => pattern.test(word));
-/** The value of an option written in any of its forms, cut short, too. */
+/** The values of an option in any of its forms, also abbreviated. */
 const given = (words: readonly string[], letter: string, long: string) =>
   words.flatMap((word, index) => {
     const [, name = "", value] = /^--([a-z][a-z-]*)(?:=([^]*))?$/.exec(word) ?? [];
@@ -67,10 +67,12 @@ const partitions: Check = (words) =>
     /^(?:-l|-x|--list|-s|-d|--dump|-J|--json|-g|--show-\w+|-G|--show-geometry|-F|--list-free|-V|--verify|-p|--print|-i|-v|print|-m|-n)$/,
   );
 
+const outputDisk: Check = (words) => words.some((word) => /^h?of=/.test(word) && isDisk(word.replace(/^h?of=/, "")));
+
 const CHECKS: Readonly<Record<string, Check>> = {
-  dd: (words) => words.some((word) => word.startsWith("of=") && isDisk(word.slice(3))),
-  dcfldd: (words) => words.some((word) => word.startsWith("of=") && isDisk(word.slice(3))),
-  dc3dd: (words) => words.some((word) => /^h?of=/.test(word) && isDisk(word.replace(/^h?of=/, ""))),
+  dd: outputDisk,
+  dcfldd: outputDisk,
+  dc3dd: outputDisk,
   ddrescue: (words) => isDisk(operands(words)[1] ?? ""),
   tee: anyDisk,
   sponge: anyDisk,
@@ -151,12 +153,4 @@ const CHECKS: Readonly<Record<string, Check>> = {
   flashrom: (words) => has(words, /^(?:-w|--write|-E|--erase)$/),
   flash_erase: () => true,
   flash_eraseall: () => true,
-  e2fsck: () => false,
 };
-
-function shownPath(path: string): string {
-  return path
-    .replace(/[\uFDD0\uFDD1]/g, "*")
-    .replaceAll("\uFDD2", "…")
-    .replaceAll("\uFDD3", "~");
-}

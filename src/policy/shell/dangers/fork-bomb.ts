@@ -1,4 +1,4 @@
-/** Which functions call which, and whether some call themselves while forking, or a loop only forks: a fork bomb. */
+/** Finds fork bombs: functions that call themselves, directly or not, while forking, and loops that only fork. */
 export class CallGraph {
   /** Stands for the script that is running: `$0`. */
   static readonly ITSELF = "$0";
@@ -27,7 +27,7 @@ export class CallGraph {
     this.#counting("background", body);
   }
 
-  /** Runs `body` as something that may not happen: recursion with an end is not a bomb. */
+  /** Runs `body` as code that may not run: recursion with an end is not a bomb. */
   conditionally(body: () => void): void {
     this.#counting("conditions", body);
   }
@@ -54,7 +54,7 @@ export class CallGraph {
     this.called((this.#stack.at(-1) as Frame).name);
   }
 
-  /** A loop without an end whose body waits for nothing. */
+  /** An endless loop whose body waits for nothing. */
   startsForever(): void {
     this.#forever = true;
   }
@@ -83,7 +83,7 @@ export class CallGraph {
   }
 }
 
-/** A function that is being walked, and how deep in processes of their own and in conditions. */
+/** A function that is being walked, and its depth in subprocesses and conditions. */
 interface Frame {
   readonly name: string;
   forks: number;

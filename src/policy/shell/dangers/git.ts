@@ -1,7 +1,4 @@
-/**
- * Blind `git add`, forced `git push` and what git deletes for good, also under abbreviated options and in git's own
- * plumbing.
- */
+/** Blind `git add`, forced `git push` and permanent deletion by git, also with abbreviated options and plumbing. */
 import { words } from "../../../lib/text.ts";
 import { type Field, HOME, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import { gitCall } from "../wrappers/git.ts";
@@ -45,12 +42,12 @@ export function gitDanger(argv: readonly Field[], directories: readonly string[]
 }
 
 interface GitOptions {
-  /** Long names whole, short letters as they are; a later `--no-…` takes one away again. */
+  /** Full long names, and short letters; a later `--no-…` removes one. */
   readonly on: ReadonlySet<string>;
   readonly operands: readonly string[];
 }
 
-/** git's options may appear anywhere up to `--`, bundled, and cut short as long as the beginning is clear. */
+/** git's options may appear anywhere before `--`, bundled or abbreviated. */
 function optionsOf(
   args: readonly Field[],
   long: readonly string[],
@@ -103,7 +100,7 @@ function isBlindAdd(args: readonly Field[], directories: readonly string[]): boo
     words("all no-ignore-removal update dry-run patch interactive edit refresh pathspec-from-file"),
     { letters: "", long: /^--(?:chmod|pathspec-from-file)$/ },
   );
-  // An operator who is asked about every change, or who adds nothing, does not add blindly.
+  // These add nothing, or ask the operator about every change.
   if (["dry-run", "patch", "interactive", "edit", "refresh"].some((name) => on.has(name))) return false;
   if (on.has("all") || on.has("no-ignore-removal")) return true;
   const excluded = operands.filter((path) => EXCLUDES.test(path));
@@ -114,7 +111,7 @@ function isBlindAdd(args: readonly Field[], directories: readonly string[]): boo
 
 const EXCLUDES = /^:(?:[!^/]*[!^]|\([^)]*exclude[^)]*\))/;
 
-/** A pathspec that covers the working tree, or a parent of where one is. */
+/** A pathspec that covers the working tree, or a parent of the directory. */
 function isEverything(path: string, directories: readonly string[]): boolean {
   if (isUnknown(path)) return false;
   const magic = /^:(?:\/+|\([^)]*\))([^]*)$/.exec(path);
@@ -147,7 +144,7 @@ function cleans(args: readonly Field[]): boolean {
   return !on.has("dry-run") && !on.has("interactive");
 }
 
-/** Without a dry run, and not only what is older than git's own two weeks. */
+/** Not a dry run, and not limited to what is older than git's default of two weeks. */
 function prunes(subcommand: "prune" | "gc", args: readonly Field[]): boolean {
   const given = args.map(({ value }) => value);
   return subcommand === "gc"

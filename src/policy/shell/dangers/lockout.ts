@@ -10,28 +10,26 @@ import type { FoundCommand, Walked } from "../syntax/findings.ts";
 import type { Danger } from "./danger.ts";
 import { DangerTable, knownWords, matches, type ListedFile, ListedFiles } from "./danger-table.ts";
 
-/** One way in which a command could lock the operator out. */
+/** A part of a command that could lock the operator out. */
 export interface Lockout {
   readonly kind: LockoutKind;
   /** Ends the sentence “it …”. */
   readonly does: string;
-  /** The command that does it, without what runs it: `nft`, `systemctl`, `tee`. */
+  /** Without wrappers such as sudo: `nft`, `systemctl`, `tee`. */
   readonly program: string;
   readonly words: readonly string[];
-  /** The file it would change, as an absolute path or below `~`; absent where it changes no known file. */
+  /** The file it would change, absolute or below `~`. */
   readonly file?: string;
 }
 
 export type LockoutKind = "firewall" | "ssh" | "network" | "pam" | "sudoers" | "account" | "service";
 
-/** Everything in a text that could lock the operator out, behind sudo, xargs, sh -c and other wrappers too. */
+/** Everything in a text that could lock the operator out, also inside sudo, xargs, sh -c and other wrappers. */
 export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined): Lockout[] {
   return [...commands.flatMap((one) => lockouts(one, cwd)), ...writes.flatMap(({ file }) => ofWrite(file, ["."], cwd))];
 }
 
-/**
- * Whether a change of this file could lock the operator out; `path` is absolute, without links where they are known.
- */
+/** Whether changing this file could lock the operator out; `path` is absolute. */
 export function lockoutFile(path: string, home: string): Pick<Lockout, "kind" | "does"> | undefined {
   const root = `${home.replace(/\/+$/, "")}/`;
   const below = root !== "/" && path.startsWith(root) ? path.slice(root.length) : undefined;
@@ -54,7 +52,7 @@ function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {
   const files = [...written(program, argv.slice(1)), ...found.writes.map(({ file }) => file)].flatMap((file) =>
     ofWrite(file, found.directories, cwd).map((one) => ({ ...one, program, words: given })),
   );
-  // The last word of cp is a file or a directory: what would lie below a file that is named already is left out.
+  // The last word of cp is a file or a directory: paths below one that is already listed are left out.
   const isBelow = ({ file = "" }: Lockout) => files.some((other) => file.startsWith(`${other.file}/`));
   return [...uses, ...files.filter((one) => !isBelow(one))];
 }
@@ -72,11 +70,7 @@ export function asDanger({ does }: Pick<Lockout, "does">): Danger {
   };
 }
 
-let rows: DangerTable | undefined;
-
-export function lockoutTable(): DangerTable {
-  return (rows ??= new DangerTable(table));
-}
+export const lockoutTable = once(() => new DangerTable(table));
 
 /** `/etc/init.d/ssh stop` is `service ssh stop`, and `kill $(pidof sshd)` is `pkill sshd`. */
 function asService(argv: readonly Field[]): readonly Field[] {
@@ -101,7 +95,7 @@ const asLockout = ({ section, words: does }: ListedFile) => ({ kind: section as 
 
 const lockoutFiles = once(() => new ListedFiles(lockoutTable()));
 
-/** The operands of a program that it writes, moves, deletes or changes. */
+/** The operands that a program writes, moves, deletes or changes. */
 function written(program: string, args: readonly Field[]): string[] {
   const values = args.map(({ value }) => value);
   const operands = values.filter((value) => !value.startsWith("-"));
@@ -121,7 +115,7 @@ function written(program: string, args: readonly Field[]): string[] {
     return [...into, last, ...inside];
   }
   if (IN_PLACE.has(program) && values.some((value) => IN_PLACE_OPTION.test(value))) {
-    // Its program is the value of -e or -f, or else the first operand.
+    // Its script is the value of -e or -f, otherwise the first operand.
     const isScript = (at: number) => /^-[a-zA-Z]*[eEf]$|^--(?:expression|file)$/.test(values[at - 1] ?? "");
     const scripted = values.some((_, at) => isScript(at)) || values.some((value) => /^--(?:expr|file)/.test(value));
     const files = values.filter((value, at) => !value.startsWith("-") && !isScript(at));
@@ -130,7 +124,7 @@ function written(program: string, args: readonly Field[]): string[] {
   if (program === "dd") return glued;
   if (program === "curl" || program === "wget")
     return [...glued, ...after(/^-[a-zA-Z]*[oO]$|^--output(?:-document)?$/)];
-  // What an archive holds is not known: the directory that it is unpacked in counts.
+  // The contents of an archive are unknown: the directory that it is unpacked into is checked.
   if (program === "unzip" || (TAR.has(program) && (EXTRACTS.test(values[0] ?? "") || values.some(isExtract))))
     return [
       ...after(/^-[a-zA-Z]*[Cd]$|^--directory$/),

@@ -1,13 +1,14 @@
 /**
- * Other ways to read a text: fish, zsh and plain POSIX shells find commands where bash finds none. Used to look for
- * dangers only.
+ * How other shells read a text: fish, zsh and plain POSIX shells find commands where bash finds none. Used only to find
+ * dangers.
  */
 import { words } from "../../../lib/text.ts";
+import { once } from "../../../lib/values.ts";
 import { dataTable } from "./data.ts";
 import { lockoutTable } from "./lockout.ts";
 import { inQuotes } from "../../../lib/quote.ts";
 
-/** Texts in bash's own grammar that hold the commands other shells would find; none where all read the same. */
+/** Texts for bash with the commands that other shells would find; none if all shells read the text alike. */
 export function otherReadings(text: string): readonly string[] {
   if (text.length > LONGEST || !DIVERGES.test(text)) return [];
   const plain = withoutData(text);
@@ -27,31 +28,30 @@ export function otherReadings(text: string): readonly string[] {
 const LONGEST = 4_096;
 const MOST_READINGS = 24;
 
-/** Whatever makes shells disagree on where commands begin: parentheses, [[ and ((, names with = in front, keywords. */
+/** Where shells disagree on where commands begin: parentheses, [[ and ((, names after =, keywords. */
 const STRUCTURE =
   /(?<![$<>\\])\(|\[\[|(?:^|[\s;&|])(?:=\S|-\s|(?:end|begin|repeat|foreach|and|or|not|function|always|noglob|nocorrect|switch|set)(?=[\s;&|]|$))|\$\{?[=~^]|\$\{[\s|]/;
-/** The same, and escapes that mean other characters in fish. */
+/** Also escapes that mean other characters in fish. */
 const DIVERGES = new RegExp(`${STRUCTURE.source}|\\\\[xXuU0-7cnt]|\\\\'`);
-/** Names of the programs that dangers are about. */
+/** Programs that the dangers are about. */
 const DANGEROUS =
   /(?:^|[^\w-])(?:g?rm|srm|rmtree|git|dd|dcfldd|tee|cp|mv|g?find|rsync|ch(?:mod|own|grp)|mk\w+|newfs\w*|wipe\w*|shred|truncate|fallocate|blkdiscard|badblocks|s?g?c?fdisk|gdisk|parted|cryptsetup|(?:lv|vg|pv)\w+|lvm|zpool|zfs|btrfs|mdadm|hdparm|nvme|sg_format|flash\w+|diskutil|eval|sh|bash|source)(?![\w-])|of=|\/dev\//;
 
-let tabled: ReadonlySet<string> | undefined;
+const inTable = once(() => new Set([...dataTable().programs(), ...lockoutTable().programs()]));
 
-/** A program that the tables of dangers name. */
+/** Whether it contains a program of the tables of dangers. */
 function inTables(text: string): boolean {
-  tabled ??= new Set([...dataTable().programs(), ...lockoutTable().programs()]);
-  for (const [word] of text.matchAll(/[\w.-]+/g)) if (tabled.has(word)) return true;
+  for (const [word] of text.matchAll(/[\w.-]+/g)) if (inTable().has(word)) return true;
   return false;
 }
 
-/** Words of other shells that come before a command. */
+/** Words that come before a command in other shells. */
 const IN_FRONT = new Set(
   words(`if then else elif fi while until do done case esac in time coproc and or not begin end switch always noglob
     nocorrect command builtin exec ! - { } ; [[ ]] repeat`),
 );
 
-/** What other shells write differently, and how bash writes it. */
+/** Syntax of other shells, and the same for bash. */
 const IN_BASH: readonly (readonly [RegExp, string])[] = [
   // fish: functions and variables
   [/\bfunction\s+([\w:-]+)[^;\n]*[;\n]([^]*?)[;\n]\s*end\b/g, "$1(){ $2; };"],
@@ -67,7 +67,7 @@ type Token =
   | { readonly kind: "quoted"; readonly text: string }
   | { readonly kind: "open" | "close" | "end" | "blank"; readonly text: string };
 
-/** Cut the way fish does: escapes mean characters, also a quote inside single quotes. */
+/** Split as fish does: an escape is a character, also a quote inside single quotes. */
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   const pattern =
@@ -98,7 +98,7 @@ function tokensOf(text: string): Token[] {
     else tokens.push({ kind: "text", text: other as string });
     blank = space !== undefined || end !== undefined || open !== undefined;
   }
-  // Empty quotes inside a word are nothing: `r''m` is rm.
+  // Empty quotes inside a word are dropped: `r''m` is rm.
   return tokens.filter(
     ({ kind, text }, at) => !(kind === "quoted" && text === "" && (isWord(tokens[at - 1]) || isWord(tokens[at + 1]))),
   );
@@ -126,13 +126,13 @@ function unescaped(escape: string): string {
 
 const quoted = (text: string) => (/^[\w./:=@%+-]+$/.test(text) ? text : inQuotes(text));
 
-/** fish: `(…)` is what `$(…)` is elsewhere, but for the place of a command, where it is an error. */
+/** fish: `(…)` is what `$(…)` is in other shells, except in place of a command, where it is an error. */
 function asSubstitutions(tokens: readonly Token[]): string {
   let piece = "";
   return tokens
     .map(({ kind, text }) => {
       const before = piece;
-      // What follows a substitution is not the place of a command.
+      // No command begins after a substitution.
       if (kind === "open" || kind === "end") piece = "";
       else piece += text;
       if (kind === "quoted") return quoted(text);
@@ -154,7 +154,7 @@ function piecesOf(tokens: readonly Token[]): string[] {
   for (const token of tokens) {
     if (token.kind === "open" || token.kind === "close" || token.kind === "end") flush();
     else piece += token.kind === "quoted" ? quoted(token.text) : token.text;
-    // A substitution in double quotes holds commands of its own.
+    // A substitution in double quotes contains commands.
     if (token.kind === "text" && /^\$?"[^]*\$\(/.test(token.text))
       pieces.push(...piecesOf(tokensOf(token.text.replace(/^\$?"|"$/g, ""))));
   }

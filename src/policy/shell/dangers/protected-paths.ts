@@ -1,14 +1,24 @@
 /**
- * Which paths a recursive deletion must never be pointed at: root, homes, system directories, a repository, the whole
- * working directory.
+ * Paths that must not be deleted recursively: root, homes, system directories, a repository, the whole working
+ * directory; and which paths are disks and devices.
  */
 import { words } from "../../../lib/text.ts";
 import { once } from "../../../lib/values.ts";
-import { HOME, isUnknown, SPLIT, STAR, UNKNOWN } from "../syntax/field.ts";
+import { HOME, isUnknown, readable, SPLIT, STAR } from "../syntax/field.ts";
 import { globMatches, matchesEverything } from "../syntax/glob.ts";
 
-/** Why a path is critical, or undefined. `cwd` is "." when only the running shell knows it. */
-export function criticalPath(value: string, cwd: string): string | undefined {
+export interface CriticalPath {
+  readonly kind: "root" | "home" | "working-directory" | "repository" | "system";
+  /** Everything in it, as in `/etc/*`, not the directory itself. */
+  readonly contents: boolean;
+  /** In words: "a system directory (/etc)". */
+  readonly what: string;
+  /** Of a system directory. */
+  readonly path?: string;
+}
+
+/** Undefined if the path is not critical. `cwd` is "." when only the running shell knows it. */
+export function criticalPath(value: string, cwd: string): CriticalPath | undefined {
   // An empty argument names nothing.
   return value === "" ? undefined : critical(resolved(value, cwd));
 }
@@ -48,7 +58,7 @@ export function resolved(value: string, cwd: string): Path {
   return { from, parts };
 }
 
-/** Every directory that a relative name may count from: those of the text, and where the shell is. */
+/** Every directory that a name may be relative to: those of the text, and where the shell is. */
 export function startingAt(directories: readonly string[], cwd: string | undefined): readonly string[] {
   if (cwd === undefined) return directories;
   const absolute = directories
@@ -72,38 +82,46 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
 };
 const HOMES = ["home", "Users"];
 
-function critical(path: Path): string | undefined {
+function critical(path: Path): CriticalPath | undefined {
   const { from, parts } = path;
   const last = parts.at(-1);
-  if (last === undefined)
-    return from === "/" ? "the root directory" : from === "~" ? "a home directory" : "the working directory";
-  if (parts.every((part) => part === "..") && from === ".") return "a parent of the working directory";
+  if (last === undefined) {
+    if (from === "/") return itself("root", "the root directory");
+    return from === "~" ? A_HOME : itself("working-directory", "the working directory");
+  }
+  if (parts.every((part) => part === "..") && from === ".")
+    return itself("working-directory", "a parent of the working directory");
   if (matchesEverything(last)) {
     const above = critical({ from, parts: parts.slice(0, -1) });
-    if (above !== undefined) return `everything in ${above}`;
+    if (above !== undefined) return { ...above, contents: true, what: `everything in ${above.what}` };
   }
   if (parts.length === 1 && from === "~" && isUnknown(last)) return undefined;
   if (last.toLowerCase() === ".git" || (last.startsWith(".") && globMatches(last, ".git")))
-    return "a git repository (.git)";
+    return itself("repository", "a git repository (.git)");
   if (from !== "/") return undefined;
   const top = parts[0] as string;
   if (isUnknown(top)) return undefined;
-  if (parts.length === 1 && system().some((name) => globMatches(top, name)))
-    return `a system directory (${shownParts(parts)})`;
+  if (parts.length === 1 && system().some((name) => globMatches(top, name))) return systemDirectory(parts);
   if (parts.length === 2) {
-    if (HOMES.some((name) => globMatches(top, name)) && !isUnknown(last)) return "a home directory";
+    if (HOMES.some((name) => globMatches(top, name)) && !isUnknown(last)) return A_HOME;
     for (const [name, below] of Object.entries(BELOW))
-      if (globMatches(top, name) && below.some((inner) => globMatches(last, inner)))
-        return `a system directory (${shownParts(parts)})`;
+      if (globMatches(top, name) && below.some((inner) => globMatches(last, inner))) return systemDirectory(parts);
   }
   return undefined;
 }
 
-function shownParts(parts: readonly string[]): string {
-  return `/${parts.join("/")}`.replace(/[\uFDD0\uFDD1]/g, "*").replaceAll(UNKNOWN, "…");
+function itself(kind: CriticalPath["kind"], what: string): CriticalPath {
+  return { kind, contents: false, what };
 }
 
-/** Below /dev and a disk, a partition, a volume or memory: a write destroys a file system. */
+const A_HOME = itself("home", "a home directory");
+
+function systemDirectory(parts: readonly string[]): CriticalPath {
+  const path = `/${readable(parts.join("/"))}`;
+  return { ...itself("system", `a system directory (${path})`), path };
+}
+
+/** A disk, a partition, a volume or memory below /dev: a write to it destroys a file system. */
 export function isDisk(value: string, cwd = "."): boolean {
   const path = resolved(value, isUnknown(cwd) ? "." : cwd);
   if (path.from !== "/" || path.parts[0] !== "dev") return false;
@@ -127,12 +145,12 @@ const notVolumeGroups = once(
     ),
 );
 
-/** A write to it changes no file. Not `/dev/fd/3`: it opens again, for writing, what was opened for reading. */
+/** A write to it changes no file. Not `/dev/fd/3`: that opens a file for writing that was opened for reading. */
 export function isHarmlessSink(value: string): boolean {
   return /^\/dev\/(?:null|stdout|stderr|tty)$/.test(value);
 }
 
-/** A file whose reading may block, drain or disturb something; plain sources of bytes are not. */
+/** Reading it may block, consume messages or disturb something; sources of plain bytes are not meant. */
 export function isDeviceToRead(value: string, cwd = "."): boolean {
   const path = resolved(value, isUnknown(cwd) ? "." : cwd);
   if (path.from === "/" && ACTS.test(path.parts.join("/"))) return true;
@@ -142,7 +160,7 @@ export function isDeviceToRead(value: string, cwd = "."): boolean {
   );
 }
 
-/** Messages that are gone once they are read, and debugfs, where a look at some files makes a driver do something. */
+/** Messages that can be read only once, and debugfs, where reading some files makes a driver act. */
 const ACTS =
   /^(?:proc\/(?:kmsg|acpi\/event)|run\/initctl|sys\/.*trace_pipe(?:_raw)?|sys\/kernel\/(?:debug|[\uFDD0-\uFDD2]+)\/.*)$/;
 
@@ -152,7 +170,7 @@ export function hasDevicesBelow(value: string, cwd = "."): boolean {
   return path.from === "/" && /^(?:dev|sys|sys\/kernel(?:\/debug|\/tracing)?)$/.test(path.parts.join("/"));
 }
 
-/** Directories in which a name is looked up as a machine of the network: automounts, AFS, CernVM-FS. */
+/** Directories in which a name is looked up as a machine on the network: automounts, AFS, CernVM-FS. */
 export function isOfAnotherMachine(value: string, cwd = "."): boolean {
   const path = resolved(value, isUnknown(cwd) ? "." : cwd);
   return path.from === "/" && /^(?:(?:net|afs|cvmfs)|network\/servers)\/[^/]/i.test(path.parts.join("/"));

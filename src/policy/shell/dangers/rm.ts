@@ -1,10 +1,7 @@
-/**
- * Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, the
- * whole working directory.
- */
+/** Deleting, moving or re-owning what must stay: root, homes, system directories, repositories, the directory. */
 import { type Field, HOME, isUnknown, programName, readable, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
-import { criticalPath } from "./protected-paths.ts";
+import { type CriticalPath, criticalPath } from "./protected-paths.ts";
 import { type Danger, dangerousRm, dangerousTree } from "./danger.ts";
 
 export function rmDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
@@ -71,11 +68,16 @@ function ownHome({ value, source }: Field): string {
     : value;
 }
 
-function firstCritical(paths: readonly string[], directories: readonly string[]): string | undefined {
+/** In words; `counts` leaves out paths that this command may be pointed at. */
+function firstCritical(
+  paths: readonly string[],
+  directories: readonly string[],
+  counts: (path: CriticalPath) => boolean = () => true,
+): string | undefined {
   for (const path of paths)
     for (const cwd of directories) {
-      const what = criticalPath(path, isUnknown(cwd) ? "." : cwd);
-      if (what !== undefined) return what;
+      const found = criticalPath(path, isUnknown(cwd) ? "." : cwd);
+      if (found !== undefined && counts(found)) return found.what;
     }
   return undefined;
 }
@@ -86,7 +88,7 @@ function removal(argv: readonly Field[], directories: readonly string[]): Danger
   if (!given.has("rR", "recursive", 3)) return undefined;
   const what = firstCritical(given.operands, directories);
   if (what !== undefined) return dangerousRm(what);
-  // A directory of the home that is named by ~ or $HOME: whose home that is shows only when it runs.
+  // A directory below ~ or $HOME: whose home that is, is known only when it runs.
   const below = argv.find(
     (word) => word.value.startsWith(HOME) && word.written !== true && !word.source.includes("{}"),
   );
@@ -100,14 +102,14 @@ function ownership(name: string, argv: readonly Field[], directories: readonly s
   const removes = name.endsWith("chmod") && argv.some((word) => /^-[rwxXstugoa,]+$/.test(word.value));
   const pathsOnly = removes || name === "setfacl" || name === "chattr";
   const paths = given.has("", "reference", 5) || pathsOnly ? given.operands : given.operands.slice(1);
-  // The working directory itself is fair game, unless the text says that it is the root or a home.
+  // The working directory itself is allowed, unless the text shows that it is the root or a home.
   const what = firstCritical(
     paths.flatMap((path) => (isHere(path) ? directories.filter((directory) => /^[/\uFDD3]/.test(directory)) : [path])),
     directories,
+    ({ kind, path = "" }) =>
+      kind !== "working-directory" && kind !== "repository" && !/^\/var\/(?:log|spool|mail|db)\b/.test(path),
   );
-  return what === undefined || /working directory|\.git|\/var\/(?:log|spool|mail|db)\b/.test(what)
-    ? undefined
-    : dangerousTree("disk", `${name} -R`, what);
+  return what === undefined ? undefined : dangerousTree("disk", `${name} -R`, what);
 }
 
 const isHere = (path: string) => path === "." || path === "./" || path === "";
@@ -130,10 +132,9 @@ function moved(argv: readonly Field[], directories: readonly string[]): Danger |
   const what = firstCritical(
     sources.filter((path) => !/^[\uFDD0\uFDD1.]*$/.test(path) && !/\.git\/?$/.test(path)),
     directories,
+    ({ kind, contents }) => kind !== "working-directory" && !(kind === "system" && contents),
   );
-  return what === undefined || /everything in a system|working directory/.test(what)
-    ? undefined
-    : dangerousTree("dangerousRm", "mv", what);
+  return what === undefined ? undefined : dangerousTree("dangerousRm", "mv", what);
 }
 
 function mirrored(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
@@ -142,8 +143,7 @@ function mirrored(argv: readonly Field[], directories: readonly string[]): Dange
   const what = firstCritical(
     operands.slice(-1).filter((path) => !isHere(path)),
     directories,
+    ({ kind }) => kind !== "working-directory",
   );
-  return what === undefined || /working directory/.test(what)
-    ? undefined
-    : dangerousTree("dangerousRm", "rsync --delete", what);
+  return what === undefined ? undefined : dangerousTree("dangerousRm", "rsync --delete", what);
 }
