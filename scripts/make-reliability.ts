@@ -16,7 +16,7 @@ interface Kind {
 const INTRO = `# Reliability
 
 What goes wrong, what buddy does then, and the test that shows it. The tests inject each fault for real: they kill processes, cut
-connections, fill disks and stop servers. This page is made from their names (\`bun scripts/make-reliability.ts\`), and a test
+connections, fill disks and stop servers, or leave what a crash leaves (half a line, a lock). This page is made from their names (\`bun scripts/make-reliability.ts\`), and a test
 checks that it is current.
 
 \`bun run soak\` does all of it at once, in random order, for as long as you like: it prints its seed, what it did, and each property that
@@ -41,7 +41,6 @@ const KINDS: readonly Kind[] = [
         "another machine behind",
         "what a dead buddy left",
       ],
-      "targets/tmux/recover.test.ts": ["two drops in a row", "a character cut in two", "a start that was heard"],
       "targets/files/files.test.ts": ["a connection that dies in the middle"],
       "journeys/reconnect.test.ts": ["after a drop /reconnect"],
     },
@@ -107,6 +106,8 @@ const KINDS: readonly Kind[] = [
       "targets/connection/lab.test.ts": ["it has its own name, and nothing is lost"],
       "targets/output/output-store.test.ts": ["a directory that was removed meanwhile", "a file that was cut"],
       "journeys/unusable-programs.test.ts": ["a limit of the file size"],
+      "journeys/flood.test.ts": ["a flood that no one reads"],
+      "journeys/no-file-locks.test.ts": ["what a process left that was killed"],
     },
   },
   {
@@ -114,7 +115,16 @@ const KINDS: readonly Kind[] = [
     does: "A broken or endless answer is refused or asked for again, never half carried out; silence has a limit, and time in which buddy itself did not run does not count.",
     shown: {
       "model/mangled.test.ts": ["an answer that breaks off"],
-      "model/faults.test.ts": ["a slow reader is not taken", "an error whose words never end"],
+      "model/faults.test.ts": [
+        "%s is retried",
+        "an answer of more tool calls",
+        "a page without end",
+        "a server that never begins",
+        "cancelling reaches the socket",
+        "a slow reader is not taken",
+        "an error whose words never end",
+      ],
+      "journeys/model.test.ts": ["that is busy, then breaks off", "that calls tools wrongly"],
       "model/http/watchdog.test.ts": ["time in which this process"],
       "auth/login.test.ts": ["survives a sign-in server that is down"],
     },
@@ -132,12 +142,11 @@ const KINDS: readonly Kind[] = [
     title: "One machine of many, one server of several",
     does: "What hangs or fails is named and left behind; the others are not held up.",
     shown: {
-      "agent/fleet/run-on-machines.test.ts": [
-        "what only reads runs at once",
-        "a command that hangs on one",
-        "a machine that throws",
+      "journeys/fleet.test.ts": [
+        "a run on thirteen machines",
+        "twelve machines of different content",
+        "a machine that never answers",
       ],
-      "app/machines/lazy-target.test.ts": ["one that never opens"],
       "extend/mcp.test.ts": [
         "a server that hangs now",
         "one that ends during a call",

@@ -9,23 +9,27 @@ const { values } = parseArgs({
     minutes: { type: "string", default: "2" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     step: { type: "string", multiple: true },
-    lanes: { type: "string", default: "3" },
+    "at-once": { type: "string", default: "3" },
   },
 });
-const [minutes, seed, lanes] = [values.minutes, values.seed, values.lanes].map(Number) as [number, number, number];
+const [minutes, seed, atOnce] = [values.minutes, values.seed, values["at-once"]].map(Number) as [
+  number,
+  number,
+  number,
+];
 const only = values.step?.map(Number);
-if (![minutes, seed, lanes, ...(only ?? [])].every((one) => Number.isFinite(one) && one >= 0)) {
-  console.error("usage: bun run soak [--minutes N] [--seed S] [--step N] [--lanes N]");
+if (![minutes, seed, atOnce, ...(only ?? [])].every((one) => Number.isFinite(one) && one >= 0)) {
+  console.error("usage: bun run soak [--minutes N] [--seed S] [--step N] [--at-once N]");
   process.exit(2);
 }
 
 console.log(
-  `seed ${seed}, ${only === undefined ? `${minutes} minutes` : `steps ${only.join(", ")}`}, ${lanes} at once`,
+  `seed ${seed}, ${only === undefined ? `${minutes} minutes` : `steps ${only.join(", ")}`}, ${atOnce} at once`,
 );
 const report = await soak({
   seed,
   seconds: minutes * 60,
-  lanes,
+  atOnce,
   ...(only === undefined ? {} : { only }),
   say: (line) => console.log(line),
 });

@@ -271,9 +271,29 @@ describe("a session that this user's buddy did not write", () => {
     rmSync(moved, { recursive: true });
   });
 
-  test("the key is private, and two processes that begin at once use the same", async () => {
-    await written(session, turn("first"), done);
+  test("the key is private, and processes that begin at once use the same", async () => {
+    const source = JSON.stringify(join(import.meta.dir, "../../src/lib/line-signer.ts"));
+    const script = `import { lineSigner } from ${source};
+      console.log("loaded");
+      await Bun.stdin.text();
+      console.log(lineSigner(process.argv[1])?.sign('{"a":1}'));`;
+    const start = () => Bun.spawn([process.execPath, "-e", script, state], { stdin: "pipe", stdout: "pipe" });
+    const signed = async () => {
+      const children = Array.from({ length: 4 }, start);
+      const readers = children.map((child) => child.stdout.getReader());
+      const said = () =>
+        Promise.all(readers.map(async (reader) => new TextDecoder().decode((await reader.read()).value)));
+      await said();
+      for (const child of children) void child.stdin.end();
+      return said();
+    };
     const path = join(state, "session.key");
+    for (let round = 0; round < 5; round++) {
+      rmSync(path, { force: true });
+      const [first = "", ...others] = await signed();
+      expect(first).toContain('"mac"');
+      expect(others).toEqual([first, first, first]);
+    }
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(readdirSync(state).filter((name) => name.startsWith("session.key"))).toEqual(["session.key"]);
   });

@@ -12,7 +12,7 @@ export interface SoakOptions {
   /** Of steps; starting, ending and looking take about half a minute more. */
   readonly seconds: number;
   /** Side by side. */
-  readonly lanes: number;
+  readonly atOnce: number;
   /** These steps alone. */
   readonly only?: readonly number[];
   readonly say: (line: string) => void;
@@ -24,14 +24,14 @@ export interface SoakReport {
   readonly skipped: readonly string[];
 }
 
-export async function soak({ seed, seconds, lanes, only, say }: SoakOptions): Promise<SoakReport> {
+export async function soak({ seed, seconds, atOnce, only, say }: SoakOptions): Promise<SoakReport> {
   await using world = await startWorld();
   for (const why of world.skipped) say(`skipped: ${why}`);
   const end = performance.now() + seconds * 1000;
   const steps: StepReport[] = [];
   const wrong: string[] = [];
   let next = 0;
-  const lane = async (): Promise<void> => {
+  const work = async (): Promise<void> => {
     while (only === undefined ? performance.now() < end : next < only.length) {
       const step = only === undefined ? next++ : (only[next++] as number);
       const report = await runStep(world, seed, step);
@@ -47,7 +47,7 @@ export async function soak({ seed, seconds, lanes, only, say }: SoakOptions): Pr
           return undefined;
         })
       : undefined;
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: atOnce }, work));
   const talked = await repl;
   if (talked !== undefined) {
     say(`one REPL: ${talked.prompts} prompts, ${talked.figures}`);
