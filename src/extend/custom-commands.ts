@@ -22,7 +22,7 @@ export interface CustomCommands {
   readonly problems: readonly string[];
 }
 
-/** Read again each time: a file that was just saved counts. */
+/** Read each time, so that a file that was just saved counts. */
 export function customCommands(directory: string | undefined): CustomCommands {
   const problems: string[] = [];
   const commands: CustomCommand[] = [];
@@ -63,25 +63,17 @@ function readCommand(path: string, name: string): CustomCommand | string {
   return {
     name,
     path,
-    args: line(hint) || used(matter.body),
+    args: line(hint) || (PLACEHOLDER.test(matter.body) ? "[ARGUMENTS]" : ""),
     summary: line(description) || line(first),
     body: matter.body,
   };
-}
-
-/** What the text takes, where it does not say so itself. */
-function used(body: string): string {
-  return PLACEHOLDER.test(body) ? "[ARGUMENTS]" : "";
 }
 
 function line(value: unknown): string {
   return typeof value === "string" ? collapseSpaces(value).slice(0, MOST_LINE) : "";
 }
 
-/**
- * The prompt: $ARGUMENTS is all that was typed, $1 to $9 its words; a text that names neither gets the words at its
- * end.
- */
+/** $ARGUMENTS is all that was typed, $1 to $9 its words; a text that has neither gets what was typed at its end. */
 export function expandCommand({ body }: Pick<CustomCommand, "body">, args: string): string {
   const words = splitWords(args) ?? args.split(/\s+/);
   let placed = false;

@@ -1,9 +1,10 @@
-/** The operator's hooks: which of them an event starts, how one runs, and what its answer means. */
+/** The operator's hooks: which of them an event starts, how a hook runs, and what its exit code means. */
 import { basename } from "node:path";
 import type { HookSettings } from "../config/schema.ts";
 import { clip, printable, collapseSpaces } from "../lib/text.ts";
 import { fileError } from "../lib/files.ts";
 import { formatDuration } from "../lib/durations.ts";
+import { matchesGlob } from "../lib/names.ts";
 import { startChild } from "../lib/start-child.ts";
 import { within } from "../lib/waiting.ts";
 import { expandTilde } from "../lib/user-directories.ts";
@@ -21,7 +22,7 @@ export interface HookEvent {
 export interface HookMachine {
   /** "local", "ssh deploy@web1", … */
   readonly target: string;
-  /** Everything it is known by. */
+  /** Every name it is known by. */
   readonly names: readonly string[];
   readonly user?: string;
   readonly host?: string;
@@ -29,10 +30,11 @@ export interface HookMachine {
   readonly label?: string;
 }
 
-export type Objection =
-  | { readonly kind: "deny"; readonly reason: string }
-  /** A person must be asked, whatever else says yes. */
-  | { readonly kind: "ask"; readonly reason: string };
+/** `ask`: a person must be asked, whatever else approves the call. */
+interface Objection {
+  readonly kind: "deny" | "ask";
+  readonly reason: string;
+}
 
 interface HooksOptions {
   readonly hooks: readonly HookSettings[];
@@ -49,11 +51,11 @@ export class Hooks {
     this.#options = options;
   }
 
-  /** Before a tool runs, in the order of the file. The first no counts; a hook that fails is a no. */
+  /** Before a tool runs, in the order of the file. The first denial counts; a hook that fails denies. */
   async before(event: HookEvent & { readonly tool: string }, signal: AbortSignal): Promise<Objection | undefined> {
     const questions: string[] = [];
     for (const hook of this.#matching(event)) {
-      const answer = objectionOf(hook, await this.#run(hook, event, signal));
+      const answer = objectionOf(hook, await runHook(hook, this.#options, event, signal));
       if (answer?.kind === "deny") {
         if (answer.failed) this.#options.problem(answer.reason);
         return { kind: "deny", reason: answer.reason };
@@ -63,11 +65,11 @@ export class Hooks {
     return questions.length === 0 ? undefined : { kind: "ask", reason: questions.join("; ") };
   }
 
-  /** Tells them; a failure is reported. */
+  /** After something happened; a hook that fails is a problem. */
   async report(event: HookEvent, signal?: AbortSignal): Promise<void> {
     await Promise.all(
       this.#matching(event).map(async (hook) => {
-        const failure = failureOf(await this.#run(hook, event, signal));
+        const failure = failureOf(await runHook(hook, this.#options, event, signal));
         if (failure !== undefined) this.#options.problem(`the ${event.event} hook ${nameOf(hook)} ${failure}`);
       }),
     );
@@ -83,28 +85,17 @@ export class Hooks {
         matches(hook.machine, known),
     );
   }
-
-  #run({ command, timeout }: HookSettings, event: HookEvent, signal?: AbortSignal): Promise<HookOutcome> {
-    const { cwd, home } = this.#options;
-    return runHook({ command, timeoutMs: timeout, cwd, home }, event, signal);
-  }
 }
 
-/** Case does not count, and `*` stands for any characters: host names have no directories. */
+/** Upper and lower case are the same. */
 function matches(patterns: readonly string[] | undefined, names: readonly (string | undefined)[]): boolean {
   if (patterns === undefined || patterns.length === 0) return true;
-  const known = names.flatMap((name) => (name === undefined ? [] : [flat(name)]));
-  return patterns.some((pattern) => {
-    const glob = new Bun.Glob(flat(pattern));
-    return known.some((name) => glob.match(name));
-  });
+  return patterns.some((pattern) =>
+    names.some((name) => name !== undefined && matchesGlob(pattern.toLowerCase(), name.toLowerCase())),
+  );
 }
 
-function flat(text: string): string {
-  return text.toLowerCase().replaceAll("/", "\u0001");
-}
-
-/** Exit code 0: no objection. 2: no. 3: a person must be asked. Anything else: it failed, and that is a no. */
+/** Exit code 0: no objection. 2: denied. 3: a person must be asked. Anything else is a failure, and denies. */
 function objectionOf(hook: HookSettings, outcome: HookOutcome): (Objection & { readonly failed: boolean }) | undefined {
   const name = nameOf(hook);
   if (outcome.kind === "ended" && outcome.code === 0) return undefined;
@@ -141,30 +132,29 @@ const DENY = 2;
 const ASK = 3;
 const MOST_WORDS = 500;
 
-/** Runs one hook: the event as JSON on its stdin, a time limit for it and all it started, and what it answered. */
-interface HookProgram {
-  readonly command: readonly string[];
-  readonly timeoutMs: number;
-  readonly cwd: string;
-  readonly home?: string | undefined;
-}
-
 type HookOutcome =
   | { readonly kind: "ended"; readonly code: number; readonly said: string }
   /** Could not be started, did not end in time, or was ended by a signal. */
   | { readonly kind: "failed"; readonly why: string }
   | { readonly kind: "cancelled" };
 
-async function runHook(hook: HookProgram, event: unknown, signal?: AbortSignal): Promise<HookOutcome> {
+/** The event as JSON on its stdin, and a time limit for it and all it started. */
+async function runHook(
+  { command, timeout }: HookSettings,
+  { cwd, home }: Pick<HooksOptions, "cwd" | "home">,
+  event: HookEvent,
+  signal?: AbortSignal,
+): Promise<HookOutcome> {
   if (signal?.aborted) return { kind: "cancelled" };
+  const [program = "", ...args] = command;
   let child;
   try {
-    child = startChild(programOf(hook), {
-      cwd: hook.cwd,
+    child = startChild([expandTilde(program, home), ...args], {
+      cwd,
       stdin: Buffer.from(`${JSON.stringify(event)}\n`),
       stdout: "pipe",
       stderr: "pipe",
-      // Its own group, away from the terminal: it ends with all it has started.
+      // Its own group, away from the terminal: all that it starts ends with it.
       detached: true,
     });
   } catch (error) {
@@ -174,11 +164,11 @@ async function runHook(hook: HookProgram, event: unknown, signal?: AbortSignal):
   signal?.addEventListener("abort", end, { once: true });
   const texts = [readText(child.stdout), readText(child.stderr)] as const;
   try {
-    const code = await within(child.exited, hook.timeoutMs);
+    const code = await within(child.exited, timeout);
     if (signal?.aborted) return { kind: "cancelled" };
-    if (code === undefined) return { kind: "failed", why: `did not end within ${formatDuration(hook.timeoutMs)}` };
+    if (code === undefined) return { kind: "failed", why: `did not end within ${formatDuration(timeout)}` };
     if (child.signalCode !== null) return { kind: "failed", why: `was ended by ${child.signalCode}` };
-    // A program that it left running may hold its output open.
+    // A program that it left running may keep its output open.
     await within(Promise.all(texts.map(({ ended }) => ended)), OUTPUT_MS);
     const [said, complaint] = texts.map(({ text }) => text().trim());
     return { kind: "ended", code, said: said || complaint || "" };
@@ -189,20 +179,15 @@ async function runHook(hook: HookProgram, event: unknown, signal?: AbortSignal):
   }
 }
 
-function programOf({ command, home }: HookProgram): readonly string[] {
-  const [program = "", ...args] = command;
-  return [expandTilde(program, home), ...args];
-}
-
 function endGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 
-/** The beginning of what it prints; the rest is read and forgotten, so that it does not wait for a reader. */
+/** Keeps the beginning of what it prints; reads the rest, too, so that the program does not block. */
 function readText(stream: ReadableStream<Uint8Array>) {
   const reader = stream.getReader();
   const pieces: Uint8Array[] = [];

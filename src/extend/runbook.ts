@@ -1,4 +1,4 @@
-/** Running a runbook: its parameters from `key=value` words, the targets it may run on, and the prompt it becomes. */
+/** Runs a runbook: its parameters from `key=value` words, the targets it may run on, and the prompt it becomes. */
 import { BuddyError } from "../lib/errors.ts";
 import { matchesGlob } from "../lib/names.ts";
 import { shorten, closestMatch } from "../lib/text.ts";
@@ -7,7 +7,7 @@ import { PLACEHOLDER } from "./skills/skill.ts";
 
 export type RunbookValues = ReadonlyMap<string, string>;
 
-/** Checked values, defaults included; throws what is wrong with the words, and how to write them. */
+/** The checked values, with defaults; throws if a word is wrong. */
 export function runbookValues({ name, runbook }: SkillText, words: readonly string[]): RunbookValues {
   const parameters = runbook?.parameters ?? [];
   const usage = { hint: `Usage: ${runbookUsage(name, parameters)}` };
@@ -48,7 +48,7 @@ function checkValue({ name, choices }: Parameter, value: string): void {
     throw new BuddyError("usage", `${name} must be one of ${choices.join(", ")}, not "${shorten(value, 100)}"`);
 }
 
-/** `disk-full [path=/] host=…`: what may be left out is in brackets. */
+/** `disk-full [path=/] host=…`: optional parameters in brackets. */
 export function runbookUsage(name: string, parameters: readonly Parameter[]): string {
   const words = parameters.map(({ name: key, required, fallback }) =>
     required && fallback === undefined ? `${key}=…` : `[${key}=${fallback ?? "…"}]`,
@@ -56,7 +56,7 @@ export function runbookUsage(name: string, parameters: readonly Parameter[]): st
   return [name, ...words].join(" ");
 }
 
-/** The words of a command line, with quotes as a shell has them; undefined where one is not closed. */
+/** Splits into words, with quotes as in a shell; undefined: a quote is not closed. */
 export function splitWords(text: string): string[] | undefined {
   const words: string[] = [];
   let word: string | undefined;
@@ -79,7 +79,7 @@ export function splitWords(text: string): string[] | undefined {
   return word === undefined ? words : [...words, word];
 }
 
-/** Whether it may run on a target that is known by these names. */
+/** Whether it may run on a target with these names. */
 export function runsOn({ on }: Runbook, names: readonly string[]): boolean {
   return on.length === 0 || on.some((pattern) => names.some((name) => matchesGlob(pattern, name)));
 }
@@ -89,13 +89,11 @@ export function requireTarget({ name, runbook }: SkillText, names: readonly stri
   throw new BuddyError(
     "usage",
     `runbook ${name} runs only on ${runbook.on.join(", ")}, and the target is ${names[0] ?? "unknown"}`,
-    {
-      hint: "Choose another target with --on, --ssh or --container.",
-    },
+    { hint: "Choose another target with --on, --ssh or --container." },
   );
 }
 
-/** The machine that a parameter names; undefined where none does. */
+/** The machine that a parameter names; undefined: none does. */
 export function namedTarget({ runbook }: SkillText, values: RunbookValues): string | undefined {
   const parameter = runbook?.parameters.find(({ target }) => target);
   return parameter === undefined ? undefined : values.get(parameter.name) || undefined;

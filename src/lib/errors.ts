@@ -63,6 +63,15 @@ export function exitCodeOf(error: unknown): ExitCode {
   return error instanceof BuddyError ? EXIT_OF[error.code] : EXIT.failure;
 }
 
+/** Message and hint as one text. */
+export function inWords(error: unknown): string {
+  if (!(error instanceof BuddyError) || error.hint === undefined) return messageOf(error);
+  const { message, hint } = error;
+  // A message of several lines ends with a program's own output.
+  if (message.includes("\n")) return `${message}\n${hint}`;
+  return `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
+}
+
 /** The message of a caught value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

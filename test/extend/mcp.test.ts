@@ -253,7 +253,7 @@ describe("a call", () => {
     await expect(call(servers, "a__echo")).rejects.toThrow();
     clearInterval(clock);
     expect(turns).toBeGreaterThan(3);
-    await until(() => notices.join("\n").includes("more than can be read"), "the reason");
+    await until(() => notices.join("\n").includes("too much in a short time"), "the reason");
   });
 
   test("with a huge result keeps to its budget; one without sense is still a result", async () => {

@@ -2,6 +2,7 @@
  * One call from permission to its result: judged, asked about, recorded, run, bounded. Loaded with the first call.
  */
 import { defined } from "../../lib/values.ts";
+import { inWords } from "../../lib/errors.ts";
 import { trace } from "../../lib/trace.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall } from "../../model/types.ts";
@@ -14,7 +15,6 @@ import { CallRecord } from "./call-record.ts";
 import {
   CallOutput,
   cancelled,
-  inWords,
   inWordsForPeople,
   orCancelled,
   refusedWithoutRecord,

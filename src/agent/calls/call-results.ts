@@ -2,7 +2,7 @@
  * Results of calls: those that come from no tool (cancelled, refused, cut to their budget), and secrets kept out of all
  * of them.
  */
-import { BuddyError, messageOf } from "../../lib/errors.ts";
+import { BuddyError, inWords } from "../../lib/errors.ts";
 import { isTimeout } from "../../lib/waiting.ts";
 import { boundText } from "../../tools/bound-output.ts";
 import type { ToolResult, Tool } from "../../tools/tool.ts";
@@ -59,17 +59,6 @@ export function refusedWithoutRecord(why: string): ToolResult {
     result: `Not allowed: ${why}, and [audit] required = true allows no change without it. Continue with read-only work.`,
     display: `Not allowed: ${why}`,
   };
-}
-
-export function inWords(error: unknown): string {
-  if (error instanceof BuddyError) {
-    const { message, hint } = error;
-    if (hint === undefined) return message;
-    // A message of several lines ends with a program's own output.
-    if (message.includes("\n")) return `${message}\n${hint}`;
-    return `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
-  }
-  return messageOf(error);
 }
 
 /** A hint that names a tool is for the model and left out. */

@@ -4,7 +4,7 @@ import { shorten } from "../../lib/text.ts";
 import type { ToolCall } from "../../model/types.ts";
 import type { Intent, TargetFacts, Tool } from "../../tools/tool.ts";
 import { parseArguments, type Registry, takeOn } from "../../tools/registry.ts";
-import { inWords } from "./call-results.ts";
+import { inWords } from "../../lib/errors.ts";
 import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
 import type { PermitParts } from "../permit/permission.ts";
 

@@ -1,11 +1,10 @@
 /** The result of one machine: its events, what stands for a missing result, and a digest of its output. */
 import { defined } from "../../lib/values.ts";
-import { messageOf } from "../../lib/errors.ts";
+import { inWords, messageOf } from "../../lib/errors.ts";
 import type { Target } from "../../targets/target.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody, MachineOutcome } from "../events.ts";
-import { inWords } from "../calls/call-results.ts";
 
 /** For one machine: its output carries its name, and its questions are not reported (they are asked for all). */
 export function machineBatch<B extends { readonly signal: AbortSignal; publish(body: AgentEventBody): void }>(

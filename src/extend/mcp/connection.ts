@@ -1,9 +1,9 @@
-/** The connection to one server: started or reached, asked for its tools, called; with an end to every wait. */
+/** The connection to one server: opened, asked for its tools, called; every wait has a limit. */
 import type { Client, RequestOptions, Transport } from "@modelcontextprotocol/client";
 import type { McpSettings } from "../../config/schema.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { childEnv } from "../../lib/start-child.ts";
-import { isRecord } from "../../lib/values.ts";
+import { defined, isRecord } from "../../lib/values.ts";
 import { VERSION } from "../../lib/version.ts";
 import { within } from "../../lib/waiting.ts";
 import { tidy } from "./input-schema.ts";
@@ -18,9 +18,9 @@ export interface ServerOptions {
   readonly signIns: SignInStore;
   /** For a sign-in that a person waits for. */
   readonly signIn?: Pick<ProviderOptions, "redirectUri" | "onPage" | "state">;
-  /** The server says that its list is another one now. */
+  /** The server reports that its list of tools changed. */
   readonly onListChanged?: () => void;
-  /** The connection is over, and why. */
+  /** The connection has ended, and why. */
   readonly onEnd?: (why: string) => void;
 }
 
@@ -42,7 +42,7 @@ export interface ServerConnection extends AsyncDisposable {
   call(tool: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown>;
   resources(): Promise<readonly Listed[]>;
   prompts(): Promise<readonly Listed[]>;
-  /** After the browser came back with these parameters. */
+  /** With the parameters that the browser brought back. */
   finishSignIn(parameters: URLSearchParams): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export async function connectServer(options: ServerOptions, signal?: AbortSignal
     return connection;
   } catch (error) {
     const why = await connection.explain(error);
-    // A sign-in that a person waits for continues with the same transport.
+    // A sign-in under way needs the same transport.
     if (!(why instanceof WaitingForBrowser)) await connection[Symbol.asyncDispose]();
     throw why;
   }
@@ -76,7 +76,7 @@ type Sdk = typeof import("@modelcontextprotocol/client");
 
 async function loadSdk(): Promise<Sdk> {
   const sdk = await import("@modelcontextprotocol/client");
-  // The package writes remarks to the console, into the middle of a screen; buddy itself never uses these two.
+  // The package writes to the console, into the middle of a screen; buddy itself never uses these two.
   console.warn = console.debug = () => undefined;
   return sdk;
 }
@@ -136,10 +136,10 @@ class Connection implements ServerConnection {
       { name: "buddy", version: VERSION },
       {
         capabilities: {},
-        // A program that does not know the question may end on it; an address answers.
+        // A program may end on a question it does not know; an HTTP server answers it.
         versionNegotiation: { mode: options.settings.url === undefined ? "legacy" : "auto" },
         listChanged: { tools: { autoRefresh: false, debounceMs: DEBOUNCE_MS, onChanged } },
-        // What a tool returns is text for the model: a schema that the server made up decides nothing.
+        // Output is not validated: what a tool returns is only text for the model.
         jsonSchemaValidator: { getValidator: () => (input: unknown) => accepted(input) } as never,
       },
     );
@@ -156,7 +156,7 @@ class Connection implements ServerConnection {
   }
 
   async open(signal: AbortSignal | undefined): Promise<void> {
-    await this.#client.connect(this.#transport, { timeout: CONNECT_MS, ...(signal && { signal }) });
+    await this.#client.connect(this.#transport, { timeout: CONNECT_MS, ...defined({ signal }) });
   }
 
   async listTools(signal?: AbortSignal): Promise<readonly unknown[]> {
@@ -164,9 +164,7 @@ class Connection implements ServerConnection {
     const tools: unknown[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MOST_PAGES && tools.length < MOST_LISTED; page++) {
-      const result = await this.#ask("tools/list", cursor === undefined ? {} : { cursor }, {
-        ...(signal && { signal }),
-      });
+      const result = await this.#ask("tools/list", defined({ cursor }), defined({ signal }));
       if (!isRecord(result) || !Array.isArray(result["tools"]))
         throw new BuddyError("tool", `MCP server ${this.#options.name} sent no list of tools`);
       tools.push(...result["tools"]);
@@ -219,12 +217,12 @@ class Connection implements ServerConnection {
     if (url !== undefined && this.#transport instanceof this.#sdk.StreamableHTTPClientTransport)
       await within(
         this.#transport.terminateSession().catch(() => undefined),
-        GOODBYE_MS,
+        END_SESSION_MS,
       );
     await within(Promise.allSettled([this.#client.close(), this.#transport.close()]), CLOSE_MS);
   }
 
-  /** Any error of the package, of the network or of the program as one that a person can act on. */
+  /** Turns any error of the package, the network or the program into one that a person can act on. */
   async explain(error: unknown): Promise<Error> {
     const { name, settings } = this.#options;
     if (error instanceof BuddyError && error.code === "auth") return error;
@@ -237,8 +235,8 @@ class Connection implements ServerConnection {
       return new WaitingForBrowser((parameters) => this.finishSignIn(parameters));
     if (error instanceof SignInNeeded || error instanceof UnauthorizedError)
       return new BuddyError("auth", `MCP server ${name} asks for a sign-in`, { hint: `Run: buddy mcp login ${name}` });
-    // A program that is gone says why in its last words, which may still be on their way.
-    if (this.#transport instanceof ProgramTransport) await within(this.#transport.over, LAST_WORDS_MS);
+    // A program that has ended may have said why on stderr, which may still be arriving.
+    if (this.#transport instanceof ProgramTransport) await within(this.#transport.over, STDERR_MS);
     const ended = this.#endWords();
     const late = error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
     const why = ended !== "" ? `it ended (${ended})` : late ? "it does not answer" : tidy(withCause(error), 300);
@@ -253,7 +251,7 @@ class Connection implements ServerConnection {
     return this.#transport instanceof ProgramTransport ? tidy(this.#transport.ended, 400) : "";
   }
 
-  /** Without the package's own schemas: one bad entry would refuse the whole list. */
+  /** Without the package's own schemas: one bad entry would make it refuse the whole list. */
   #ask(method: string, params: Record<string, unknown>, options: RequestOptions = {}): Promise<unknown> {
     return this.#client.request({ method, params }, ANYTHING, { timeout: ASK_MS, ...options });
   }
@@ -288,8 +286,8 @@ const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const CONNECT_MS = 30_000;
 const ASK_MS = 15_000;
 const CLOSE_MS = 1_500;
-const GOODBYE_MS = 300;
-const LAST_WORDS_MS = 300;
+const END_SESSION_MS = 300;
+const STDERR_MS = 300;
 const DEBOUNCE_MS = 200;
 const MOST_PAGES = 50;
 const MOST_LISTED = 1_000;

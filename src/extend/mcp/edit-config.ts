@@ -1,6 +1,4 @@
-/**
- * [mcp.NAME] tables of the operator's file, added and removed as text: comments and everything else stay as they are.
- */
+/** Adds and removes [mcp.NAME] tables in the operator's file, as text: comments and everything else stay. */
 import { parseToml } from "../../config/toml.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/values.ts";
@@ -12,7 +10,7 @@ export interface NewServer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The file's text with the table at its end; throws when it has one of that name. */
+/** The text with the table at its end; throws if it has one of that name. */
 export async function withServer(text: string, file: string, name: string, server: NewServer): Promise<string> {
   const before = await serversOf(text, file);
   if (Object.hasOwn(before, name))
@@ -34,7 +32,7 @@ export async function withServer(text: string, file: string, name: string, serve
   return next;
 }
 
-/** The text without the table, its sub-tables and the comments inside; what is above the next table stays. */
+/** The text without the table, its sub-tables and the comments inside; comments above the next table stay. */
 export async function withoutServer(text: string, file: string, name: string): Promise<string> {
   const before = await parsed(text, file);
   if (!Object.hasOwn(serverTables(before), name))
@@ -51,24 +49,25 @@ export async function withoutServer(text: string, file: string, name: string): P
       inside = true;
       comments = [];
     } else if (/^\s*\[/.test(line) && inside) {
-      // May be a line of a list: then what is left does not say the same any more, and nothing is changed.
+      // If this is a line of a list, the result parses differently below, and nothing is changed.
       inside = false;
       kept.push(...withoutGap(kept, comments), line);
     } else if (!inside) kept.push(line);
     else comments = /^\s*(?:#.*)?$/.test(line) ? [...comments, line] : [];
   }
-  // At the end of the file: what is apart from the table belongs to no table.
+  // At the end of the file, comments after an empty line do not belong to the table.
   const apart = inside ? comments.findIndex((line) => line.trim() === "") : -1;
   if (apart >= 0) kept.push(...withoutGap(kept, comments.slice(apart)));
   const next = `${kept.join("\n").replace(/\n+$/, "")}\n`;
   const { [name]: _, ...others } = serverTables(before);
   const wanted = { ...before, mcp: others };
   const found = await parsed(next, file).catch(() => undefined);
-  if (found === undefined || !same({ ...found, mcp: serverTables(found) }, wanted)) throw byHand(file, name, "removed");
+  if (found === undefined || !Bun.deepEquals({ ...found, mcp: serverTables(found) }, wanted))
+    throw byHand(file, name, "removed");
   return next;
 }
 
-/** Not two empty lines where there was a table between them. */
+/** Avoids two empty lines where the table was. */
 function withoutGap(before: readonly string[], lines: readonly string[]): readonly string[] {
   const first = lines.findIndex((line) => line.trim() !== "");
   return (before.at(-1) ?? "").trim() === "" ? lines.slice(first < 0 ? lines.length : first) : lines;
@@ -93,21 +92,12 @@ function table(key: string, values: Readonly<Record<string, string>> = {}): stri
   return entries.length === 0 ? [] : [`${key} = { ${entries.join(", ")} }`];
 }
 
-function same(one: unknown, other: unknown): boolean {
-  return Bun.deepEquals(one, other);
-}
-
 function byHand(file: string, name: string, what: "added" | "removed"): BuddyError {
-  return new BuddyError(
-    "config",
-    `[mcp.${name}] cannot be ${what}: ${file} is written in a way that buddy does not edit`,
-    {
-      hint: "Edit the file by hand; nothing was changed.",
-    },
-  );
+  const message = `[mcp.${name}] cannot be ${what}: ${file} is written in a way that buddy does not edit`;
+  return new BuddyError("config", message, { hint: "Edit the file by hand; nothing was changed." });
 }
 
-/** JSON and TOML quote text alike, but for the delete character. */
+/** JSON and TOML quote text in the same way, except for the delete character. */
 function quoted(text: string): string {
   return JSON.stringify(text).replaceAll("\u007f", "\\u007f");
 }

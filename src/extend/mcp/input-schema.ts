@@ -1,14 +1,11 @@
-/**
- * The arguments of a server's tool as JSON Schema that every model protocol takes; whatever the server sent, it is
- * bounded.
- */
+/** The arguments of a server's tool as a JSON Schema of limited size that every model protocol accepts. */
 import { redactor } from "../../lib/secrets/redact.ts";
 import { words, shorten, collapseSpaces } from "../../lib/text.ts";
 import { defined, isRecord } from "../../lib/values.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** An object schema; `undefined` when the server's cannot be used at all. */
+/** An object schema; undefined: the server's cannot be used at all. */
 export function inputSchema(raw: unknown): JsonSchema | undefined {
   if (raw === undefined || raw === null) return EMPTY;
   if (!isRecord(raw)) return undefined;
@@ -18,15 +15,11 @@ export function inputSchema(raw: unknown): JsonSchema | undefined {
   if (reader.tooMuch || !isRecord(schema)) return OPEN;
   // Only an object at the root: some protocols refuse alternatives there.
   const { type: _, properties = {}, required, description } = schema;
-  return {
-    type: "object",
-    properties,
-    ...defined({ required, description }),
-  };
+  return { type: "object", properties, ...defined({ required, description }) };
 }
 
 const EMPTY: JsonSchema = { type: "object", properties: {} };
-/** Too large to be described: the server says what is wrong with a call. */
+/** For a schema that is too large: the server reports what is wrong with a call. */
 const OPEN: JsonSchema = { type: "object", properties: {}, additionalProperties: true };
 
 class Reader {
@@ -76,7 +69,7 @@ class Reader {
     return out;
   }
 
-  /** A list of types is one type: that it may be null, too, is left out. */
+  /** null is left out of a list of types. */
   #type(type: unknown, out: Record<string, unknown>): void {
     const list = (Array.isArray(type) ? type : [type]).filter((one) => TYPES.has(one as string)) as string[];
     const real = list.filter((one) => one !== "null");
@@ -146,7 +139,7 @@ function unfit(value: unknown): boolean {
   return typeof value === "string" && (/[\p{C}\p{Zl}\p{Zp}]/u.test(value) || redact(value) !== value);
 }
 
-/** One line without anything that cannot be seen, and without secrets: the model gets it as it is. */
+/** One line without invisible characters and secrets. */
 export function tidy(text: string, most: number): string {
   return shorten(collapseSpaces(redact(text).replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")), most);
 }
@@ -155,7 +148,7 @@ const redact = redactor([]);
 
 const COPIED = words("minimum maximum minLength maxLength minItems maxItems format");
 const TYPES = new Set(words("object array string number integer boolean null"));
-/** What providers take for a property's name. */
+/** Property names that providers accept. */
 const PROPERTY = /^[a-zA-Z0-9_.-]{1,64}$/;
 const MOST_NODES = 400;
 const MOST_DEPTH = 8;

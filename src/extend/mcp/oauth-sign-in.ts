@@ -1,4 +1,4 @@
-/** The sign-in at an MCP server that asks for one: stored tokens are used and renewed; a new one needs a person. */
+/** The sign-in at an MCP server: stored tokens are used and renewed; a new sign-in needs a person. */
 import type {
   OAuthClientMetadata,
   OAuthClientProvider,
@@ -11,7 +11,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { writeFileAtomic } from "../../lib/files.ts";
 import { isRecord } from "../../lib/values.ts";
 
-/** What the client package stores for a server; its own shapes, kept as they are. */
+/** What the client package stores for a server, in its own format. */
 export interface StoredSignIn {
   readonly tokens?: unknown;
   readonly client?: unknown;
@@ -42,7 +42,7 @@ export class SignInStore {
     writeFileAtomic(this.#path, `${JSON.stringify({ version: 1, servers }, null, 2)}\n`);
   }
 
-  /** Damaged or missing: not signed in. */
+  /** Empty if the file is damaged or missing. */
   #load(): Record<string, unknown> {
     if (this.#path === undefined) return {};
     try {
@@ -67,14 +67,14 @@ export interface ProviderOptions {
   readonly address: string;
   readonly store: SignInStore;
   readonly clientId?: string | undefined;
-  /** Where the browser comes back to; without it, signing in is not possible now. */
+  /** Where the browser returns to; without it, signing in is not possible now. */
   readonly redirectUri?: string;
-  /** Gets the page to open; `state` is what the browser must bring back. */
+  /** Gets the page to open; the browser must bring `state` back. */
   readonly onPage?: (url: URL) => void;
   readonly state?: string;
 }
 
-/** The server asks for a sign-in, and there is none. */
+/** The server asks for a sign-in that buddy does not have. */
 export class SignInNeeded extends Error {}
 
 export class OAuthProvider implements OAuthClientProvider {

@@ -1,4 +1,4 @@
-/** A tool of a server, as the agent calls it. */
+/** A tool of a server as the agent calls it, and what it returns. */
 import { z } from "zod";
 import { boundText } from "../../tools/bound-output.ts";
 import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
@@ -34,12 +34,12 @@ export function serverTool(
       const connection = await servers.connection(server, context.signal);
       const emit = throttled((text) => context.emit({ stream: "info", text }));
       const raw = await connection.call(tool.name, args, { signal: context.signal, timeoutMs, onProgress: emit });
-      return present(server, raw, context);
+      return toolResult(server, raw, context);
     },
   };
 }
 
-function present(server: string, raw: unknown, { budget, mask, seesImages = false }: ToolContext): ToolResult {
+function toolResult(server: string, raw: unknown, { budget, mask, seesImages = false }: ToolContext): ToolResult {
   const { text, images, failed } = callResult(raw);
   const shown = boundText(text, budget, () => `ask ${server} for less`, mask);
   const unseen = images.length > 0 && !seesImages ? "\n\n[this model does not read images]" : "";
@@ -52,7 +52,7 @@ function present(server: string, raw: unknown, { budget, mask, seesImages = fals
   };
 }
 
-/** A server may report progress any number of times. */
+/** A server may report progress very often. */
 function throttled(emit: (text: string) => void): (text: string) => void {
   let last = 0;
   return (text) => {
@@ -65,7 +65,7 @@ function throttled(emit: (text: string) => void): (text: string) => void {
 
 const EVERY_MS = 500;
 
-/** What a server's tool returned, as text for the model and pictures for one that sees. */
+/** What a tool returned, as text, and images for a model that reads images. */
 interface CallResult {
   readonly text: string;
   readonly images: readonly Image[];
@@ -74,7 +74,7 @@ interface CallResult {
 }
 
 function callResult(raw: unknown): CallResult {
-  if (!isRecord(raw)) return { text: "(the server returned nothing that can be shown)", images: [], failed: true };
+  if (!isRecord(raw)) return { text: "(the server returned nothing readable)", images: [], failed: true };
   const images: Image[] = [];
   const blocks = Array.isArray(raw["content"]) ? raw["content"].slice(0, MOST_BLOCKS) : [];
   const texts = blocks.map((block) => blockText(block, images)).filter((text) => text !== "");
@@ -97,7 +97,7 @@ function blockText(block: unknown, images: Image[]): string {
 
 function imageText({ data, mimeType }: Readonly<Record<string, unknown>>, images: Image[]): string {
   const bytes = typeof data === "string" && data.length <= MOST_IMAGE ? Buffer.from(data, "base64") : undefined;
-  // By its first bytes: what the server says about it may be wrong.
+  // By its first bytes: the type that the server gives may be wrong.
   const image = bytes === undefined ? undefined : imageOf(bytes);
   if (image === undefined || "problem" in image || images.length >= MOST_IMAGES)
     return `[image (${name(mimeType)}) that cannot be shown]`;

@@ -1,7 +1,7 @@
-/** One MCP server, and what this session knows about it: its list of tools, its connection, how often it failed. */
+/** One MCP server in a session: its list of tools, its connection, how often it failed. */
 import { defined } from "../../lib/values.ts";
 import type { McpSettings } from "../../config/schema.ts";
-import { BuddyError, messageOf } from "../../lib/errors.ts";
+import { BuddyError, inWords } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
 import type { ServerConnection } from "./connection.ts";
 import { allowedTools, type OfferedTool, offeredTools } from "./tool-lists.ts";
@@ -11,13 +11,13 @@ export class Server {
   readonly name: string;
   readonly settings: McpSettings;
   readonly #options: ServersOptions;
-  /** Of this session. */
+  /** The list that this session uses. */
   #list: readonly OfferedTool[] | undefined;
-  /** The newest, which the next session gets. */
+  /** The newest list, for the next session. */
   #latest: readonly OfferedTool[] | undefined;
   #problems: readonly string[] = [];
   #changed = false;
-  #saidAgain = false;
+  #reportedAgain = false;
   #refreshes = 0;
   #opening: Promise<ServerConnection> | undefined;
   #open: ServerConnection | undefined;
@@ -37,7 +37,7 @@ export class Server {
     return this.#list !== undefined;
   }
 
-  /** It may still answer for the first time. */
+  /** Its first answer may still come. */
   get awaited(): boolean {
     return !this.seen && this.#latest === undefined && this.#problem === undefined;
   }
@@ -49,7 +49,7 @@ export class Server {
   start(): void {
     this.#listed ??= this.connection().then(
       () => undefined,
-      (error: unknown) => this.#options.notice(wordsOf(error)),
+      (error: unknown) => this.#options.notice(inWords(error)),
     );
   }
 
@@ -58,7 +58,7 @@ export class Server {
     await this.#listed;
   }
 
-  /** Its first list, or the end of the time for it. */
+  /** Waits for its first list, for a limited time. */
   async firstList(): Promise<void> {
     this.start();
     await within(this.#listed ?? Promise.resolve(), this.settings.start_timeout);
@@ -66,7 +66,7 @@ export class Server {
       this.#options.notice(`MCP server ${this.name} has not answered yet; its tools are offered when it does`);
   }
 
-  /** Takes the newest list into the session; `first`: it was awaited, so it does not count as a change. */
+  /** Uses the newest list in the session; `first`: it was waited for, so it does not count as a change. */
   takeList(first: boolean): boolean {
     const latest = this.#latest;
     if (latest === undefined || same(latest, this.#list)) return false;
@@ -75,9 +75,9 @@ export class Server {
       return true;
     }
     if (this.#changed) {
-      if (!this.#saidAgain)
+      if (!this.#reportedAgain)
         this.#options.notice(`MCP server ${this.name} changed its tools again; the next session gets them`);
-      this.#saidAgain = true;
+      this.#reportedAgain = true;
       return false;
     }
     this.#options.notice(`the tools of MCP server ${this.name} changed: ${difference(this.#list ?? [], latest)}`);
@@ -89,7 +89,7 @@ export class Server {
   newSession(): void {
     this.#list = this.#latest ?? this.#list;
     this.#changed = false;
-    this.#saidAgain = false;
+    this.#reportedAgain = false;
   }
 
   connection(): Promise<ServerConnection> {
@@ -128,7 +128,7 @@ export class Server {
   }
 
   async #connect(): Promise<ServerConnection> {
-    this.#refuseIfHopeless();
+    this.#refuseAfterFailures();
     const { name, settings } = this;
     try {
       const connection = await this.#options.connect(
@@ -151,14 +151,14 @@ export class Server {
     } catch (error) {
       this.#opening = undefined;
       this.#open = undefined;
-      this.#problem = wordsOf(error);
+      this.#problem = inWords(error);
       this.#failures.push(Date.now());
       throw error;
     }
   }
 
-  /** A server that ends again and again is left alone for a while. */
-  #refuseIfHopeless(): void {
+  /** A server that keeps failing is not started for a while. */
+  #refuseAfterFailures(): void {
     this.#failures = this.#failures.filter((at) => at > Date.now() - FAILURE_WINDOW_MS);
     if (this.#failures.length < MOST_FAILURES) return;
     throw new BuddyError(
@@ -172,13 +172,12 @@ export class Server {
     this.#opening = undefined;
     if (this.#leave.signal.aborted) return;
     this.#failures.push(Date.now());
-    this.#problem = `it ended${why === "" ? "" : ` (${why})`}`;
-    this.#options.notice(
-      `MCP server ${this.name} ended${why === "" ? "" : ` (${why})`}; the next call starts it again`,
-    );
+    const ended = `ended${why === "" ? "" : ` (${why})`}`;
+    this.#problem = `it ${ended}`;
+    this.#options.notice(`MCP server ${this.name} ${ended}; the next call starts it again`);
   }
 
-  /** A server that keeps changing its list is asked for it only so often. */
+  /** Limited: a server may keep changing its list. */
   async #refresh(): Promise<void> {
     const connection = this.#open;
     if (connection !== undefined && this.#refreshes++ < MOST_REFRESHES)
@@ -206,11 +205,6 @@ function difference(before: readonly OfferedTool[], after: readonly OfferedTool[
   ].flat();
   if (parts.length === 0) return "descriptions or arguments";
   return parts.slice(0, 10).join(", ") + (parts.length > 10 ? `, and ${parts.length - 10} more` : "");
-}
-
-export function wordsOf(error: unknown): string {
-  if (!(error instanceof BuddyError)) return messageOf(error);
-  return error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
 }
 
 const CLOSE_MS = 2_000;

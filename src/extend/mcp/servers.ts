@@ -1,6 +1,6 @@
 /**
- * The servers of a run: started in parallel with the first request, their tools offered from what is remembered about
- * them. In one session the list of a server changes at most once, and buddy says so.
+ * The servers of a run: started in parallel with the first request; until they answer, their remembered tools are
+ * offered. In a session, the list of a server changes at most once, with a notice.
  */
 import type { McpSettings } from "../../config/schema.ts";
 import { BuddyError } from "../../lib/errors.ts";
@@ -28,9 +28,16 @@ export interface ServerStatus {
   readonly problem?: string;
   readonly tools: readonly OfferedTool[];
   readonly trusted: boolean;
-  /** What its list has that cannot be used. */
+  /** Entries of its list that cannot be used, and why. */
   readonly problems: readonly string[];
 }
+
+interface Extras {
+  readonly resources: readonly Listed[];
+  readonly prompts: readonly Listed[];
+}
+
+const NONE: Extras = { resources: [], prompts: [] };
 
 export class McpServers implements AsyncDisposable {
   readonly #options: ServersOptions;
@@ -45,7 +52,7 @@ export class McpServers implements AsyncDisposable {
     this.#describe();
   }
 
-  /** The same array as long as nothing has changed. */
+  /** The same array until something changes. */
   get schemas(): readonly ToolSchema[] {
     return this.#schemas;
   }
@@ -56,8 +63,8 @@ export class McpServers implements AsyncDisposable {
   }
 
   /**
-   * Before a request: waits for servers that were never seen before, once and not for long, and takes lists that turned
-   * out different. True when the schemas are others now.
+   * Before a request: waits once, for a limited time, for servers that were never used before, and takes over lists
+   * that changed. True: the schemas have changed.
    */
   async ready(signal: AbortSignal): Promise<boolean> {
     const unseen = this.#waited ? [] : this.#enabled().filter((server) => !server.seen);
@@ -103,14 +110,14 @@ export class McpServers implements AsyncDisposable {
     return undefined;
   }
 
-  /** The connection for a call: started when it is not, and once more when it has ended. */
+  /** The connection for a call; starts the server if it is not running. */
   connection(server: string, signal: AbortSignal): Promise<ServerConnection> {
     const found = this.#servers.find(({ name }) => name === server);
     if (found === undefined || this.#closed) throw new BuddyError("tool", `MCP server ${server} is not running`);
     return unlessAborted(signal, found.connection());
   }
 
-  /** They get a moment to start: a question right after the start must not find them missing. */
+  /** Starts the servers and waits a moment for them. */
   async settled(ms: number): Promise<void> {
     this.start();
     await within(Promise.all(this.#enabled().map((server) => server.settled())), ms);
@@ -120,20 +127,15 @@ export class McpServers implements AsyncDisposable {
     return this.#servers.map((server) => server.status());
   }
 
-  /** What a server offers besides tools; empty where it does not answer soon. */
-  async beside(name: string): Promise<{ readonly resources: readonly Listed[]; readonly prompts: readonly Listed[] }> {
-    const connection = await within(
-      this.connection(name, new AbortController().signal).catch(() => undefined),
-      BESIDE_MS,
-    );
-    const ask = async (list: Promise<readonly Listed[]> | undefined) =>
-      (list &&
-        (await within(
-          list.catch(() => []),
-          BESIDE_MS,
-        ))) ??
-      [];
-    const [resources, prompts] = await Promise.all([ask(connection?.resources()), ask(connection?.prompts())]);
+  /** What a server offers besides tools; empty if it does not answer soon. */
+  async extras(name: string): Promise<Extras> {
+    const soon = <T>(work: Promise<T> | undefined) =>
+      within<T | undefined>(work?.catch(() => undefined) ?? Promise.resolve(undefined), EXTRAS_MS);
+    const connection = await soon(this.connection(name, new AbortController().signal));
+    const [resources = [], prompts = []] = await Promise.all([
+      soon(connection?.resources()),
+      soon(connection?.prompts()),
+    ]);
     return { resources, prompts };
   }
 
@@ -161,20 +163,18 @@ export class McpServers implements AsyncDisposable {
   }
 }
 
-/** Providers take 128 functions; buddy has some of its own. */
+/** Providers accept 128 functions; buddy has some of its own. */
 const MOST_TOOLS = 100;
-const BESIDE_MS = 5_000;
+const EXTRAS_MS = 5_000;
 
 /** The servers of a run as lines for a person: state, tools, resources, prompts. */
 export async function serverRows(servers: McpServers | undefined): Promise<string[]> {
   if (servers === undefined) return ["no MCP servers; add one with: buddy mcp add NAME -- PROGRAM ARGUMENTS"];
   await servers.settled(PATIENCE_MS);
   const all = servers.status();
-  const beside = await Promise.all(
-    all.map(({ name, state }) => (state === "ready" ? servers.beside(name) : { resources: [], prompts: [] })),
-  );
+  const extras = await Promise.all(all.map(({ name, state }) => (state === "ready" ? servers.extras(name) : NONE)));
   return all.flatMap((one, at) => {
-    const { resources = [], prompts = [] } = beside[at] ?? {};
+    const { resources, prompts } = extras[at] ?? NONE;
     return [
       `${one.name}: ${one.state}${one.about === "" ? "" : `, ${one.about}`}${one.problem === undefined ? "" : `: ${one.problem}`}`,
       ...one.tools.slice(0, MOST).map((tool) => `  ${tool.offered}${hint(tool, one)}`),

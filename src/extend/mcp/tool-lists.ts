@@ -1,4 +1,4 @@
-/** A server's list of tools as the model sees them: checked, bounded, with names that every provider takes. */
+/** A server's list of tools as the model gets it: checked, bounded, with names that every provider accepts. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { McpSettings } from "../../config/schema.ts";
@@ -8,7 +8,7 @@ import { matchesGlob } from "../../lib/names.ts";
 import { isRecord, sha256 } from "../../lib/values.ts";
 import { inputSchema, type JsonSchema, tidy } from "./input-schema.ts";
 
-/** What is remembered of a tool; nothing of it is as the server sent it, but its name. */
+/** What is remembered of a tool; only its name is as the server sent it. */
 export interface OfferedTool {
   /** As the server calls it. */
   readonly name: string;
@@ -16,14 +16,14 @@ export interface OfferedTool {
   readonly offered: string;
   readonly description: string;
   readonly parameters: JsonSchema;
-  /** What the server says about it; only a trusted server is believed. */
+  /** What the server claims; believed only of a trusted server. */
   readonly readOnly: boolean;
   readonly destructive: boolean;
 }
 
 export interface ToolList {
   readonly tools: readonly OfferedTool[];
-  /** What the list has that cannot be used. */
+  /** Entries that cannot be used, and why. */
   readonly problems: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export function offeredTools(server: string, raw: readonly unknown[]): ToolList 
 function readTool(server: string, raw: Readonly<Record<string, unknown>>): OfferedTool | string {
   const { name, description, inputSchema: schema, annotations, title } = raw;
   if (typeof name !== "string" || name === "" || name.length > MOST_NAME) return "a tool has no usable name";
-  if (/[\p{C}\s]/u.test(name)) return `tool ${shown(name)} has characters in its name that cannot be seen`;
+  if (/[\p{C}\s]/u.test(name)) return `tool ${shown(name)} has invisible characters in its name`;
   const parameters = inputSchema(schema);
   if (parameters === undefined) return `tool ${shown(name)} does not take an object`;
   const hints = isRecord(annotations) ? annotations : {};
@@ -58,7 +58,7 @@ function readTool(server: string, raw: Readonly<Record<string, unknown>>): Offer
   };
 }
 
-/** At most 64 letters, digits, - and _: a hash keeps names apart that were cut or replaced. */
+/** At most 64 letters, digits, - and _: a hash distinguishes names that were cut or changed. */
 function offeredName(server: string, name: string): string {
   const plain = name.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   const room = MOST_OFFERED - server.length - SEPARATOR.length;
@@ -67,7 +67,7 @@ function offeredName(server: string, name: string): string {
   return `${server}${SEPARATOR}${plain.slice(0, room - hash.length - 1)}_${hash}`;
 }
 
-/** What [mcp.NAME] tools lets through, by the names the server uses. */
+/** The tools that `tools` in [mcp.NAME] allows, by the names that the server uses. */
 export function allowedTools(tools: readonly OfferedTool[], { allow, deny }: AllowDeny): OfferedTool[] {
   const any = (patterns: readonly string[], name: string) => patterns.some((pattern) => matchesGlob(pattern, name));
   return tools.filter(({ name }) => (allow.length === 0 || any(allow, name)) && !any(deny, name));
@@ -84,11 +84,11 @@ const MOST_DESCRIPTION = 1000;
 const MOST_LISTED = 500;
 const MOST_PROBLEMS = 20;
 
-/** The lists of earlier sessions: a first request need not wait for a server. */
+/** The lists of earlier sessions, so that a first request need not wait for a server. */
 export interface RememberedLists {
-  /** Undefined for a server that was never seen, or is started or reached in another way now. */
+  /** Undefined for a server that was never used, or whose command or url changed. */
   read(server: string, settings: McpSettings): readonly OfferedTool[] | undefined;
-  /** If a list cannot be kept, the next start waits for it again. */
+  /** If a list cannot be stored, the next start waits for the server again. */
   write(server: string, settings: McpSettings, tools: readonly OfferedTool[]): void;
   remove(server: string): void;
 }
@@ -116,7 +116,7 @@ export function rememberedLists(directory: string | undefined): RememberedLists 
       try {
         writeFileAtomic(path, `${JSON.stringify({ version: VERSION, server: identity(settings), tools })}\n`);
       } catch {
-        // A full disk or a directory that cannot be written: the next start waits for the server.
+        // The disk is full, or the directory cannot be written.
       }
     },
     remove(server) {

@@ -1,7 +1,4 @@
-/**
- * How a server is reached: one that buddy starts over its stdin and stdout, another over HTTP; bounded in every
- * direction.
- */
+/** How a server is reached: a program over its stdin and stdout, or an address over HTTP, both with limits. */
 import { resolve } from "node:path";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
@@ -9,14 +6,14 @@ import { startChild } from "../../lib/start-child.ts";
 import { within, nextTurn } from "../../lib/waiting.ts";
 import { exitCleanup } from "../../targets/connection/exit-cleanup.ts";
 
-/** There is no such program. */
+/** The program does not exist. */
 export class NotInstalled extends Error {}
 
 interface ProgramOptions {
   readonly argv: readonly string[];
   readonly env: Record<string, string>;
   readonly cwd: string;
-  /** From text to a message; throws for what is none. */
+  /** Parses a line; throws if it is not a message. */
   read(line: string): JSONRPCMessage;
 }
 
@@ -29,9 +26,9 @@ export class ProgramTransport implements Transport {
   readonly #options: ProgramOptions;
   #child: Child | undefined;
   #forget: (() => void) | undefined;
-  #complaints = "";
+  #stderr = "";
   #ending = false;
-  /** Why it was cut off, where that was buddy's decision. */
+  /** Why buddy ended it. */
   #cut = "";
   readonly #over = Promise.withResolvers<void>();
   #window = { since: 0, bytes: 0, lines: 0 };
@@ -40,17 +37,17 @@ export class ProgramTransport implements Transport {
     this.#options = options;
   }
 
-  /** How it ended and what it said last, for a person; empty while it runs. */
+  /** How it ended, and its last line on stderr; empty while it runs. */
   get ended(): string {
     const child = this.#child;
     if (this.#cut !== "") return this.#cut;
     if (child === undefined || (child.exitCode === null && child.signalCode === null)) return "";
     const how = child.signalCode === null ? `exit code ${child.exitCode}` : String(child.signalCode);
-    const last = this.#complaints.trim().split("\n").at(-1)?.slice(0, MOST_COMPLAINT) ?? "";
+    const last = this.#stderr.trim().split("\n").at(-1)?.slice(0, MOST_LAST_LINE) ?? "";
     return last === "" ? how : `${how}: ${last}`;
   }
 
-  /** Resolves when it has ended and its last words are read. */
+  /** Resolves when it has ended and all of its output is read. */
   get over(): Promise<void> {
     return this.#over.promise;
   }
@@ -59,10 +56,10 @@ export class ProgramTransport implements Transport {
     const { env, cwd } = this.#options;
     const [program = "", ...args] = this.#options.argv;
     const argv = [program.includes("/") ? resolve(cwd, program) : program, ...args];
-    // Before the server: it must not be there without anyone who ends it.
+    // Before the server starts: it must not run without something that ends it.
     const cleanup = exitCleanup();
     try {
-      // Its own group: what it starts ends with it, and Ctrl-C of the terminal does not reach it.
+      // Its own group: what it starts ends with it, and Ctrl-C in the terminal does not reach it.
       const options = { env, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe", detached: true } as const;
       this.#child = startChild(argv, options);
     } catch (error) {
@@ -74,7 +71,7 @@ export class ProgramTransport implements Transport {
     const child = this.#child;
     child.unref();
     this.#forget = cleanup.watch(child.pid);
-    const read = [this.#readMessages(child), this.#readComplaints(child)];
+    const read = [this.#readMessages(child), this.#readStderr(child)];
     void Promise.allSettled(read).then(async () => {
       await within(child.exited, GRACE_MS);
       this.#endGroup(child);
@@ -117,7 +114,7 @@ export class ProgramTransport implements Transport {
     try {
       process.kill(-child.pid, signal);
     } catch {
-      // No one is left in the group.
+      // The group has ended.
     }
   }
 
@@ -133,13 +130,13 @@ export class ProgramTransport implements Transport {
       if (rest.length > MOST_LINE) this.#cutOff(`it sent a message of more than ${MOST_LINE / 1_000_000} MB`);
       this.#count(0, lines.length);
       for (const line of lines) this.#take(line);
-      // A server that floods must not keep keys and other servers waiting.
+      // A server that sends a lot must not block the keyboard and other servers.
       await nextTurn();
     }
   }
 
   #take(line: string): void {
-    // What is not a message is a program's chatter.
+    // Programs also print lines that are not messages.
     if (this.#cut !== "" || !line.startsWith("{")) return;
     try {
       this.onmessage?.(this.#options.read(line));
@@ -154,7 +151,7 @@ export class ProgramTransport implements Transport {
     this.#window.bytes += bytes;
     this.#window.lines += lines;
     if (this.#window.bytes > MOST_BYTES || this.#window.lines > MOST_LINES)
-      this.#cutOff("it sent more than can be read");
+      this.#cutOff("it sent too much in a short time");
   }
 
   #cutOff(why: string): void {
@@ -164,10 +161,10 @@ export class ProgramTransport implements Transport {
     if (child !== undefined) this.#endGroup(child);
   }
 
-  async #readComplaints(child: Child): Promise<void> {
+  async #readStderr(child: Child): Promise<void> {
     const decoder = new TextDecoder();
     for await (const chunk of child.stderr) {
-      this.#complaints = (this.#complaints + decoder.decode(chunk, { stream: true })).slice(-MOST_COMPLAINTS);
+      this.#stderr = (this.#stderr + decoder.decode(chunk, { stream: true })).slice(-MOST_STDERR);
       await nextTurn();
     }
   }
@@ -179,14 +176,14 @@ const WINDOW_MS = 10_000;
 /** In a window. */
 const MOST_BYTES = 64_000_000;
 const MOST_LINES = 20_000;
-const MOST_COMPLAINTS = 4_000;
-const MOST_COMPLAINT = 300;
+const MOST_STDERR = 4_000;
+const MOST_LAST_LINE = 300;
 
 // HTTP requests to a server: no redirect to another host, and no endless answer.
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** `origin` is where the operator's headers may go; what the sign-in needs elsewhere goes without them. */
+/** The operator's headers are sent to `origin` only; requests of the sign-in elsewhere go without them. */
 export function boundedFetch(origin: string, headers: Readonly<Record<string, string>>): Fetch {
   return async (url, init = {}) => {
     let target = new URL(url);
@@ -198,7 +195,7 @@ export function boundedFetch(origin: string, headers: Readonly<Record<string, st
       const location = response.headers.get("location");
       if (response.status < 300 || response.status >= 400 || location === null) return bounded(response);
       const next = new URL(location, target);
-      // Only 307 and 308 repeat a request as it was.
+      // Only 307 and 308 repeat a request unchanged.
       const repeats = response.status >= 307 || (init.method ?? "GET") === "GET";
       if (next.origin !== target.origin || !repeats || hop >= MOST_HOPS) {
         await response.body?.cancel();
@@ -219,7 +216,7 @@ function bounded(response: Response): Response {
     transform(chunk, controller) {
       bytes += chunk.byteLength;
       if (bytes > MOST_RESPONSE_BYTES)
-        controller.error(new BuddyError("tool", "the server sent more than can be read"));
+        controller.error(new BuddyError("tool", `the server sent more than ${MOST_RESPONSE_BYTES / 1_000_000} MB`));
       else controller.enqueue(chunk);
     },
   });

@@ -1,6 +1,4 @@
-/**
- * The skills of a session: the operator's own, those of the repository once they are trusted, and the built-in ones.
- */
+/** The skills of a session: the operator's own, those of the repository that are trusted, and the built-in ones. */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import certificateCheck from "../../../templates/runbooks/certificate-check.md" with { type: "text" };
@@ -10,7 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { readTextFile } from "../../lib/files.ts";
 import { shorten } from "../../lib/text.ts";
 import { runbookUsage } from "../runbook.ts";
-import { hashFolder, inside, listFolder, SKILL_FILE } from "./skill-folder.ts";
+import { hashFolder, inside, listFolder, MOST_SKILL_TEXT, SKILL_FILE } from "./skill-folder.ts";
 import type { SkillPlace } from "./skill-places.ts";
 import { parseSkill, type SkillText } from "./skill.ts";
 
@@ -18,13 +16,13 @@ export interface Skill extends SkillText {
   readonly from: "own" | "repository" | "built-in";
   /** Undefined for the built-in ones. */
   readonly folder?: string;
-  /** Of the whole folder when it was trusted; what has changed since then is not loaded. */
+  /** Of the whole folder when it was trusted; a skill that changed since then is not loaded. */
   readonly hash?: string;
 }
 
 interface FoundSkills {
   readonly skills: readonly Skill[];
-  /** What was passed over, and why. */
+  /** What was skipped, and why. */
   readonly notices: readonly string[];
 }
 
@@ -37,7 +35,7 @@ export interface SkillTrust {
   /** The answer to this content of this folder; undefined: never asked. */
   remembered(folder: string, hash: string): boolean | undefined;
   remember(folder: string, hash: string, trusted: boolean): void;
-  /** Undefined without a terminal; resolves undefined when no answer came. */
+  /** Absent without a terminal; resolves undefined without an answer. */
   readonly ask?: ((question: SkillQuestion) => Promise<boolean | undefined>) | undefined;
 }
 
@@ -101,7 +99,7 @@ function read(folder: string, place: SkillPlace, notices: string[]): Candidate |
   if (listing.kind === "refused") return pass(listing.why);
   let text: string;
   try {
-    text = readTextFile(file, MOST_TEXT);
+    text = readTextFile(file, MOST_SKILL_TEXT);
   } catch (error) {
     return pass(`${SKILL_FILE}: ${messageOf(error)}`);
   }
@@ -109,7 +107,7 @@ function read(folder: string, place: SkillPlace, notices: string[]): Candidate |
   return skill === undefined ? pass(problems.join("; ")) : { skill, folder, place };
 }
 
-/** The operator's own, and of the repository's those that were trusted with the content they have now. */
+/** The operator's own, and those of the repository whose present content is trusted. */
 async function trustedOf(found: readonly Candidate[], trust: SkillTrust, notices: string[]): Promise<Skill[]> {
   const judged = found.map((one) => {
     const hash = one.place.repository === undefined ? undefined : hashFolder(one.folder);
@@ -134,7 +132,7 @@ async function trustedOf(found: readonly Candidate[], trust: SkillTrust, notices
   });
   if (unasked.length > 0)
     notices.push(
-      `skills of the repository that you have not trusted are not used: ${unasked.join(", ")}; to be asked, start buddy on a terminal`,
+      `untrusted skills of the repository are not used: ${unasked.join(", ")}; start buddy on a terminal to be asked about them`,
     );
   return usable;
 }
@@ -145,7 +143,6 @@ function fileCount(folder: string): number {
 }
 
 const MOST_SKILLS = 200;
-const MOST_TEXT = 256 * 1024;
 
 /** The runbooks that ship inside the binary. */
 export function builtInRunbooks(): readonly SkillText[] {
@@ -162,7 +159,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   "host-slow": hostSlow,
 };
 
-/** For a person: one heading for runbooks, one for the rest. */
+/** For people: runbooks first, then the rest. */
 export function skillRows(skills: readonly Skill[]): string[] {
   const [runbooks, others] = [skills.filter(isRunbook), skills.filter((skill) => !isRunbook(skill))];
   return [

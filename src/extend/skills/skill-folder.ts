@@ -1,5 +1,6 @@
-/** The files of a skill's folder: listed, read and hashed without ever leaving it. */
+/** The files of a skill's folder: listed, read, hashed and checked, never outside the folder. */
 import { shorten } from "../../lib/text.ts";
+import { defined } from "../../lib/values.ts";
 import { lstatSync, readdirSync, readFileSync, realpathSync, existsSync, statSync } from "node:fs";
 import { join, relative, sep, basename, resolve } from "node:path";
 import { parseSkill } from "./skill.ts";
@@ -18,7 +19,7 @@ type Listing =
   | { readonly kind: "files"; readonly files: readonly FolderFile[] }
   | { readonly kind: "refused"; readonly why: string };
 
-/** Every file below the folder, in one order everywhere; a link out of it, or too much in it, refuses the whole. */
+/** Every file below the folder, always in the same order; refused if a link leads out of it, or it is too large. */
 export function listFolder(folder: string): Listing {
   const root = realpathSync(folder);
   const files: FolderFile[] = [];
@@ -55,7 +56,7 @@ export function listFolder(folder: string): Listing {
   }
 }
 
-/** One hash of all names, modes and contents; undefined when the folder cannot be listed. */
+/** One hash of all names, modes and contents; undefined: the folder cannot be read. */
 export function hashFolder(folder: string): string | undefined {
   const listing = listFolder(folder);
   if (listing.kind === "refused") return undefined;
@@ -92,7 +93,7 @@ export function readInFolder(folder: string, path: string): FileRead {
   }
 }
 
-/** Whether the real place of a path is the root or below it. */
+/** Whether the real path is the root or below it. */
 export function inside(path: string, root: string): boolean {
   try {
     const real = realpathSync(path);
@@ -109,10 +110,10 @@ function byBytes(a: string, b: string): number {
 const MOST_FILES = 500;
 const MOST_BYTES = 10_000_000;
 const MOST_DEPTH = 8;
-/** Of one file that is read as text. */
+/** Of a file that is read as text. */
 const MOST_TEXT = 1_000_000;
 
-/** Whether a folder is a valid skill, with everything that is wrong with it. */
+/** Everything that is wrong with a folder as a skill. */
 interface SkillCheck {
   readonly name?: string;
   readonly problems: readonly string[];
@@ -139,7 +140,7 @@ export function checkSkill(dir: string): SkillCheck {
   const { skill, problems, warnings } = parseSkill(text, basename(folder));
   const long = text.split("\n").length;
   return {
-    ...(skill === undefined ? {} : { name: skill.name }),
+    ...defined({ name: skill?.name }),
     problems,
     warnings: [
       ...warnings,
@@ -149,6 +150,6 @@ export function checkSkill(dir: string): SkillCheck {
   };
 }
 
-/** The format advises to stay below. */
+/** What the format recommends. */
 const ADVISED_LINES = 500;
-const MOST_SKILL_TEXT = 256 * 1024;
+export const MOST_SKILL_TEXT = 256 * 1024;

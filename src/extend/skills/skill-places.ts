@@ -1,4 +1,4 @@
-/** The directories in which skills are looked for; all that a start pays where there are none. */
+/** The directories with skills; without any, this is all that a start runs of them. */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
@@ -12,13 +12,13 @@ export function skillPlaces(config: string | undefined, home: string | undefined
   for (const directory of chain)
     for (const name of [".buddy/skills", ".agents/skills"])
       places.push({ directory: join(directory, name), repository });
-  // In a home that is a repository, or holds the working directory, the operator's own stay the operator's.
+  // A directory of the operator's own stays theirs, also in a home that is a repository.
   return places.filter(
     ({ directory }, at) => existsSync(directory) && places.findIndex((other) => other.directory === directory) === at,
   );
 }
 
-/** From the working directory to the root of its repository; the directory alone outside one. */
+/** From the working directory to the root of its repository; outside a repository, the directory alone. */
 function upToRoot(cwd: string): string[] {
   const chain: string[] = [];
   for (let directory = resolve(cwd); ; directory = dirname(directory)) {
@@ -28,9 +28,9 @@ function upToRoot(cwd: string): string[] {
   }
 }
 
-/** A place to look for skills, the strongest first: of two with the same name the first counts. */
+/** Of two skills with the same name, that of the first place counts. */
 export interface SkillPlace {
   readonly directory: string;
-  /** Set where the files may be someone else's: the repository they must not leave. */
+  /** The repository that the files belong to and must not leave; such skills need trust. */
   readonly repository?: string;
 }

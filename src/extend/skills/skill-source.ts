@@ -1,4 +1,4 @@
-/** Skills as the model meets them: a list of names in the prompt, and the text of one when it asks. */
+/** Skills for the model: a list of names in the system prompt, and the text of one when it asks. */
 import type { LoadedSkill, SkillSource } from "../../tools/skill.ts";
 import type { Skill } from "./find-skills.ts";
 import { runbookUsage } from "../runbook.ts";
@@ -6,7 +6,7 @@ import { hashFolder, listFolder, readInFolder, SKILL_FILE } from "./skill-folder
 import { parseSkill } from "./skill.ts";
 import { shorten } from "../../lib/text.ts";
 
-/** The part of the system prompt: bounded, and the same bytes for the same skills. */
+/** For the system prompt: bounded, and the same bytes for the same skills. */
 export function skillInstructions(skills: readonly Skill[]): string {
   const lines: string[] = [];
   let room = MOST_LISTED;
@@ -23,7 +23,7 @@ export function skillInstructions(skills: readonly Skill[]): string {
   return `Skills: the operator's instructions for certain tasks. If one fits, load it with the skill tool first.\n\n${lines.join("\n")}`;
 }
 
-/** `label` names the target where that is another machine: there the files of a skill are missing. */
+/** `label` names a target that is another machine, which does not have the files of a skill. */
 export function skillSource(skills: readonly Skill[], label: () => string | undefined): SkillSource {
   return { load: (name, file) => Promise.resolve(load(skills, label(), name, file)) };
 }
@@ -47,11 +47,11 @@ function load(
   }
   const wanted = file ?? SKILL_FILE;
   const content = readInFolder(folder, wanted);
-  // After the read: what was read is then known to be what was trusted.
+  // Checked after the read, so that what was read is what was trusted.
   if (skill.hash !== undefined && hashFolder(folder) !== skill.hash)
     return {
       kind: "refused",
-      why: `skill ${name} has changed since the operator trusted it. They are asked again when buddy starts`,
+      why: `skill ${name} has changed since the operator trusted it; buddy asks about it at its next start`,
     };
   if (content.kind === "refused") return { kind: "refused", why: `skill ${name}: ${content.why}` };
   if (file !== undefined) return { kind: "loaded", heading: `${heading}: ${wanted}`, text: content.text, notes: [] };

@@ -1,4 +1,4 @@
-/** A skill as its SKILL.md describes it: the open Agent Skills format, and what makes one a runbook. */
+/** Reads SKILL.md: the open Agent Skills format, and the keys that make a skill a runbook. */
 import { shorten, words, collapseSpaces } from "../../lib/text.ts";
 import { defined, isRecord } from "../../lib/values.ts";
 
@@ -32,14 +32,14 @@ export interface Parameter {
 }
 
 interface ParsedSkill {
-  /** Undefined when `problems` make it unusable. */
+  /** Undefined if `problems` make it unusable. */
   readonly skill?: SkillText;
   readonly problems: readonly string[];
-  /** What can be used all the same. */
+  /** Problems that do not make it unusable. */
   readonly warnings: readonly string[];
 }
 
-/** `folder` is the name of the directory that holds it, which must be its name. */
+/** `folder`: the name of its directory, which must be its own name. */
 export function parseSkill(text: string, folder: string): ParsedSkill {
   const matter = readFrontMatter(text);
   if (matter.kind === "damaged") return { problems: [matter.problem], warnings: [] };
@@ -58,18 +58,14 @@ export function parseSkill(text: string, folder: string): ParsedSkill {
   const unknown = undeclared(matter.body, runbook?.parameters ?? []);
   if (runbook !== undefined && unknown.length > 0)
     reader.problems.push(
-      `the text uses ${unknown.map((one) => `{{${one}}}`).join(", ")}, which parameters does not name`,
+      `the text uses ${unknown.map((one) => `{{${one}}}`).join(", ")}, which parameters does not list`,
     );
   const { problems, warnings } = reader;
   if (problems.length > 0) return { problems, warnings };
-  return {
-    skill: { name, description, body: matter.body, ...defined({ runbook }) },
-    problems,
-    warnings,
-  };
+  return { skill: { name, description, body: matter.body, ...defined({ runbook }) }, problems, warnings };
 }
 
-/** Names in {{…}} that no parameter has. */
+/** Names in {{…}} that are not parameters. */
 function undeclared(body: string, parameters: readonly Parameter[]): string[] {
   const used = new Set([...body.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
   return [...used].filter((name) => !parameters.some((parameter) => parameter.name === name));
@@ -198,7 +194,7 @@ type FrontMatter =
   | { readonly kind: "read"; readonly data: Readonly<Record<string, unknown>>; readonly body: string }
   | { readonly kind: "damaged"; readonly problem: string };
 
-/** A file without front matter is all body. */
+/** Without front matter, the whole file is the body. */
 export function readFrontMatter(text: string): FrontMatter {
   const source = text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   const opened = /^---[ \t]*\n/.exec(source);

@@ -1,6 +1,6 @@
 /** Errors of tools in words: all of it for the model, what happened for people. */
 import { expect, test } from "bun:test";
-import { inWords, inWordsForPeople } from "../../../src/agent/calls/call-results.ts";
+import { inWords } from "../../../src/lib/errors.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
 
 test.each([

@@ -8,8 +8,8 @@ import type { LoadedConfig } from "../../../config/load.ts";
 import { requirePaths } from "../../../config/paths.ts";
 import { type McpSettings, NAMED_SETTINGS } from "../../../config/schema.ts";
 import { allowedTools, offeredTools, rememberedLists } from "../../../extend/mcp/tool-lists.ts";
-import { wordsOf } from "../../../extend/mcp/server.ts";
-import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
+
+import { BuddyError, inWords, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
@@ -98,7 +98,7 @@ async function check(loaded: LoadedConfig, name: string, settings: McpSettings):
       prompts: prompts.map((one) => one.name),
     };
   } catch (error) {
-    return { ...nothing, ok: false, problem: wordsOf(error) };
+    return { ...nothing, ok: false, problem: inWords(error) };
   }
 }
 
