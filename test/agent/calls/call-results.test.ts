@@ -1,7 +1,7 @@
 /** Errors of tools in words: all of it for the model, what happened for people. */
 import { expect, test } from "bun:test";
-import { inWords } from "../../../src/lib/errors.ts";
-import { BuddyError } from "../../../src/lib/errors.ts";
+import { inWordsForPeople } from "../../../src/agent/calls/call-results.ts";
+import { BuddyError, inWords } from "../../../src/lib/errors.ts";
 
 test.each([
   ["no background shell has this id", "list_shells lists them.", false],
