@@ -138,14 +138,14 @@ ${rows(mcpSettings()).join("\n")}
 
 ### \`[[model_rules]]\`
 
-What buddy should know of models that its catalog does not, or knows otherwise; exactly one of \`exact\`, \`prefix\`,
+What buddy should know about models that its catalog lacks or describes differently; exactly one of \`exact\`, \`prefix\`,
 \`contains\` in each. Asked in order, before the catalog.
 
 ${rows(ruleSettings()).join("\n")}
 
 ### \`[[hooks]]\`
 
-Programs of yours that hear of what happens, and may object before a tool runs ([how they work](extending.md#hooks)).
+Programs of yours that get events, and may deny a tool call before it runs ([how they work](extending.md#hooks)).
 
 ${rows(hookSettings()).join("\n")}
 
@@ -186,7 +186,7 @@ function rows(table: Table): string[] {
 }
 
 function cell(text: string): string {
-  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+  return text.replaceAll("|", "\\|");
 }
 
 export const CONFIG_SCHEMA = join(import.meta.dir, "../docs/buddy.schema.json");

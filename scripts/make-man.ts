@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { version } from "../package.json";
 import type { Args, Command } from "../src/cli/command.ts";
 import { TOPICS } from "../src/cli/commands/help/command.ts";
-import { COMMANDS } from "../src/cli/command-table.ts";
-import { OPTION_NOTES } from "../src/cli/args/help.ts";
+import { COMMANDS, loadCommand } from "../src/cli/command-table.ts";
+import { OPTION_NOTES, positionalWord, usageOf } from "../src/cli/args/help.ts";
 import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
 import { EXIT } from "../src/lib/errors.ts";
 import { KEYS, SLASH_COMMANDS } from "../src/ui/commands/slash-commands.ts";
@@ -12,7 +12,7 @@ import { KEYS, SLASH_COMMANDS } from "../src/ui/commands/slash-commands.ts";
 export const MAN_PAGE = join(import.meta.dir, "../docs/buddy.1");
 
 export async function manPage(): Promise<string> {
-  const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
+  const commands = await Promise.all(Object.keys(COMMANDS).map((name) => loadCommand(name)));
   return `${[
     `.TH BUDDY 1 "" "buddy ${version}" "User Commands"`,
     ".SH NAME",
@@ -98,14 +98,10 @@ const FILES: readonly (readonly [string, string])[] = [
 
 function section(command: Command): string[] {
   const positionals = Object.entries(command.args).filter(([, def]) => def.type === "positional");
-  const words = positionals.map(([name, def]) => {
-    const word = def.choices?.join("|") ?? name.toUpperCase();
-    return def.required === false ? `[${word}]` : word;
-  });
   return [
-    `.SS ${plain(["buddy", command.name, ...words].join(" "))}`,
-    plain(`${COMMANDS[command.name]?.summary ?? ""}.`),
-    ...positionals.flatMap(([name, def]) => [".TP", italic(name.toUpperCase()), plain(def.description ?? "")]),
+    `.SS ${plain(usageOf(command))}`,
+    plain(`${COMMANDS[command.name]?.[0] ?? ""}.`),
+    ...positionals.flatMap(([name, def]) => [".TP", italic(positionalWord(name, def)), plain(def.description ?? "")]),
     ...options(command.args),
     ...paragraphs(prose(command.notes ?? "")),
     ".PP",

@@ -1,101 +1,40 @@
-/** Every subcommand: its name, its line in `buddy --help`, and how to load the rest. */
+/** Every subcommand: its name, its line in `buddy --help`, and the file with the rest. */
 import type { Command } from "./command.ts";
 
-export interface CommandEntry {
-  /** One line, at most 60 characters. */
-  readonly summary: string;
-  load(): Promise<Command>;
-}
-
-/** Loaded one by one, so that no command pays for another. The REPL is the command without a name. */
-export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
-  exec: {
-    summary: "answer one prompt: the answer on stdout, the rest on stderr",
-    load: async () => widen((await import("./commands/exec/command.ts")).command),
-  },
-  run: {
-    summary: "run one command on a machine or many, without a model",
-    load: async () => widen((await import("./commands/run/command.ts")).command),
-  },
-  resume: {
-    summary: "continue a saved session in the REPL",
-    load: async () => widen((await import("./commands/resume/command.ts")).command),
-  },
-  sessions: {
-    summary: "list, export or remove saved sessions",
-    load: async () => widen((await import("./commands/sessions/command.ts")).command),
-  },
-  audit: {
-    summary: "show or verify the record of decisions and effects",
-    load: async () => widen((await import("./commands/audit/command.ts")).command),
-  },
-  changes: {
-    summary: "list the files that a session changed",
-    load: async () => widen((await import("./commands/changes/command.ts")).command),
-  },
-  login: {
-    summary: 'sign in, for profiles with auth = "login"',
-    load: async () => widen((await import("./commands/login/command.ts")).command),
-  },
-  logout: {
-    summary: "sign out: revoke and remove what buddy login stored",
-    load: async () => widen((await import("./commands/logout/command.ts")).command),
-  },
-  models: {
-    summary: "list the models that a profile's endpoint offers",
-    load: async () => widen((await import("./commands/models/command.ts")).command),
-  },
-  init: {
-    summary: "write the configuration file",
-    load: async () => widen((await import("./commands/init/command.ts")).command),
-  },
-  doctor: {
-    summary: "check configuration, key, model, tmux, ssh, containers",
-    load: async () => widen((await import("./commands/doctor/command.ts")).command),
-  },
-  targets: {
-    summary: "list or check machines by name, or buddy's sessions on them",
-    load: async () => widen((await import("./commands/targets/command.ts")).command),
-  },
-  skills: {
-    summary: "list skills and runbooks, or check a folder",
-    load: async () => widen((await import("./commands/skills/command.ts")).command),
-  },
-  mcp: {
-    summary: "list, check, add or remove MCP servers",
-    load: async () => widen((await import("./commands/mcp/command.ts")).command),
-  },
-  demo: {
-    summary: "a short guided run: no key, no network",
-    load: async () => widen((await import("./commands/demo/command.ts")).command),
-  },
-  policy: {
-    summary: "explain what the policy says, without doing anything",
-    load: async () => widen((await import("./commands/policy/command.ts")).command),
-  },
-  trace: {
-    summary: "summarise a file written with --trace",
-    load: async () => widen((await import("./commands/trace/command.ts")).command),
-  },
-  update: {
-    summary: "install the newest version, or go back to the previous one",
-    load: async () => widen((await import("./commands/update/command.ts")).command),
-  },
-  completion: {
-    summary: "print a completion script for bash, zsh or fish",
-    load: async () => widen((await import("./commands/completion/command.ts")).command),
-  },
-  help: {
-    summary: "show help for a command, or a page such as keys, config",
-    load: async () => widen((await import("./commands/help/command.ts")).command),
-  },
+/** A line has at most 60 characters. The files are loaded one by one, so that no command pays for another. */
+export const COMMANDS: Readonly<Record<string, readonly [summary: string, file: () => Promise<CommandFile>]>> = {
+  exec: ["answer one prompt: the answer on stdout, the rest on stderr", () => import("./commands/exec/command.ts")],
+  run: ["run one command on a machine or many, without a model", () => import("./commands/run/command.ts")],
+  resume: ["continue a saved session in the REPL", () => import("./commands/resume/command.ts")],
+  sessions: ["list, export or remove saved sessions", () => import("./commands/sessions/command.ts")],
+  audit: ["show or verify the record of decisions and effects", () => import("./commands/audit/command.ts")],
+  changes: ["list the files that a session changed", () => import("./commands/changes/command.ts")],
+  login: ['sign in, for profiles with auth = "login"', () => import("./commands/login/command.ts")],
+  logout: ["sign out: revoke and remove what buddy login stored", () => import("./commands/logout/command.ts")],
+  models: ["list the models that a profile's endpoint offers", () => import("./commands/models/command.ts")],
+  init: ["write the configuration file", () => import("./commands/init/command.ts")],
+  doctor: ["check configuration, key, model, tmux, ssh, containers", () => import("./commands/doctor/command.ts")],
+  targets: [
+    "list or check machines by name, or buddy's sessions on them",
+    () => import("./commands/targets/command.ts"),
+  ],
+  skills: ["list skills and runbooks, or check a folder", () => import("./commands/skills/command.ts")],
+  mcp: ["list, check, add or remove MCP servers", () => import("./commands/mcp/command.ts")],
+  demo: ["a short guided run: no key, no network", () => import("./commands/demo/command.ts")],
+  policy: ["explain what the policy says, without doing anything", () => import("./commands/policy/command.ts")],
+  trace: ["summarise a file written with --trace", () => import("./commands/trace/command.ts")],
+  update: ["install the newest version, or go back to the previous one", () => import("./commands/update/command.ts")],
+  completion: ["print a completion script for bash, zsh or fish", () => import("./commands/completion/command.ts")],
+  help: ["show help for a command, or a page such as keys, config", () => import("./commands/help/command.ts")],
 };
 
-export async function loadRepl(): Promise<Command> {
-  return widen((await import("./commands/repl/command.ts")).command);
+interface CommandFile {
+  readonly command: { readonly name: string };
 }
 
-/** A command's `run` is called only with what its own `args` produced, which no type can say for a table of them. */
-function widen(command: { readonly name: string }): Command {
-  return command as Command;
+/** Without the name of a command: the REPL. */
+export async function loadCommand(name = ""): Promise<Command> {
+  const [, file] = COMMANDS[name] ?? ["", () => import("./commands/repl/command.ts")];
+  // `run` is called only with what the command's own `args` produced, which no type can say for a table of commands.
+  return (await file()).command as Command;
 }

@@ -8,7 +8,7 @@ import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
 import { RELEASES, VERSION } from "../lib/version.ts";
 import type { Args } from "./command.ts";
-import { COMMANDS, loadRepl } from "./command-table.ts";
+import { COMMANDS, loadCommand } from "./command-table.ts";
 import { handleCrashes } from "./signals-and-crashes.ts";
 import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
 import {
@@ -42,20 +42,20 @@ async function report(error: unknown, argv: readonly string[]): Promise<ExitCode
 
 async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   if (argv[0] === "__complete") return (await import("./args/complete.ts")).complete(argv.slice(1));
-  const name = await commandName(argv);
-  const entry = name === undefined || !isCommand(name) ? undefined : COMMANDS[name];
-  if (name !== undefined && entry === undefined) refuseMistyped(name);
-  const command = entry === undefined ? await loadRepl() : await entry.load();
+  const word = await commandName(argv);
+  const name = word !== undefined && isCommand(word) ? word : "";
+  if (word !== undefined && name === "") refuseMistyped(word);
+  const command = await loadCommand(name);
   // The name of the command and the first word of what it takes.
   const restFrom = Object.values(command.args).some((arg) => arg.verbatim === true) ? 2 : undefined;
   const all = tokenize(argv, { ...GLOBAL_ARGS, ...command.args }, restFrom);
-  const tokens = entry === undefined ? all : takeCommand(all, isCommand).rest;
+  const tokens = name === "" ? all : takeCommand(all, isCommand).rest;
   if (has(tokens, "version")) return print(has(tokens, "verbose") ? versionDetails() : `buddy ${VERSION}`);
   if (has(tokens, "help")) {
     const { commandHelp, rootHelp } = await import("./args/help.ts");
-    return print(entry === undefined ? rootHelp() : commandHelp(command));
+    return print(name === "" ? rootHelp() : commandHelp(command));
   }
-  const parsed = judgeTokens(tokens, entry === undefined ? "" : (name ?? ""), command.args, currentDirectory());
+  const parsed = judgeTokens(tokens, name, command.args, currentDirectory());
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
   checkLimits();
@@ -97,7 +97,7 @@ async function commandName(argv: readonly string[]): Promise<string | undefined>
   if (first?.kind !== "unknown" || !tokens.some(({ kind }) => kind === "word"))
     return takeCommand(tokens, isCommand).name;
   // A command's own flags may precede its name; which of them take a value, only all commands together know.
-  const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
+  const commands = await Promise.all(Object.keys(COMMANDS).map((one) => loadCommand(one)));
   const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);
   const { name } = takeCommand(tokenizeUpToError(argv, all), isCommand);
   // After an unknown option a word may be its value: then the option is the mistake, not the word.

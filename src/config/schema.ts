@@ -47,7 +47,7 @@ export const SETTINGS = {
       /^[A-Za-z0-9_-]{0,32}$/,
       "",
       "letters, digits, - and _, at most 32",
-      "names the tmux session buddy-<name>; empty: buddy-<12 hex digits of the target>",
+      "names the tmux session buddy-NAME; empty: buddy- and 12 hex digits of the target",
     ),
     model: anyText("gpt-codex", "the active profile: a name below [models], or demo"),
     system_prompt: anyText("", "your own instructions, added to the built-in ones"),
@@ -285,7 +285,7 @@ export const targetSettings = once(
         ),
       ),
       via: commandLines(
-        "command that starts a program there with piped stdio; a list of commands goes further in, one step each",
+        "command that starts a program in the target with piped stdio; with a list of commands, each leads one step further",
       ),
       attach_via: commandLines("the same command for a terminal, to attach: kubectl exec -it …; one for each of via"),
       cd: optional(anyText("", "directory to work in")),
@@ -320,10 +320,15 @@ export const machineRuleSettings = once(
       shell_auto_approve: optional(
         oneOf(["none", "read-only", "operator", "developer"], "read-only", "as in [tools], on these machines"),
       ),
-      deny: optional(patterns([], "more commands that never run there, written as in shell_denylist")),
-      allow: optional(texts([], "commands that run there without a question, in place of shell_allow")),
+      deny: optional(patterns([], "more commands that never run on these machines, written as in shell_denylist")),
+      allow: optional(texts([], "commands that run on these machines without a question, in place of shell_allow")),
       approve_max: alsoReads(
-        optional(duration(10 * MINUTE, "the longest time for which /approve and --approve hold there; 0: not at all")),
+        optional(
+          duration(
+            10 * MINUTE,
+            "the longest time for which /approve and --approve hold on these machines; 0: not at all",
+          ),
+        ),
         (raw) => (raw === 0 || raw === "0" || raw === "0s" ? 0 : undefined),
       ),
       notes: optional(

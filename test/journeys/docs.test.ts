@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageJson from "../../package.json";
-import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMANDS, loadCommand } from "../../src/cli/command-table.ts";
 import { GLOBAL_ARGS } from "../../src/cli/args/options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { customCommands } from "../../src/extend/custom-commands.ts";
@@ -217,8 +217,8 @@ describe("what the documentation names is there", () => {
 
   test("flags", async () => {
     const known = new Set(["--help", "--version", "--", ...Object.keys(GLOBAL_ARGS).map((name) => `--${name}`)]);
-    for (const { load } of Object.values(COMMANDS))
-      for (const name of Object.keys((await load()).args)) known.add(`--${name}`);
+    for (const command of Object.keys(COMMANDS))
+      for (const name of Object.keys((await loadCommand(command)).args)) known.add(`--${name}`);
     // The page on the policy talks of other programs' flags.
     const named = ["README.md", ...PAGES.filter((name) => /^docs\/(?!policy)/.test(name))]
       .flatMap((name) => spans(name))

@@ -1,7 +1,7 @@
 /** What the Markdown pages of the repository hold: commands, fenced blocks, code spans and links, with their places. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMMANDS, loadRepl } from "../../src/cli/command-table.ts";
+import { COMMANDS, loadCommand } from "../../src/cli/command-table.ts";
 import { rootHelp } from "../../src/cli/args/help.ts";
 
 export const ROOT = join(import.meta.dir, "../..");
@@ -94,7 +94,7 @@ export function blockCommands(name: string): Found[] {
 
 /** The examples of every `--help`. */
 export async function helpCommands(): Promise<Found[]> {
-  const commands = await Promise.all([loadRepl(), ...Object.values(COMMANDS).map(({ load }) => load())]);
+  const commands = await Promise.all(["", ...Object.keys(COMMANDS)].map((name) => loadCommand(name)));
   const own = commands.flatMap(({ name, examples }) =>
     examples.map(([text]) => ({ place: `buddy ${name} --help`, text })),
   );

@@ -5,7 +5,7 @@ import { currentDirectory } from "../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
 import type { Arg, Args } from "../command.ts";
-import { COMMANDS, loadRepl } from "../command-table.ts";
+import { COMMANDS, loadCommand } from "../command-table.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 import { askProgram } from "../../lib/start-child.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
@@ -69,10 +69,10 @@ async function readLine(words: readonly string[]): Promise<Line> {
       if (word.startsWith("--run=")) runbook = word.slice("--run=".length);
     } else if (command === undefined && Object.hasOwn(COMMANDS, word)) {
       command = word;
-      args = { ...GLOBAL_ARGS, ...(await COMMANDS[word]?.load())?.args };
+      args = { ...GLOBAL_ARGS, ...(await loadCommand(word)).args };
     } else positionals.push(word);
   }
-  if (command === undefined) args = { ...args, ...(await loadRepl()).args };
+  if (command === undefined) args = { ...args, ...(await loadCommand()).args };
   const overSsh = words.some((word) => word === "--ssh" || word.startsWith("--ssh="));
   return { command, args, positionals, pending, literal, overSsh, runbook };
 }
@@ -144,12 +144,11 @@ async function ofPositional({ command, positionals, runbook }: Line, typed: stri
   if (command === "exec" && runbook !== undefined) return runbookParameters(runbook, positionals);
   if (command === undefined || command === "help") {
     if (at > 0) return [];
-    const commands = Object.entries(COMMANDS).map(([name, { summary }]) => `${name}\t${summary}`);
+    const commands = Object.entries(COMMANDS).map(([name, [summary]]) => `${name}\t${summary}`);
     return command === undefined ? commands : [...commands, ...(await helpTopics())];
   }
-  const def = Object.values((await COMMANDS[command]?.load())?.args ?? {}).filter((arg) => arg.type === "positional")[
-    at
-  ];
+  const { args } = await loadCommand(command);
+  const def = Object.values(args).filter((arg) => arg.type === "positional")[at];
   if (def?.choices !== undefined) return [...def.choices];
   if (
     ((command === "resume" || command === "changes") && at === 0) ||

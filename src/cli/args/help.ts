@@ -6,7 +6,7 @@ import { GLOBAL_ARGS } from "./options.ts";
 const WIDTH = 80;
 
 export function rootHelp(): string {
-  const commands = Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary] as const);
+  const commands = Object.entries(COMMANDS).map(([name, [summary]]) => [name, summary] as const);
   return [
     "buddy: a terminal agent for people who run machines",
     "",
@@ -45,22 +45,19 @@ export const OPTION_NOTES: readonly string[] = [
 export function commandHelp(command: Command): string {
   const positionals = Object.entries(command.args).filter(([, def]) => def.type === "positional");
   const flags = Object.fromEntries(Object.entries(command.args).filter(([, def]) => def.type !== "positional"));
-  const usage = positionals.map(([name, def]) => {
-    const word = positionalWord(name, def);
-    return def.required === false ? `[${word}]` : word;
-  });
   const lines = [
-    `buddy ${command.name}: ${COMMANDS[command.name]?.summary ?? ""}`,
+    `buddy ${command.name}: ${COMMANDS[command.name]?.[0] ?? ""}`,
     "",
-    ["Usage: buddy", command.name, ...usage, "[OPTIONS]"].filter((part) => part !== "").join(" "),
+    `Usage: ${usageOf(command)} [OPTIONS]`,
   ];
   if (positionals.length > 0) {
     const rows = positionals.map(([name, def]) => [positionalWord(name, def), def.description ?? ""] as const);
     lines.push("", "Arguments:", ...columns(rows));
   }
   if (Object.keys(flags).length > 0) lines.push("", "Options:", ...columns(flagRows(flags)));
-  const globals = Object.entries(GLOBAL_ARGS).map(([name, def]) =>
-    "alias" in def ? `-${def.alias}/--${name}` : `--${name}`,
+  // Not those that the command has a meaning of its own for.
+  const globals = Object.entries(GLOBAL_ARGS).flatMap(([name, def]) =>
+    name in command.args ? [] : ["alias" in def ? `-${def.alias}/--${name}` : `--${name}`],
   );
   lines.push("", ...wrap(`Global options (see buddy --help): ${globals.join(" ")}`));
   if (command.notes !== undefined) lines.push("", command.notes.trim());
@@ -88,7 +85,16 @@ function flagRows(flags: Args): (readonly [string, string])[] {
   });
 }
 
-function positionalWord(name: string, def: Arg): string {
+/** `buddy NAME [ARGUMENTS]`. */
+export function usageOf({ name: command, args }: Command): string {
+  const words = Object.entries(args).flatMap(([name, def]) => {
+    const word = positionalWord(name, def);
+    return def.type !== "positional" ? [] : [def.required === false ? `[${word}]` : word];
+  });
+  return ["buddy", command, ...words].filter((part) => part !== "").join(" ");
+}
+
+export function positionalWord(name: string, def: Arg): string {
   const word = def.choices?.join("|") ?? name.toUpperCase();
   return def.verbatim === true ? `${word}…` : word;
 }

@@ -94,23 +94,15 @@ export class ApprovalPrompt {
   }
 
   handle(input: TerminalInput): void {
-    if (this.#mode !== "choose") {
-      this.#lineKey(input);
-      return;
-    }
+    if (this.#mode !== "choose") return this.#lineKey(input);
     // Pasted text never answers.
     if (input.kind !== "key") return;
     this.#note = "";
-    if (input.ctrl && (input.name === "c" || input.name === "d")) {
-      this.#hooks.answer({ kind: "no" });
-      return;
-    }
+    if (input.ctrl && (input.name === "c" || input.name === "d")) return this.#hooks.answer({ kind: "no" });
     if (input.ctrl || input.alt) return;
     const letter = input.name.toLowerCase();
-    if (this.request.keep !== undefined && (letter === "k" || letter === "r")) {
-      this.#hooks.answer({ kind: letter === "k" ? "yes" : "no" });
-      return;
-    }
+    if (this.request.keep !== undefined && (letter === "k" || letter === "r"))
+      return this.#hooks.answer({ kind: letter === "k" ? "yes" : "no" });
     if (!this.#letters().includes(letter)) {
       this.#note = this.#refusal(letter);
       return;
@@ -121,20 +113,15 @@ export class ApprovalPrompt {
         else this.#open("name", "");
         return;
       case "n":
-        this.#open("reason", "");
-        return;
+        return this.#open("reason", "");
       case "a":
-        this.#hooks.answer({ kind: "always" });
-        return;
+        return this.#hooks.answer({ kind: "always" });
       case "e":
-        this.#open("edit", this.request.action);
-        return;
+        return this.#open("edit", this.request.action);
       case "v":
-        this.#hooks.view?.(this.#view.document(this.#columns));
-        return;
+        return this.#hooks.view?.(this.#view.document(this.#columns));
       case "c":
-        this.#hooks.answer({ kind: "canary" });
-        return;
+        return this.#hooks.answer({ kind: "canary" });
       case "s":
         if (this.request.machines === undefined) this.#hooks.answer({ kind: "no", stop: true });
         else this.#open("machines", "");
@@ -223,10 +210,8 @@ export class ApprovalPrompt {
   /** A wrong name approves nothing: back to the question. */
   #approveByName(text: string): void {
     const { typed, alsoTyped = [] } = this.request;
-    if (typed !== undefined && [typed, ...alsoTyped].includes(text)) {
-      this.#hooks.answer({ kind: "yes", typed: text });
-      return;
-    }
+    if (typed !== undefined && [typed, ...alsoTyped].includes(text))
+      return this.#hooks.answer({ kind: "yes", typed: text });
     this.#mode = "choose";
     this.#note = text === "" ? "" : `the name of this machine is ${this.#view.machineName()}; nothing was approved`;
   }
@@ -235,10 +220,7 @@ export class ApprovalPrompt {
   #choose(text: string): void {
     const names = this.request.machines?.map(({ name }) => name) ?? [];
     const only = matchNames(text.split(/\s+/), names);
-    if (only.length > 0) {
-      this.#hooks.answer({ kind: "choose", only });
-      return;
-    }
+    if (only.length > 0) return this.#hooks.answer({ kind: "choose", only });
     this.#mode = "choose";
     this.#note = text === "" ? "" : `none of ${foldNames(names)} has that name; nothing was approved`;
   }

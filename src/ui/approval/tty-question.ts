@@ -113,10 +113,7 @@ class TerminalQuestion {
 
   #paint(): void {
     const { columns, rows } = this.#keys.size();
-    if (this.#scroll !== undefined) {
-      this.#keys.write(this.#scroll.frame(columns, rows));
-      return;
-    }
+    if (this.#scroll !== undefined) return this.#keys.write(this.#scroll.frame(columns, rows));
     this.#settle(undefined);
     const view = this.#prompt.view(columns - 1, rows - 1, this.#options.behind?.() ?? 0);
     const cut = Math.max(0, view.rows.length - (rows - 1));
@@ -153,10 +150,7 @@ class TerminalQuestion {
 
   #view(document: readonly string[]): void {
     const command = pagerCommand(this.#options.env);
-    if (command === undefined) {
-      this.#scrollThrough(document);
-      return;
-    }
+    if (command === undefined) return this.#scrollThrough(document);
     const shown = this.#lend(() =>
       runPager(command, document, this.#options.env, this.#keys.terminal).then(() => true),
     );

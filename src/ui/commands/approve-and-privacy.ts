@@ -22,11 +22,10 @@ export const approve: SlashCommand = {
     if (args !== "") {
       const mode = parseApproveMode(args);
       if (mode === undefined) {
-        screen.fail(
+        return screen.fail(
           `/approve takes ask, all, none or a duration, not "${oneLine(args)}"`,
           "For example /approve 10m; at most 24d",
         );
-        return;
       }
       approvals.setMode(mode);
       const { longestMs } = approvals;
@@ -70,16 +69,13 @@ export const privacy: SlashCommand = {
   async run(screen, args) {
     const [word = "", which = ""] = args.split(/\s+/);
     if (word === "") return list(screen);
-    if (word !== "show" && word !== "drop") {
-      screen.fail(`/privacy takes show N or drop N, not "${oneLine(word)}"`, "/privacy alone lists the names");
-      return;
-    }
+    if (word !== "show" && word !== "drop")
+      return screen.fail(`/privacy takes show N or drop N, not "${oneLine(word)}"`, "/privacy alone lists the names");
     const number = Number(/^(?:secret-)?(\d{1,6})$/.exec(which)?.[1] ?? Number.NaN);
     const secret = screen.host.privacy.list().find((one) => one.number === number);
     if (secret === undefined) {
       const problem = Number.isNaN(number) ? `/privacy ${word} needs the number of a secret` : `no secret ${number}`;
-      screen.fail(problem, "/privacy lists them");
-      return;
+      return screen.fail(problem, "/privacy lists them");
     }
     const { privacy: secrets } = screen.host;
     if (word === "show") {
@@ -91,10 +87,8 @@ export const privacy: SlashCommand = {
 
 function list(screen: CommandScreen): void {
   const { host, style, columns } = screen;
-  if (!host.privacy.enabled) {
-    screen.say([style.warning('secrets are sent to the model as they are: [privacy] to_model = "off"')]);
-    return;
-  }
+  if (!host.privacy.enabled)
+    return screen.say([style.warning('secrets are sent to the model as they are: [privacy] to_model = "off"')]);
   const secrets = host.privacy.list();
   if (secrets.length === 0) screen.say(["no secrets found in this session"]);
   screen.say(secrets.map(({ name, from }) => clip(`${name}  ${style.grey(oneLine(from))}`, columns)));

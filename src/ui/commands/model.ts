@@ -39,11 +39,10 @@ export const model: SlashCommand = {
       if (other === undefined) return;
       wanted = `${name}:${other}`;
       const notes = await host.switchModel(wanted);
-      screen.say([
+      return screen.say([
         `model: ${oneLine(other)} (profile ${name})`,
         ...notes.map((note) => screen.style.grey(`  ${note}`)),
       ]);
-      return;
     }
     const index = /^\d+$/.test(wanted) ? Number(wanted) - 1 : -1;
     const profile = profiles.find(({ name }) => name === wanted) ?? profiles[index];
@@ -51,16 +50,13 @@ export const model: SlashCommand = {
       const names = profiles.map(({ name }) => name);
       const wide = Math.max(...names.map((name) => name.length));
       const near = closestMatch(wanted, names);
-      screen.fail(
+      return screen.fail(
         `no profile "${oneLine(wanted)}"${near === undefined ? "" : `; did you mean ${near}?`}`,
         profiles.map(({ name, model }, i) => `${i + 1} ${name.padEnd(wide)}  ${model}`).join("\n"),
       );
-      return;
     }
-    if (profile.active && profile.own === undefined) {
-      screen.say([`${profile.name} (${profile.model}) is already active`]);
-      return;
-    }
+    if (profile.active && profile.own === undefined)
+      return screen.say([`${profile.name} (${profile.model}) is already active`]);
     const before = profiles.find(({ active }) => active);
     const notes = [...(await host.switchModel(profile.name))];
     if (before !== undefined && before.api !== profile.api) notes.push(`protocol: ${before.api} → ${profile.api}`);

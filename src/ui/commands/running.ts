@@ -146,18 +146,18 @@ async function kill(screen: CommandScreen, args: string): Promise<void> {
   const pane = work.panes.find(({ name }) => name === args);
   if (pane !== undefined) {
     await screen.host.interruptPane(pane.name);
-    screen.say([
+    return screen.say([
       pane.idle
         ? `pane ${oneLine(pane.name)} was idle; pressed Ctrl-C`
         : `pressed Ctrl-C in pane ${oneLine(pane.name)}: ${oneLine(pane.command)}`,
     ]);
-    return;
   }
   const shell = work.shells.find(({ id }) => id === args);
-  if (shell === undefined) {
-    screen.fail(`"${oneLine(args)}" is not the id of a task, a background shell or a pane`, "/ps lists what runs");
-    return;
-  }
+  if (shell === undefined)
+    return screen.fail(
+      `"${oneLine(args)}" is not the id of a task, a background shell or a pane`,
+      "/ps lists what runs",
+    );
   if (shell.status === "running") screen.say([`${shell.id}: ${await screen.host.killShell(shell.id)}`]);
   else screen.fail(`${shell.id} has already ended`, "/ps lists what runs");
 }
@@ -176,11 +176,10 @@ async function stop(screen: CommandScreen): Promise<void> {
 async function output(screen: CommandScreen, args: string): Promise<void> {
   const kept = args === "" || /^\d+$/.test(args) ? screen.kept(args === "" ? undefined : Number(args)) : undefined;
   if (kept === undefined && (args === "" || /^\d+$/.test(args))) {
-    screen.fail(
+    return screen.fail(
       args === "" ? "no output yet" : `no output ${args}`,
       "Shortened output names the command that shows all of it; /ps lists background shells",
     );
-    return;
   }
   await screen.interruptible(async (signal) => {
     const id = kept === undefined ? args : kept.outputId;
@@ -195,11 +194,10 @@ function timeout(screen: CommandScreen, args: string): void {
   const [duration = "", which = ""] = args.split(/\s+/);
   const ms = parseDuration(duration);
   if (ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS) {
-    screen.fail(
+    return screen.fail(
       `/timeout needs a duration${duration === "" ? "" : `, not "${oneLine(duration)}"`}`,
       "For example /timeout 10m, or /timeout 90s 2 for task 2; at most 24d",
     );
-    return;
   }
   const id = taskId(screen, which, "/timeout DURATION ID");
   if (id === undefined) return;

@@ -30,22 +30,18 @@ const session: SlashCommand = {
   async run(screen, args) {
     const { host, style } = screen;
     const [word = "", id = ""] = args.split(/\s+/);
-    if ((word === "new" || word === "last") && id !== "") {
-      screen.fail(`too many arguments: "${oneLine(id)}"`, `Usage: /session ${word}`);
-      return;
-    }
+    if ((word === "new" || word === "last") && id !== "")
+      return screen.fail(`too many arguments: "${oneLine(id)}"`, `Usage: /session ${word}`);
     if (word === "new") return startNew(screen);
     if (word === "last") return resumeNamed(screen, "last");
     if (word === "resume") return id === "" ? resumePicked(screen) : resumeNamed(screen, id);
-    if (word !== "") {
-      screen.fail(`/session takes new, resume ID or last, not "${oneLine(word)}"`, "/session alone lists the sessions");
-      return;
-    }
+    if (word !== "")
+      return screen.fail(
+        `/session takes new, resume ID or last, not "${oneLine(word)}"`,
+        "/session alone lists the sessions",
+      );
     const sessions = await host.sessions();
-    if (sessions.length === 0) {
-      screen.say(["no saved sessions in this directory"]);
-      return;
-    }
+    if (sessions.length === 0) return screen.say(["no saved sessions in this directory"]);
     const now = Date.now();
     screen.say(
       sessions.slice(0, SHOWN).map((stored) => {
@@ -150,10 +146,11 @@ async function startNew(screen: CommandScreen): Promise<void> {
 
 async function resumePicked(screen: CommandScreen): Promise<void> {
   const others = (await screen.host.sessions()).filter(({ current }) => !current);
-  if (others.length === 0) {
-    screen.fail("no other saved session in this directory", "buddy sessions --all lists those of other directories");
-    return;
-  }
+  if (others.length === 0)
+    return screen.fail(
+      "no other saved session in this directory",
+      "buddy sessions --all lists those of other directories",
+    );
   const chosen = await screen.pick("Continue which session?", sessionChoices(others), 0);
   if (chosen !== undefined) await resumeNamed(screen, chosen.value);
 }
@@ -184,10 +181,8 @@ async function exportTo(screen: CommandScreen, args: string): Promise<void> {
   const { session: id } = screen.host.facts();
   const file = args === "" ? `buddy-${id}.md` : args;
   const format = formatOf(file);
-  if (format === undefined) {
-    screen.fail(`no format for ${oneLine(file)}`, "Use .md, .html, .sh, .cast, or the name SKILL.md");
-    return;
-  }
+  if (format === undefined)
+    return screen.fail(`no format for ${oneLine(file)}`, "Use .md, .html, .sh, .cast, or the name SKILL.md");
   const path = resolve(expandTilde(file, homeDirectory()));
   const text = await screen.host.exportSession(format);
   try {
@@ -247,10 +242,7 @@ export const themeCommand: SlashCommand = {
       wanted = (await screen.pick("Theme:", choices, active))?.value ?? "";
       if (wanted === "") return;
     }
-    if (!isThemeName(wanted)) {
-      screen.fail(`no theme "${oneLine(wanted)}"`, THEME_NAMES.join(", "));
-      return;
-    }
+    if (!isThemeName(wanted)) return screen.fail(`no theme "${oneLine(wanted)}"`, THEME_NAMES.join(", "));
     style.use(wanted);
     screen.say([`theme: ${wanted}; [display] theme = "${wanted}" keeps it`]);
   },

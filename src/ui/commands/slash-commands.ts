@@ -82,21 +82,22 @@ export async function runSlashCommand(line: string, screen: CommandScreen): Prom
   const args = text.trim();
   const found = findCommands(word, customCommands(screen.host));
   const [command] = found;
-  if (command === undefined || found.length > 1) {
-    screen.fail(unknownWords(word, found), "/help lists the commands; to send text starting with /, put a space first");
-    return;
-  }
+  if (command === undefined || found.length > 1)
+    return screen.fail(
+      unknownWords(word, found),
+      "/help lists the commands; to send text starting with /, put a space first",
+    );
   const { running } = screen.tasks;
-  if (running !== undefined && !command.anytime) {
-    screen.fail(`/${command.name} is not available while task ${running.id} runs`, "Ctrl-C stops the task");
-    return;
-  }
+  if (running !== undefined && !command.anytime)
+    return screen.fail(`/${command.name} is not available while task ${running.id} runs`, "Ctrl-C stops the task");
   const most = command.words ?? (command.args === "" ? 0 : 1);
   const given = args === "" ? 0 : args.split(/\s+/).length;
   if (given > most) {
     const usage = `usage: /${command.name} ${command.args}`.trimEnd();
-    screen.fail(most === 0 ? `/${command.name} takes no arguments` : `too many arguments: "${oneLine(args)}"`, usage);
-    return;
+    return screen.fail(
+      most === 0 ? `/${command.name} takes no arguments` : `too many arguments: "${oneLine(args)}"`,
+      usage,
+    );
   }
   if (isBuiltIn(word) && screen.host.customCommands().commands.some(({ name }) => name === word))
     screen.say([screen.style.grey(shadowed(word))]);

@@ -34,11 +34,10 @@ const on: SlashCommand = {
   async run(screen, what) {
     if (what === "") {
       const current = (await screen.host.targets()).filter((row) => row.current);
-      screen.say([
+      return screen.say([
         ...current.map(({ name, meaning }) => `on ${oneLine(name)}: ${oneLine(meaning)}`),
         screen.style.grey("/on NAME switches to it; /targets lists the names"),
       ]);
-      return;
     }
     await screen.interruptible(async (signal) => {
       try {
@@ -116,10 +115,8 @@ export const attach: SlashCommand = {
       return;
     }
     const command = oneLine(target.attach);
-    if (process.env.TMUX === undefined) {
-      screen.verbatim([`from another terminal: ${screen.style.bold(command)}`]);
-      return;
-    }
+    if (process.env.TMUX === undefined)
+      return screen.verbatim([`from another terminal: ${screen.style.bold(command)}`]);
     const problem = await split(screen, target.attach);
     if (problem === undefined) screen.verbatim([`opened in a split: ${screen.style.bold(command)}`]);
     else screen.fail(`tmux could not open a split: ${oneLine(problem)}`, `From another terminal: ${command}`);
@@ -148,10 +145,7 @@ export const sudo: SlashCommand = {
   anytime: false,
   complete: () => [{ value: "drop", hint: "sudo asks for the password again", complete: true }],
   async run(screen, args) {
-    if (args !== "" && args !== "drop") {
-      screen.fail(`/sudo takes drop or nothing, not "${oneLine(args)}"`);
-      return;
-    }
+    if (args !== "" && args !== "drop") return screen.fail(`/sudo takes drop or nothing, not "${oneLine(args)}"`);
     await screen.interruptible(async () => {
       if (args === "drop") await screen.host.dropSudo();
       screen.say(inWords(await screen.host.sudoState(), args === "drop"));

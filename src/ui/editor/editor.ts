@@ -156,10 +156,7 @@ export class Editor {
     const { buffer } = this;
     const view = layout(buffer.cells, buffer.cursor, this.view.promptWidth, this.view.columns);
     const target = view.cursor.row + by;
-    if (target < 0 || target >= view.rows.length) {
-      this.#recall(by);
-      return;
-    }
+    if (target < 0 || target >= view.rows.length) return this.#recall(by);
     this.#goal ??= view.cursor.col;
     buffer.move(cellAt(view, buffer.cells, target, this.#goal));
     this.#close();
@@ -242,10 +239,7 @@ export class Editor {
     }
     const looking = new AbortController();
     const offer = this.#complete(this.buffer.before, looking.signal);
-    if (!(offer instanceof Promise)) {
-      this.#show(offer);
-      return;
-    }
+    if (!(offer instanceof Promise)) return this.#show(offer);
     this.#looking = looking;
     offer.then(
       (found) => {

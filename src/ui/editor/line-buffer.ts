@@ -72,8 +72,7 @@ export class LineBuffer {
     this.#save(false);
     if (lines <= FOLD_LINES && clean.length <= FOLD_CHARACTERS) {
       // A trailing newline of a copied line is not meant as an empty line.
-      this.insert(clean.endsWith("\n") ? clean.slice(0, -1) : clean);
-      return;
+      return this.insert(clean.endsWith("\n") ? clean.slice(0, -1) : clean);
     }
     const shown = lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${clean.length} characters]`;
     this.#cells.splice(this.#cursor, 0, { text: clean, shown });

@@ -122,8 +122,7 @@ export class Printer {
         }
         return;
       case "machine_finished":
-        await this.#endToolOutput(event.call, event.machine);
-        return;
+        return this.#endToolOutput(event.call, event.machine);
       case "tool_finished":
         return this.#toolFinished(event);
       case "approval_answered": {

@@ -108,10 +108,7 @@ export class MarkdownStream {
 
   #line(line: string): void {
     const open = this.#open;
-    if (open?.kind === "code") {
-      this.#codeLine(open, line);
-      return;
-    }
+    if (open?.kind === "code") return this.#codeLine(open, line);
     if (line.trim() === "") {
       this.#close();
       this.#gap = this.#started;
@@ -153,8 +150,7 @@ export class MarkdownStream {
         state: "",
       });
       const label = this.#open!.language;
-      this.#emit([this.#open!.first + this.#style.grey(label === "" ? "───" : `─── ${label}`)]);
-      return;
+      return this.#emit([this.#open!.first + this.#style.grey(label === "" ? "───" : `─── ${label}`)]);
     }
     const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
     if (heading !== null) {
@@ -210,8 +206,7 @@ export class MarkdownStream {
         return;
       }
       this.#close();
-      this.#begin({ kind: "text", lines: [quote[1]!], first: bar, rest: bar });
-      return;
+      return this.#begin({ kind: "text", lines: [quote[1]!], first: bar, rest: bar });
     }
     if (open?.kind === "text") {
       open.lines.push(line.trimStart());
@@ -222,8 +217,7 @@ export class MarkdownStream {
       this.#begin({ kind: "text" });
       this.#open = undefined;
       this.#afterCode = true;
-      this.#emit([line]);
-      return;
+      return this.#emit([line]);
     }
     // Indented text below a list item belongs to it.
     const indent = this.#list ? /^\s*/.exec(line)![0].slice(0, 12) : "";

@@ -24,13 +24,11 @@ export class Picker {
     switch (name) {
       case "up":
       case "ctrl-p":
-        this.#move(-1);
-        return;
+        return this.#move(-1);
       case "down":
       case "ctrl-n":
       case "tab":
-        this.#move(input.shift ? -1 : 1);
-        return;
+        return this.#move(input.shift ? -1 : 1);
       case "home":
         this.#selected = 0;
         return;
@@ -38,18 +36,15 @@ export class Picker {
         this.#selected = this.#choices.length - 1;
         return;
       case "enter":
-        this.#done(this.#choices[this.#selected]);
-        return;
+        return this.#done(this.#choices[this.#selected]);
       case "escape":
       case "ctrl-c":
       case "ctrl-d":
       case "ctrl-g":
-        this.#done(undefined);
-        return;
+        return this.#done(undefined);
       case "backspace":
         this.#typed = this.#typed.slice(0, -1);
-        this.#jump();
-        return;
+        return this.#jump();
       default:
         if (input.ctrl || input.alt || [...input.name].length !== 1) return;
         this.#typed += input.name;

@@ -174,10 +174,7 @@ export class LineScreen implements ReplScreen {
     const repl = this.#started;
     this.#prompted = false;
     const [question] = this.#questions;
-    if (question !== undefined) {
-      question.take(line);
-      return;
-    }
+    if (question !== undefined) return question.take(line);
     if (line.trim() === "") {
       void this.#print();
       return;

@@ -192,16 +192,10 @@ export class Repl implements CommandScreen {
 
   /** Ctrl-C: the line, then the task, then, pressed twice, the REPL. */
   interrupt(): void {
-    if (this.#work !== undefined) {
-      this.#work.abort(new DOMException("cancelled by the operator", "AbortError"));
-      return;
-    }
+    if (this.#work !== undefined) return this.#work.abort(new DOMException("cancelled by the operator", "AbortError"));
     if (this.#screen.clearLine()) return;
     if (this.stopTask()) return;
-    if (this.#interruptedAt > Date.now() - TWICE_MS) {
-      this.leave(EXIT.ok);
-      return;
-    }
+    if (this.#interruptedAt > Date.now() - TWICE_MS) return this.leave(EXIT.ok);
     this.#interruptedAt = Date.now();
     this.#screen.hint("press Ctrl-C again to quit", TWICE_MS);
   }

@@ -222,10 +222,7 @@ export class TerminalScreen implements ReplScreen {
   #input(inputs: readonly TerminalInput[]): void {
     const { repl, queue, notifier } = this.#started;
     if (repl.leaving) return;
-    if (this.#scroll !== undefined) {
-      this.#scroll.input(inputs);
-      return;
-    }
+    if (this.#scroll !== undefined) return this.#scroll.input(inputs);
     if (inputs.some((input) => input.kind === "key" || input.kind === "paste")) {
       this.#lastKey = Date.now();
       notifier.key();
@@ -259,10 +256,8 @@ export class TerminalScreen implements ReplScreen {
     const { repl, editor, queue } = this.#started;
     if (input.kind === "paste" && input.cut)
       repl.fail("the paste was cut: it is longer than 8 MB", "save it to a file and attach that with @path");
-    if (queue.aside && input.kind === "key" && input.name === "escape" && editor.dropDown === undefined) {
-      this.#backToQuestion();
-      return;
-    }
+    if (queue.aside && input.kind === "key" && input.name === "escape" && editor.dropDown === undefined)
+      return this.#backToQuestion();
     const action = editor.handle(input);
     if (queue.aside && (action.kind !== "none" || editor.buffer.empty)) this.#backToQuestion();
     switch (action.kind) {
@@ -272,20 +267,16 @@ export class TerminalScreen implements ReplScreen {
         repl.submit(action.text, action.shown);
         return;
       case "interrupt":
-        repl.interrupt();
-        return;
+        return repl.interrupt();
       case "end":
-        repl.quit();
-        return;
+        return repl.quit();
       case "clear-screen":
-        this.#painter.clear();
-        return;
+        return this.#painter.clear();
       case "suspend":
         void this.#painter.suspend();
         return;
       case "toggle-reasoning":
-        repl.transcript.toggleReasoning();
-        return;
+        return repl.transcript.toggleReasoning();
       case "edit-outside":
         void this.#outside((env) => runEditor(editor.buffer.text, env)).then((text) => {
           if (text !== undefined) editor.buffer.setText(text);

@@ -101,18 +101,14 @@ export class Transcript {
     if (event.type !== "retry") this.#endRetry(event);
     switch (event.type) {
       case "text":
-        this.#text(event.delta);
-        return;
+        return this.#text(event.delta);
       case "reasoning":
-        this.#reason(event.delta);
-        return;
+        return this.#reason(event.delta);
       case "discard":
-        this.#discard();
-        return;
+        return this.#discard();
       case "message":
         this.#endThought();
-        this.#endAnswer();
-        return;
+        return this.#endAnswer();
       case "tool_started":
         this.#endThought();
         this.#endAnswer();
@@ -125,38 +121,29 @@ export class Transcript {
           this.#tools.get(event.call)?.push(event.stream, withMachine(event));
         return;
       case "machine_finished":
-        this.#tools.get(event.call)?.progress(event);
-        return;
+        return this.#tools.get(event.call)?.progress(event);
       case "tool_finished":
-        this.#toolFinished(event);
-        return;
+        return this.#toolFinished(event);
       case "usage":
         this.#usage = event;
         return;
       case "retry":
-        this.#retries(event);
-        return;
+        return this.#retries(event);
       case "warning":
-        this.warning(event.message, this.#hint(event.hint));
-        return;
+        return this.warning(event.message, this.#hint(event.hint));
       case "notice":
         this.#section("note");
-        this.#wrapped(this.#style.grey(`· ${this.#safe(withMachine({ ...event, text: event.message }))}`), "");
-        return;
+        return this.#wrapped(this.#style.grey(`· ${this.#safe(withMachine({ ...event, text: event.message }))}`), "");
       case "compacted":
-        this.#compacted(event);
-        return;
+        return this.#compacted(event);
       case "proposed":
-        this.#proposed(event);
-        return;
+        return this.#proposed(event);
       case "error":
         this.#endThought();
         this.#endAnswer();
-        this.error(event.message, this.#hint(event.hint));
-        return;
+        return this.error(event.message, this.#hint(event.hint));
       case "done":
-        this.#done();
-        return;
+        return this.#done();
       case "session":
       case "turn":
       case "machine":

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import type { Finding } from "./machine.ts";
+import { broken, type Finding, finding } from "./machine.ts";
 
 export async function checkConfiguration(
   globals: GlobalOptions,
@@ -22,19 +22,18 @@ export async function checkConfiguration(
   const findings: Finding[] = [];
   if (loaded.files.length === 0) {
     const text = "no configuration file; the defaults are used";
-    findings.push({ check: "config", status: "info", text, remedy: "buddy init writes one" });
+    findings.push(finding("config", "info", text, "buddy init writes one"));
   }
   for (const [i, file] of loaded.files.entries()) {
     const merged = i === 0 ? "" : `, merged over ${shownPath(loaded.files[0] ?? "", loaded)}`;
-    findings.push({ check: "config", status: "ok", text: `read ${shownPath(file, loaded)}${merged}` });
+    findings.push(finding("config", "ok", `read ${shownPath(file, loaded)}${merged}`));
   }
   for (const key of loaded.origins.keys()) {
     const [section = "", name = ""] = key.split(".");
     const known = Object.hasOwn(SETTINGS, section) && Object.hasOwn(SETTINGS[section as keyof typeof SETTINGS], name);
-    if (known) findings.push({ check: "config", status: "info", text: explainSetting(loaded, key) });
+    if (known) findings.push(finding("config", "info", explainSetting(loaded, key)));
   }
-  for (const text of loaded.warnings)
-    findings.push({ check: "config", status: "warning", text, remedy: "change the file" });
+  for (const text of loaded.warnings) findings.push(finding("config", "warning", text, "change the file"));
   findings.push(...(await permissions(loaded)));
   return { findings, loaded };
 }
@@ -44,28 +43,10 @@ async function permissions(loaded: LoadedConfig): Promise<Finding[]> {
   const { buddyPaths } = await import("../../../config/paths.ts");
   const paths = buddyPaths(loaded.env);
   if (paths === undefined)
-    return [
-      {
-        check: "permissions",
-        status: "warning",
-        text: "HOME is not set: nothing can be remembered",
-        remedy: "set HOME",
-      },
-    ];
+    return [finding("permissions", "warning", "HOME is not set: nothing can be remembered", "set HOME")];
   return [paths.auth, paths.history, paths.trust].flatMap((path): Finding[] => {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode;
     if (mode === undefined || (mode & 0o077) === 0) return [];
-    return [
-      {
-        check: "permissions",
-        status: "warning",
-        text: `${path} can be read by other users`,
-        remedy: `chmod 600 '${path}'`,
-      },
-    ];
+    return [finding("permissions", "warning", `${path} can be read by other users`, `chmod 600 '${path}'`)];
   });
-}
-
-export function broken(check: string, error: BuddyError): Finding {
-  return { check, status: "broken", text: error.message, ...(error.hint === undefined ? {} : { remedy: error.hint }) };
 }

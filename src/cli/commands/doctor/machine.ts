@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
 import { currentDirectory } from "../../../lib/byte-names.ts";
+import type { BuddyError } from "../../../lib/errors.ts";
 import { temporaryDirectory } from "../../../lib/local-directories.ts";
 import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/start-child.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
@@ -34,20 +35,20 @@ async function checkTmux(): Promise<Finding> {
   rmSync(directory, { recursive: true, force: true });
   const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(version) ?? [];
   if (!tried.stdout.includes("%begin"))
-    return {
-      check: "tmux",
-      status: "warning",
-      text: `${version} does not start in control mode`,
-      remedy: "update tmux to 3.2 or newer, or use --no-tmux",
-    };
+    return finding(
+      "tmux",
+      "warning",
+      `${version} does not start in control mode`,
+      "update tmux to 3.2 or newer, or use --no-tmux",
+    );
   if (Number(major) * 100 + Number(minor) < 302)
-    return {
-      check: "tmux",
-      status: "warning",
-      text: `${version} is older than 3.2: commands work, but more slowly`,
-      remedy: "update tmux to 3.2 or newer",
-    };
-  return { check: "tmux", status: "ok", text: `${version}, control mode works` };
+    return finding(
+      "tmux",
+      "warning",
+      `${version} is older than 3.2: commands work, but more slowly`,
+      "update tmux to 3.2 or newer",
+    );
+  return finding("tmux", "ok", `${version}, control mode works`);
 }
 
 async function checkSsh(): Promise<Finding[]> {
@@ -55,7 +56,7 @@ async function checkSsh(): Promise<Finding[]> {
   const without = "--ssh cannot be used";
   if (path === null) return [unusable("ssh", unusableProgram("ssh"), without, "info", "openssh-client")];
   const { code, stdout, stderr, failure } = askProgram([path, "-V"], { timeoutMs: 4_000 });
-  if (code === 0) return [{ check: "ssh", status: "ok", text: (stderr + stdout).trim() }];
+  if (code === 0) return [finding("ssh", "ok", (stderr + stdout).trim())];
   const why = `${path} does not work: ${stderr.trim().split("\n")[0] || `exit code ${code}`}`;
   return [unusable("ssh", { text: why, file: path, ...failure }, without)];
 }
@@ -74,21 +75,15 @@ async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
   if (failure?.file !== undefined) return [unusable(name, failure, without)];
   if (code !== 0)
     return [
-      {
-        check: name,
-        status: "info",
-        text: failure?.text ?? `${name} does not answer: ${stderr.trim().split("\n")[0] || `exit code ${code}`}`,
-        remedy: name === "docker" ? "start its daemon, or check that you may use its socket" : "run: podman info",
-      },
+      finding(
+        name,
+        "info",
+        failure?.text ?? `${name} does not answer: ${stderr.trim().split("\n")[0] || `exit code ${code}`}`,
+        name === "docker" ? "start its daemon, or check that you may use its socket" : "run: podman info",
+      ),
     ];
   const running = stdout.split("\n").filter(Boolean);
-  return [
-    {
-      check: name,
-      status: "ok",
-      text: running.length === 0 ? "no container is running" : `running: ${running.join(", ")}`,
-    },
-  ];
+  return [finding(name, "ok", running.length === 0 ? "no container is running" : `running: ${running.join(", ")}`)];
 }
 
 /** `missing`: the status of a program that is not installed. One that is installed and does not work is a warning. */
@@ -100,52 +95,43 @@ function unusable(
   apt = check,
 ): Finding {
   const { text = `${check} is not installed`, file } = program ?? {};
-  return {
+  return finding(
     check,
-    status: file === undefined ? missing : "warning",
-    text: `${text}: ${without}`,
-    remedy: file === undefined ? howToInstall(apt) : `check it: ls -l ${file}`,
-  };
+    file === undefined ? missing : "warning",
+    `${text}: ${without}`,
+    file === undefined ? howToInstall(apt) : `check it: ls -l ${file}`,
+  );
 }
 
-const NO_ENGINE: Finding = {
-  check: "containers",
-  status: "info",
-  text: "neither docker nor podman: --container cannot be used",
-  remedy: howToInstall("podman"),
-};
+const NO_ENGINE: Finding = finding(
+  "containers",
+  "info",
+  "neither docker nor podman: --container cannot be used",
+  howToInstall("podman"),
+);
 
 function checkTerminal(): Finding {
   const { TERM = "", LANG = "", LC_ALL = "", LC_CTYPE = "", COLORTERM = "" } = process.env;
   if (!isatty(0) || !isatty(2))
-    return {
-      check: "terminal",
-      status: "info",
-      text: "no terminal to ask on: nothing can be approved (see --approve)",
-    };
+    return finding("terminal", "info", "no terminal to ask on: nothing can be approved (see --approve)");
   const locale = LC_ALL || LC_CTYPE || LANG;
   const words = [TERM || "TERM is not set", COLORTERM, `${process.stderr.columns ?? 80} columns`]
     .filter(Boolean)
     .join(", ");
-  if (TERM === "" || TERM === "dumb") return { check: "terminal", status: "info", text: `${words}: plain line mode` };
+  if (TERM === "" || TERM === "dumb") return finding("terminal", "info", `${words}: plain line mode`);
   if (!/utf-?8/i.test(locale))
-    return {
-      check: "terminal",
-      status: "warning",
-      text: `${words}; the locale is not UTF-8`,
-      remedy: "export LANG=C.UTF-8",
-    };
-  return { check: "terminal", status: "ok", text: words };
+    return finding("terminal", "warning", `${words}; the locale is not UTF-8`, "export LANG=C.UTF-8");
+  return finding("terminal", "ok", words);
 }
 
 async function checkSessions(): Promise<Finding> {
   const { sessionDirectory } = await import("../../../session/session-directory.ts");
   const state = stateDirectory();
   const { directory, notice, unwritable } = sessionDirectory(currentDirectory(), state);
-  if (notice === undefined) return { check: "sessions", status: "ok", text: `saved in ${directory}` };
-  if (unwritable === undefined) return { check: "sessions", status: "info", text: notice };
+  if (notice === undefined) return finding("sessions", "ok", `saved in ${directory}`);
+  if (unwritable === undefined) return finding("sessions", "info", notice);
   const remedy = "set HOME or XDG_STATE_HOME to a directory you can write to";
-  return { check: "sessions", status: "warning", text: notice, remedy };
+  return finding("sessions", "warning", notice, remedy);
 }
 
 /** Tries out on the machine how commands that run without a question are confined. */
@@ -155,14 +141,14 @@ export async function checkLocks(transport: Transport, lock: SecondLock = "auto"
   const namespace = await children.settled;
   const text = lockWords({ shell: children.shell, namespace });
   await children.end();
-  if (namespace.kind === "ready" || lock === "off") return { check: "locks", status: "ok", text };
-  if (lock !== "required") return { check: "locks", status: "info", text };
-  return {
-    check: "locks",
-    status: "warning",
-    text: `${text}; second_lock = "required", so every command asks`,
-    remedy: 'allow user namespaces or install util-linux on the machine, or set second_lock = "auto"',
-  };
+  if (namespace.kind === "ready" || lock === "off") return finding("locks", "ok", text);
+  if (lock !== "required") return finding("locks", "info", text);
+  return finding(
+    "locks",
+    "warning",
+    `${text}; second_lock = "required", so every command asks`,
+    'allow user namespaces or install util-linux on the machine, or set second_lock = "auto"',
+  );
 }
 
 /** The same in words that need no heading. */
@@ -179,6 +165,14 @@ export interface Finding {
   readonly text: string;
   /** What to do; for every problem. */
   readonly remedy?: string;
+}
+
+export function finding(check: string, status: Finding["status"], text: string, remedy?: string): Finding {
+  return { check, status, text, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+export function broken(check: string, { message, hint }: BuddyError): Finding {
+  return finding(check, "broken", message, hint);
 }
 
 /** How to get a program on this system. */

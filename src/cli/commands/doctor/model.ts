@@ -4,8 +4,7 @@ import type { LoadedConfig } from "../../../config/load.ts";
 import type { ResolvedProfile } from "../../../config/profiles.ts";
 import { isLoopback } from "../../../lib/network.ts";
 import type { Candidate } from "../../../model/local-servers.ts";
-import { broken } from "./configuration.ts";
-import type { Finding } from "./machine.ts";
+import { broken, type Finding, finding } from "./machine.ts";
 
 export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
   const { resolveProfile } = await import("../../../config/profiles.ts");
@@ -19,18 +18,16 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
   }
   const { name, model, api, baseUrl } = profile;
   if (baseUrl === "")
-    return [
-      { check: "profile", status: "ok", text: `${name}: a script built into buddy, no key and no network needed` },
-    ];
+    return [finding("profile", "ok", `${name}: a script built into buddy, no key and no network needed`)];
   const { describeOrigin } = await import("../../../config/paths.ts");
   const given = loaded.endpoint === undefined ? "" : `, the address ${describeOrigin(loaded.endpoint.origin, loaded)}`;
   const access = await checkAccess(profile);
   const endpoint =
     access.finding.status === "broken"
-      ? { finding: { check: "endpoint", status: "info", text: "not checked: it needs a sign-in" } as const }
+      ? { finding: finding("endpoint", "info", "not checked: it needs a sign-in") }
       : await checkEndpoint(loaded, profile, access.token);
   return [
-    { check: "profile", status: "ok", text: `${name}: ${model} at ${baseUrl} (${api})${given}` },
+    finding("profile", "ok", `${name}: ${model} at ${baseUrl} (${api})${given}`),
     access.finding,
     endpoint.finding,
     await checkCatalog(loaded, profile, "window" in endpoint ? endpoint.window : undefined),
@@ -42,12 +39,14 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
 export async function localServers(inUse: string, candidates?: readonly Candidate[]): Promise<Finding[]> {
   const { findLocalServers } = await import("../../../model/local-servers.ts");
   const found = (await findLocalServers(candidates, PATIENCE_MS)).filter(({ baseUrl }) => baseUrl !== inUse);
-  return found.map(({ name, baseUrl, models }) => ({
-    check: "local",
-    status: "info",
-    text: `${name} answers at ${baseUrl}${models.length === 0 ? ", but has no models yet" : `: ${someOf(models)}`}`,
-    remedy: `buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"} uses it`,
-  }));
+  return found.map(({ name, baseUrl, models }) =>
+    finding(
+      "local",
+      "info",
+      `${name} answers at ${baseUrl}${models.length === 0 ? ", but has no models yet" : `: ${someOf(models)}`}`,
+      `buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"} uses it`,
+    ),
+  );
 }
 
 function someOf(models: readonly string[]): string {
@@ -69,8 +68,8 @@ function otherAccess({ settings, baseUrl }: ResolvedProfile): string {
 
 async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding; token?: string }> {
   if (profile.key !== undefined)
-    return { finding: { check: "key", status: "ok", text: `from ${profile.key.source}` }, token: profile.key.value };
-  if (profile.auth !== "login") return { finding: { check: "key", status: "ok", text: otherAccess(profile) } };
+    return { finding: finding("key", "ok", `from ${profile.key.source}`), token: profile.key.value };
+  if (profile.auth !== "login") return { finding: finding("key", "ok", otherAccess(profile)) };
   const { signInParts } = await import("../../../app/model/sign-in.ts");
   const { describeSignIn } = await import("../../../auth/sign-in.ts");
   const { tokenSource } = await import("../../../auth/token-source.ts");
@@ -79,16 +78,10 @@ async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding
     const { store, device } = await signInParts((message) => notes.push(message));
     if (store.read("openai") !== undefined) await tokenSource(store, device).token();
     const { signedIn, text } = describeSignIn(store.read("openai"));
-    const finding = { check: "sign-in", text: [text, ...notes].join("; ") };
-    return {
-      finding: signedIn
-        ? { ...finding, status: "ok" }
-        : {
-            ...finding,
-            status: "broken",
-            remedy: "buddy login, or use another profile: buddy --model demo needs none",
-          },
-    };
+    const words = [text, ...notes].join("; ");
+    if (signedIn) return { finding: finding("sign-in", "ok", words) };
+    const remedy = "buddy login, or use another profile: buddy --model demo needs none";
+    return { finding: finding("sign-in", "broken", words, remedy) };
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
     return { finding: broken("sign-in", error) };
@@ -115,7 +108,7 @@ async function checkEndpoint(
     const unlisted = models.length > 0 && !listed ? `; ${model} is not among the ${models.length} models it lists` : "";
     const { Endpoint } = await import("../../../model/endpoint.ts");
     const window = new Endpoint(options).reportsWindow ? listed?.contextLimit : undefined;
-    return { finding: { check: "endpoint", status: "ok", text: text + unlisted }, window };
+    return { finding: finding("endpoint", "ok", text + unlisted), window };
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
     const ms = Math.round(performance.now() - started);
@@ -127,17 +120,17 @@ function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: 
   const status = "status" in error ? Number(error.status) : 0;
   const remedy = error.hint ?? "check the address, the network and HTTPS_PROXY";
   if (withKey && (status === 401 || status === 403)) {
-    return { check: "endpoint", status: "broken", text: `${host} refuses the key (HTTP ${status})`, remedy };
+    return finding("endpoint", "broken", `${host} refuses the key (HTTP ${status})`, remedy);
   }
   if (status >= 500) {
     const text = `${host} answers HTTP ${status}`;
-    return { check: "endpoint", status: "warning", text, remedy: "the service has a problem; try again later" };
+    return finding("endpoint", "warning", text, "the service has a problem; try again later");
   }
   // Not every endpoint lists its models, and some want a key or a sign-in even for that.
   const answered = status > 0 || ("reason" in error && error.reason === "protocol");
-  if (answered) return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
+  if (answered) return finding("endpoint", "ok", `${host} answers in ${ms} ms`);
   const fix = `${remedy.replace(/\.$/, "")}; buddy --model demo needs no endpoint`;
-  return { check: "endpoint", status: "broken", text: error.message, remedy: fix };
+  return finding("endpoint", "broken", error.message, fix);
 }
 
 const TIMEOUT_MS = 5_000;
@@ -150,11 +143,11 @@ async function checkCatalog(
   const { infoFor } = await import("../../../model/catalog.ts");
   const info = infoFor(model, { rules: loaded.config.model_rules, contextLimit: contextLimit ?? window });
   if (info.known || contextLimit !== undefined || window !== undefined)
-    return { check: "catalog", status: "ok", text: `${model}: ${info.contextLimit} tokens of context` };
-  return {
-    check: "catalog",
-    status: "warning",
-    text: `${model} is not in the catalog; ${info.contextLimit} tokens of context are assumed`,
-    remedy: `set context_limit in [models.${name}]`,
-  };
+    return finding("catalog", "ok", `${model}: ${info.contextLimit} tokens of context`);
+  return finding(
+    "catalog",
+    "warning",
+    `${model} is not in the catalog; ${info.contextLimit} tokens of context are assumed`,
+    `set context_limit in [models.${name}]`,
+  );
 }

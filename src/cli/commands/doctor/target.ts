@@ -3,8 +3,7 @@ import { BuddyError } from "../../../lib/errors.ts";
 import type { MachineReport } from "../../../targets/machine-report.ts";
 import type { TransportOptions } from "../../../targets/connection/open-transport.ts";
 import type { TargetOptions } from "../../../targets/target.ts";
-import { broken } from "./configuration.ts";
-import type { Finding } from "./machine.ts";
+import { broken, checkUnasked, type Finding, finding } from "./machine.ts";
 
 export async function checkTarget(options: TransportOptions & Pick<TargetOptions, "secondLock">): Promise<Finding[]> {
   const { openTransport } = await import("../../../targets/connection/open-transport.ts");
@@ -12,9 +11,8 @@ export async function checkTarget(options: TransportOptions & Pick<TargetOptions
     await using transport = await openTransport(options);
     const { machineReport } = await import("../../../targets/machine-report.ts");
     const found = findingsOf(await machineReport(transport), transport.facts.tmuxProblem);
-    const { checkUnasked } = await import("./machine.ts");
     const locks = await checkUnasked(transport, options.secondLock);
-    return [{ check: "target", status: "ok", text: `${transport.label} answers` }, ...found, locks];
+    return [finding("target", "ok", `${transport.label} answers`), ...found, locks];
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
     return [broken("target", error)];
@@ -25,37 +23,35 @@ function findingsOf(
   { who, tmux, shell, hasBash, disk, sudo, clockOffMs }: MachineReport,
   tmuxProblem?: string,
 ): Finding[] {
-  const findings: Finding[] = [{ check: "identity", status: "ok", text: who }];
+  const findings: Finding[] = [finding("identity", "ok", who)];
   findings.push(
     tmux === ""
-      ? {
-          check: "target tmux",
-          status: "warning",
-          text: `${tmuxProblem ?? "tmux is not installed"}: commands run in a shell you cannot attach to`,
-          remedy: tmuxProblem === undefined ? "install tmux on the target" : "run tmux -V on the target",
-        }
-      : { check: "target tmux", status: "ok", text: tmux },
+      ? finding(
+          "target tmux",
+          "warning",
+          `${tmuxProblem ?? "tmux is not installed"}: commands run in a shell you cannot attach to`,
+          tmuxProblem === undefined ? "install tmux on the target" : "run tmux -V on the target",
+        )
+      : finding("target tmux", "ok", tmux),
   );
-  findings.push({ check: "shell", status: "ok", text: `${shell}${hasBash ? "" : ", no bash"}` });
+  findings.push(finding("shell", "ok", `${shell}${hasBash ? "" : ", no bash"}`));
   if (disk !== undefined) {
     const full = isFull(disk);
-    findings.push({
-      check: "disk",
-      status: full ? "warning" : "ok",
-      text: `${Math.round(disk.freeKiB / 1024)} MiB free in the working directory (${disk.used} used)`,
-      ...(full ? { remedy: "free some space: command output is kept there" } : {}),
-    });
+    const text = `${Math.round(disk.freeKiB / 1024)} MiB free in the working directory (${disk.used} used)`;
+    findings.push(
+      full ? finding("disk", "warning", text, "free some space on the target") : finding("disk", "ok", text),
+    );
   }
-  findings.push({ check: "sudo", status: "info", text: SUDO_WORDS[sudo] });
+  findings.push(finding("sudo", "info", SUDO_WORDS[sudo]));
   findings.push(
     isOff(clockOffMs)
-      ? {
-          check: "clock",
-          status: "warning",
-          text: clockWords(clockOffMs),
-          remedy: "check time synchronisation (chrony, systemd-timesyncd, ntpd)",
-        }
-      : { check: "clock", status: "ok", text: "agrees with this machine" },
+      ? finding(
+          "clock",
+          "warning",
+          clockWords(clockOffMs),
+          "check time synchronisation (chrony, systemd-timesyncd, ntpd)",
+        )
+      : finding("clock", "ok", "agrees with this machine"),
   );
   return findings;
 }

@@ -22,7 +22,7 @@ export const command = defineCommand({
       valueHint: "RUNBOOK",
       description: "run this runbook instead of a prompt (buddy skills lists them)",
     },
-    json: { type: "boolean", description: "print events, one JSON object per line (docs/events.md)" },
+    json: { type: "boolean", description: "print events, one JSON object per line (buddy help events)" },
     "output-schema": {
       type: "string",
       valueHint: "FILE",
@@ -63,7 +63,7 @@ export const command = defineCommand({
   notes: `
 Exit codes:
     0  answered
-    1  model or tool-loop failure
+    1  the model or a tool failed
     2  usage or configuration
     3  approval required, but there was no terminal to ask on
     4  not signed in, or no key

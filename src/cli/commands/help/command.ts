@@ -3,7 +3,7 @@ import { closestMatch } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
-import { COMMANDS } from "../../command-table.ts";
+import { COMMANDS, loadCommand } from "../../command-table.ts";
 import { commandHelp, rootHelp } from "../../args/help.ts";
 
 /** Topic → what its page is about. */
@@ -39,15 +39,15 @@ export const command = defineCommand({
       await print([`${rootHelp()}\n`]);
       return EXIT.ok;
     }
-    const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    const isCommand = Object.hasOwn(COMMANDS, name);
     const topic = Object.hasOwn(TOPICS, name) ? (name as Topic) : undefined;
-    if (entry === undefined && topic === undefined) {
+    if (!isCommand && topic === undefined) {
       const meant = closestMatch(name, [...Object.keys(COMMANDS), ...Object.keys(TOPICS)]);
       throw new BuddyError("usage", `unknown command or topic "${name}"`, {
         hint: meant === undefined ? "Commands are listed by: buddy --help" : `Did you mean ${meant}?`,
       });
     }
-    const help = entry === undefined ? undefined : `${commandHelp(await entry.load())}\n`;
+    const help = isCommand ? `${commandHelp(await loadCommand(name))}\n` : undefined;
     if (topic === undefined) await print([help ?? ""]);
     else {
       const { showPage, topicPage } = await import("./topics.ts");

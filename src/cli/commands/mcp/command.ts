@@ -9,7 +9,7 @@ export const command = defineCommand({
       type: "positional",
       required: false,
       choices: ["list", "check", "add", "remove", "login", "logout"],
-      description: "list (default), check, add, remove, or sign in to a server that asks for it",
+      description: "list (default), check, add, remove, or sign in to a server and out of it",
     },
     name: { type: "positional", required: false, description: "the server; with check, all if omitted" },
     command: { type: "positional", required: false, rest: true, description: "with add: -- PROGRAM ARGUMENTS…" },

@@ -12,7 +12,7 @@ export const command = defineCommand({
       verbatim: true,
       description: "the command; everything after its first word belongs to it",
     },
-    json: { type: "boolean", description: "print events, one JSON object per line (docs/events.md)" },
+    json: { type: "boolean", description: "print events, one JSON object per line (buddy help events)" },
     diff: { type: "boolean", description: "show differing outputs as a diff against the most common one" },
     ...FLEET_ARGS,
     timeout: {
