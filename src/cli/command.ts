@@ -5,6 +5,8 @@ import type { GlobalOptions } from "./args/options.ts";
 
 /** citty's definition of an argument, and what the strict parser in front of it needs in addition. */
 export type Arg = ArgDef & {
+  /** Its letter. */
+  readonly alias?: string;
   /** The value is a file name: made absolute against the directory buddy was started in (not that of --cd). */
   readonly path?: boolean;
   /** The last positional, where it takes every word that is left; with the name of a flag, only when that is given. */

@@ -77,32 +77,32 @@ export const GLOBAL_ARGS = {
 } as const satisfies Args;
 
 export interface GlobalOptions {
-  readonly config?: string;
-  readonly model?: string;
-  readonly baseUrl?: string;
-  readonly apiKey?: string;
-  readonly ssh?: string;
-  readonly container?: string;
+  readonly config?: string | undefined;
+  readonly model?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly apiKey?: string | undefined;
+  readonly ssh?: string | undefined;
+  readonly container?: string | undefined;
   /** Names of machines, not yet resolved. */
-  readonly on?: string;
+  readonly on?: string | undefined;
   readonly tmux: "auto" | "required" | "never";
-  readonly tmuxSession?: string;
+  readonly tmuxSession?: string | undefined;
   /** Id of a pane of the operator's own tmux. */
-  readonly pane?: string;
+  readonly pane?: string | undefined;
   /** On this machine the process has changed to it already; otherwise it is a directory of the target. */
-  readonly cd?: string;
+  readonly cd?: string | undefined;
   readonly dryRun: boolean;
-  readonly approve?: ApproveMode;
+  readonly approve?: ApproveMode | undefined;
   /** What the session may cost, in USD. */
-  readonly maxCost?: number;
+  readonly maxCost?: number | undefined;
   /** False with --no-color; otherwise the environment and [display].color decide. */
-  readonly color?: false;
+  readonly color?: false | undefined;
   readonly quiet: boolean;
   readonly verbose: boolean;
   /** -vv: lines of the trace on stderr. */
-  readonly debug?: boolean;
+  readonly debug?: boolean | undefined;
   /** File of the trace. */
-  readonly trace?: string;
+  readonly trace?: string | undefined;
 }
 
 /** Flags that exclude each other. */
@@ -146,15 +146,23 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
   const approve = text("approve");
   const maxCost = text("max-cost");
   return {
-    ...defined({ config: text("config"), model: text("model"), baseUrl, apiKey: text("api-key"), ssh, container }),
-    ...defined({ on: text("on"), cd: text("cd"), tmuxSession: session, pane }),
-    ...(approve === undefined ? {} : { approve: requireApproveMode(approve) }),
-    ...(maxCost === undefined ? {} : { maxCost: readAmount(maxCost, "--max-cost") }),
-    ...(values.has("no-color") ? { color: false as const } : {}),
+    config: text("config"),
+    model: text("model"),
+    baseUrl,
+    apiKey: text("api-key"),
+    ssh,
+    container,
+    on: text("on"),
+    cd: text("cd"),
+    tmuxSession: session,
+    pane,
+    approve: approve === undefined ? undefined : requireApproveMode(approve),
+    maxCost: maxCost === undefined ? undefined : readAmount(maxCost, "--max-cost"),
+    color: values.has("no-color") ? false : undefined,
+    trace: text("trace") ?? traceFile(env["BUDDY_TRACE_FILE"]),
     tmux: values.has("tmux") ? "required" : values.has("no-tmux") ? "never" : "auto",
     dryRun: values.has("dry-run"),
     ...outputLevel(values, env),
-    ...defined({ trace: text("trace") ?? traceFile(env["BUDDY_TRACE_FILE"]) }),
   };
 }
 
@@ -255,10 +263,4 @@ export function withSsh(globals: GlobalOptions, host: string): GlobalOptions {
 function requireContainerName(name: string): void {
   if (/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) return;
   throw new BuddyError("usage", `--container: "${name}" cannot be the name or id of a container`);
-}
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function defined<T extends object>(values: T): Defined<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

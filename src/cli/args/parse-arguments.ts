@@ -28,7 +28,6 @@ export interface ParsedArguments {
  */
 export function tokenize(argv: readonly string[], table: Args, restFrom = Number.POSITIVE_INFINITY): Token[] {
   const tokens: Token[] = [];
-  const shorts = shortNames(table);
   let afterTmux = false;
   let words = 0;
   for (let i = 0; i < argv.length; i++) {
@@ -47,7 +46,7 @@ export function tokenize(argv: readonly string[], table: Args, restFrom = Number
     }
     afterTmux = false;
     if (!arg.startsWith("--")) {
-      if (readCluster(arg, next, shorts, table, tokens)) i++;
+      if (readCluster(arg, next, table, tokens)) i++;
       continue;
     }
     const [, name = "", inline] = /^--([^=]*)(?:=([\s\S]*))?$/.exec(arg) ?? [];
@@ -184,16 +183,10 @@ export function unknownOption(shown: string, command: string, args: Args): Buddy
 }
 
 /** `-q`, `-qv`, `-m NAME`, `-mNAME`, `-m=NAME`; true when the next argument was used as value. */
-function readCluster(
-  arg: string,
-  next: string | undefined,
-  shorts: ReadonlyMap<string, string>,
-  table: Args,
-  tokens: Token[],
-): boolean {
+function readCluster(arg: string, next: string | undefined, table: Args, tokens: Token[]): boolean {
   for (let i = 1; i < arg.length; i++) {
     const shown = `-${arg[i]}`;
-    const name = shorts.get(arg[i] ?? "");
+    const name = Object.keys(table).find((long) => table[long]?.alias === arg[i]);
     const def = name === undefined ? undefined : table[name];
     if (name === undefined || def === undefined) {
       tokens.push({ kind: "unknown", shown: i === 1 ? arg : shown });
@@ -216,12 +209,4 @@ function requireValue(shown: string, value: string | undefined, attached: boolea
   const missing = value === undefined || value === "" || (!attached && /^-(?!\d|,|$)/.test(value));
   if (!missing) return value;
   throw new BuddyError("usage", `${shown} needs a value: ${shown} ${def.valueHint ?? "VALUE"}`);
-}
-
-function shortNames(table: Args): Map<string, string> {
-  const shorts = new Map<string, string>();
-  for (const [name, def] of Object.entries(table)) {
-    if ("alias" in def && typeof def.alias === "string") shorts.set(def.alias, name);
-  }
-  return shorts;
 }
