@@ -21,9 +21,9 @@ export interface KnownOptions {
 
 export class KnownSecrets<T> {
   /** What begins with each hash of four characters: nothing, only LONGER candidates, or ANY. */
-  readonly #heads = new Uint8Array(HEADS);
+  #heads = NONE;
   /** Whether the next four characters have this hash in any longer candidate: few other texts get past it. */
-  readonly #seconds = new Uint8Array(HEADS);
+  #seconds = NONE;
   /** By the hash of the first four characters, then by length: thousands of tokens may begin alike. */
   readonly #candidates = new Map<number, Map<number, Map<string, Candidate<T>>>>();
   /** The length of the shortest candidate. */
@@ -123,6 +123,10 @@ export class KnownSecrets<T> {
   }
 
   #put(candidate: Candidate<T>): void {
+    if (this.#size === 0) {
+      this.#heads = new Uint8Array(HEADS);
+      this.#seconds = new Uint8Array(HEADS);
+    }
     const hash = headOf(candidate.text);
     if (candidate.text.length < this.#shortest) {
       this.#shortest = candidate.text.length;
@@ -153,6 +157,8 @@ interface Candidate<T> {
 
 export const HEAD = 4;
 export const HEADS = 1 << 16;
+/** Until there is a secret: a start without one does not clear 128 kB. */
+const NONE = new Uint8Array();
 /** All candidates with this head have eight characters or more; or some have fewer. */
 const LONGER = 1;
 const ANY = 2;
