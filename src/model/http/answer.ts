@@ -295,14 +295,15 @@ export class SseParser {
     const end = afterLastBreak(bytes);
     if (end === 0) return this.#hold(bytes);
     this.#afterReturn = bytes[bytes.length - 1] === CR;
-    this.#lines(this.#decode(bytes.subarray(this.#endHeld(bytes), end)));
+    const start = this.#heldBytes === 0 ? 0 : this.#endHeld(bytes);
+    this.#lines(this.#decode(bytes.subarray(start, end)));
     // A copy: a view would keep the whole piece.
     this.#hold(bytes.slice(end));
   }
 
   /** The end of the body: a last event without its blank line still counts. */
   end(): void {
-    this.#endHeld(new Uint8Array());
+    if (this.#heldBytes > 0) this.#endHeld(new Uint8Array());
     this.#dispatch();
   }
 
@@ -319,7 +320,6 @@ export class SseParser {
 
   /** Takes the line that is held, with its end; where the next one begins. */
   #endHeld(bytes: Uint8Array): number {
-    if (this.#heldBytes === 0) return 0;
     const end = firstBreak(bytes);
     const last = this.#decode(Buffer.concat([...this.#held, bytes.subarray(0, end)]));
     this.#long?.push(last);

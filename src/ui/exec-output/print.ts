@@ -41,6 +41,8 @@ export interface RowStream {
   take(): string[];
 }
 
+type EventOf<Type extends AgentEvent["type"]> = AgentEvent & { type: Type };
+
 export class Printer {
   readonly #options: PrintOptions;
   #live: LiveLine | undefined;
@@ -48,7 +50,7 @@ export class Printer {
   #text: TerminalText | undefined;
   #reasoning: TerminalText | undefined;
   #answerOpen = false;
-  #usage: (AgentEvent & { type: "usage" }) | undefined;
+  #usage: EventOf<"usage"> | undefined;
   #attach: string | undefined;
   #announced = "";
   /** By call: output after the last whole line. */
@@ -103,64 +105,32 @@ export class Printer {
       case "message":
         return this.#message(event);
       case "session":
-        this.#label = event.label === undefined ? "" : `${(await this.#looks()).oneLine(event.label)} · `;
-        if (!this.#options.quiet) await this.#announce(event.places?.map(({ name }) => name) ?? []);
-        if (event.attach !== undefined && event.attach !== this.#attach) {
-          this.#attach = event.attach;
-          if (!this.#options.quiet) await this.note(`watch    ${event.attach}`);
-        }
-        return;
+        return this.#session(event);
       case "tool_started":
         return this.#toolStarted(event);
       case "tool_output":
-        if (event.stream === "info") await this.note((await this.#looks()).withMachine(event).trimEnd(), "warning");
-        else if (event.machine !== undefined) {
-          if (this.#options.verbose) await this.#toolOutput(event, event.machine);
-        } else {
-          this.#tools.get(event.call)?.push(event.stream, event.text);
-          if (this.#options.verbose) await this.#toolOutput(event);
-        }
-        return;
+        return this.#output(event);
       case "machine_finished":
         return this.#endToolOutput(event.call, event.machine);
       case "tool_finished":
         return this.#toolFinished(event);
-      case "approval_answered": {
-        const tool = this.#tools.get(event.call);
-        if (event.edited !== undefined) tool?.retitle(event.edited);
-        if (event.decision === "approved" && event.by === "mode") tool?.remark("auto-approved");
-        if (this.#options.verbose)
-          await this.note(`${event.decision} by ${event.by}${event.reason === undefined ? "" : `: ${event.reason}`}`);
-        return;
-      }
+      case "approval_answered":
+        return this.#answered(event);
       case "usage":
         this.#usage = event;
         return;
-      case "retry": {
-        if (this.#options.quiet) return;
-        const words = (await this.#looks()).retryWords(event);
-        // On a terminal one line that changes; a log keeps each.
-        return this.#live === undefined ? this.note(words, "warning") : this.#live.show(words);
-      }
+      case "retry":
+        return this.#retry(event);
       case "warning":
         return this.note(event.hint === undefined ? event.message : `${event.message}. ${event.hint}`, "warning");
-      case "notice": {
-        const words = (await this.#looks()).withMachine({ ...event, text: event.message });
-        return this.note(words, event.kind === "info" ? undefined : "warning");
-      }
+      case "notice":
+        return this.#notice(event);
       case "compacted":
         return this.note(
           `compacted ${event.before_tokens} → ${event.after_tokens} tokens; the summary:\n${event.summary}`,
         );
-      case "proposed": {
-        await this.#closeStream();
-        await this.note(PROPOSED_HEADING, "warning");
-        const { showText } = await this.#looks();
-        // To be copied as it is: only what a terminal must not get is escaped.
-        return this.#err(
-          `${showText(this.#options.redact(proposedLines(event.changes).join("\n")), { mode: "command" })}\n`,
-        );
-      }
+      case "proposed":
+        return this.#proposed(event);
       case "done":
         return this.#done();
       case "turn":
@@ -169,6 +139,47 @@ export class Printer {
       case "approval_asked":
         return;
     }
+  }
+
+  async #session({ label, places, attach }: EventOf<"session">): Promise<void> {
+    this.#label = label === undefined ? "" : `${(await this.#looks()).oneLine(label)} · `;
+    if (!this.#options.quiet) await this.#announce(places?.map(({ name }) => name) ?? []);
+    if (attach === undefined || attach === this.#attach) return;
+    this.#attach = attach;
+    if (!this.#options.quiet) await this.note(`watch    ${attach}`);
+  }
+
+  async #output(event: EventOf<"tool_output">): Promise<void> {
+    if (event.stream === "info") return this.note((await this.#looks()).withMachine(event).trimEnd(), "warning");
+    if (event.machine === undefined) this.#tools.get(event.call)?.push(event.stream, event.text);
+    if (this.#options.verbose) await this.#toolOutput(event, event.machine);
+  }
+
+  async #answered({ call, decision, by, edited, reason }: EventOf<"approval_answered">): Promise<void> {
+    const tool = this.#tools.get(call);
+    if (edited !== undefined) tool?.retitle(edited);
+    if (decision === "approved" && by === "mode") tool?.remark("auto-approved");
+    if (this.#options.verbose) await this.note(`${decision} by ${by}${reason === undefined ? "" : `: ${reason}`}`);
+  }
+
+  async #retry(event: EventOf<"retry">): Promise<void> {
+    if (this.#options.quiet) return;
+    const words = (await this.#looks()).retryWords(event);
+    // On a terminal one line that changes; a log keeps each.
+    return this.#live === undefined ? this.note(words, "warning") : this.#live.show(words);
+  }
+
+  async #notice(event: EventOf<"notice">): Promise<void> {
+    const words = (await this.#looks()).withMachine({ ...event, text: event.message });
+    return this.note(words, event.kind === "info" ? undefined : "warning");
+  }
+
+  async #proposed({ changes }: EventOf<"proposed">): Promise<void> {
+    await this.#closeStream();
+    await this.note(PROPOSED_HEADING, "warning");
+    const { showText } = await this.#looks();
+    // To be copied as it is: only what a terminal must not get is escaped.
+    return this.#err(`${showText(this.#options.redact(proposedLines(changes).join("\n")), { mode: "command" })}\n`);
   }
 
   /** What buddy waits for after this event. */
@@ -238,7 +249,7 @@ export class Printer {
     await this.note("connection lost; ignore the text above", "warning");
   }
 
-  async #message({ message }: AgentEvent & { type: "message" }): Promise<void> {
+  async #message({ message }: EventOf<"message">): Promise<void> {
     const text = message.content ?? "";
     const final = message.toolCalls.length === 0;
     if (this.#options.stream && !this.#options.holdAnswer) return this.#closeStream();
@@ -276,7 +287,7 @@ export class Printer {
   }
 
   /** On a terminal the live line names it; a log gets a line if it takes a while. */
-  async #toolStarted(event: AgentEvent & { type: "tool_started" }): Promise<void> {
+  async #toolStarted(event: EventOf<"tool_started">): Promise<void> {
     if (this.#options.quiet || !this.#options.showToolCalls) return;
     this.#tools.set(event.call, await this.#toolView(event.tool, event.title));
     if (this.#live !== undefined) return;
@@ -297,7 +308,7 @@ export class Printer {
   }
 
   /** By whole lines: a secret may arrive in two pieces, and calls that run in parallel must not mix. */
-  async #toolOutput({ call, text }: AgentEvent & { type: "tool_output" }, machine = ""): Promise<void> {
+  async #toolOutput({ call, text }: EventOf<"tool_output">, machine = ""): Promise<void> {
     const key = `${call} ${machine}`;
     const all = (this.#unfinished.get(key) ?? "") + text;
     const cut = all.length > LONGEST_LINE ? all.length : all.lastIndexOf("\n") + 1;
@@ -319,7 +330,7 @@ export class Printer {
     await this.#err(machine === "" ? shown : shown.replaceAll(/^(?=.)/gm, `${oneLine(machine)}: `));
   }
 
-  async #toolFinished(event: AgentEvent & { type: "tool_finished" }): Promise<void> {
+  async #toolFinished(event: EventOf<"tool_finished">): Promise<void> {
     await this.#endToolOutput(event.call);
     const tool = this.#tools.get(event.call) ?? (await this.#toolView(event.tool, ""));
     this.#tools.delete(event.call);
