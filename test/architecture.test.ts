@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { PRIVATE_NAME } from "../scripts/build.ts";
 import { importsOf, sourceFiles, sourceText, staticallyReachable } from "./support/imports.ts";
 
 /** Folder of src → what its files may import. `types` are erased at build time and so bind less. */
@@ -244,6 +245,36 @@ describe("house style", () => {
       (file) => file !== "src/lib/start-child.ts" && /\bBun\.(spawn|\$)|child_process/.test(sourceText(file)),
     );
     expect(elsewhere).toEqual([]);
+  });
+
+  test("# begins private names only, and a class uses no private name of the one it extends", () => {
+    // The build makes ordinary names of them.
+    const wrong = files.filter((file) => {
+      const found = [...sourceText(file).matchAll(PRIVATE_NAME)];
+      const [used, declared] = [true, false].map(
+        (behindDot) =>
+          new Set(found.filter(({ input, index }) => (input[index - 1] === ".") === behindDot).map(([, name]) => name)),
+      );
+      return used!.symmetricDifference(declared!).size > 0;
+    });
+    expect(wrong).toEqual([]);
+    const names = new Map(
+      files.flatMap((file) =>
+        sourceText(file)
+          .split(/^(?=(?:export )?(?:abstract )?class )/m)
+          .slice(1)
+          .map((text) => {
+            const [, name = "", base] = /class (\w+)(?:<[^{]*>)?(?: extends (\w+))?/.exec(text) ?? [];
+            return [name, { base, own: new Set(Array.from(text.matchAll(PRIVATE_NAME), ([, own]) => own)) }] as const;
+          }),
+      ),
+    );
+    const twice = [...names].filter(([, { base, own }]) => {
+      for (let above = names.get(base ?? ""); above !== undefined; above = names.get(above.base ?? ""))
+        if (!own.isDisjointFrom(above.own)) return true;
+      return false;
+    });
+    expect(twice.map(([name]) => name)).toEqual([]);
   });
 
   test("files are in kebab-case", () => {
