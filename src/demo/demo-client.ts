@@ -1,7 +1,4 @@
-/**
- * The client of the built-in `demo` profile: the real client on a scripted server inside this process, started with the
- * first request.
- */
+/** The client of the built-in `demo` profile: the real client, and a scripted server in this process. */
 import { createModelClient } from "../model/client.ts";
 import type { Playbook } from "./playbook.ts";
 import type { ScriptedServer } from "./server/server.ts";
@@ -25,7 +22,7 @@ export function createDemoClient({
 
   async function start(): Promise<{ client: ModelClient; server: ScriptedServer }> {
     const [{ startScripted }, script] = await Promise.all([import("./server/server.ts"), load(playbook)]);
-    // An abstract socket needs no network at all, not even a loopback interface; its name is the secret.
+    // An abstract socket needs no network, not even a loopback interface; its name is secret.
     const unix = process.platform === "linux" ? `\0buddy-demo-${crypto.randomUUID()}` : undefined;
     const server = startScripted(script, { token: crypto.randomUUID(), ...(unix !== undefined && { unix }) });
     const client = createModelClient({

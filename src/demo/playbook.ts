@@ -1,13 +1,11 @@
-/**
- * What a scripted model says: a playbook answers requests, and each answer may carry quirks and faults of real servers.
- */
+/** What a scripted model answers; each answer may have the quirks and faults of real servers. */
 import type { ScriptedRequest } from "./server/read-request.ts";
 
 export interface Playbook {
   reply(request: ScriptedRequest): ScriptedReply | Promise<ScriptedReply>;
 }
 
-/** Turns in order, one a request (a retry is a request too); a function looks at the request first. */
+/** Turns in order, one per request (a retry is a request, too); a function gets the request. */
 export function script(turns: readonly Turn[]): Playbook {
   let next = 0;
   return {
@@ -29,21 +27,21 @@ export interface ScriptedReply {
   readonly reasoning?: string;
   readonly toolCalls?: readonly ScriptedCall[];
   readonly finish?: "stop" | "tool_calls" | "length" | "content_filter";
-  /** Unknown fields of the message (chat completions); a list is sent as one delta each. */
+  /** Unknown fields of the message (chat completions); each entry of a list is sent as a delta. */
   readonly extra?: Fields | readonly Fields[];
-  /** Goes into the reasoning item (responses). */
+  /** For the reasoning item (responses). */
   readonly encrypted?: string;
   /** false: none is sent. */
   readonly usage?: ScriptedUsage | false;
   readonly quirks?: Quirks;
   readonly fault?: Fault | undefined;
-  /** Characters a delta; 24 by default. */
+  /** Characters per delta; 24 by default. */
   readonly pieceChars?: number;
-  /** The body is written in pieces of so many bytes, wherever that cuts. */
+  /** The body is written in pieces of this many bytes, even inside a character. */
   readonly chunkBytes?: number;
   /** Before each written piece. */
   readonly delayMs?: number;
-  /** Sent instead of a rendered answer: a recorded or mangled body. */
+  /** Sent instead of a rendered answer: a recorded or damaged body. */
   readonly raw?: { readonly body: string | Uint8Array; readonly type?: string };
 }
 
@@ -53,7 +51,7 @@ export interface ScriptedCall {
   readonly name: string;
   /** Made into JSON. */
   readonly args?: unknown;
-  /** Sent as it is, also when it is not JSON. */
+  /** Sent unchanged, even if it is not JSON. */
   readonly arguments?: string;
   readonly id?: string;
   readonly extra?: Fields;
@@ -66,7 +64,7 @@ export interface ScriptedUsage {
   readonly reasoning?: number;
 }
 
-/** Things that real servers do and a client must bear. */
+/** What real servers do and a client must cope with. */
 export interface Quirks {
   readonly noIndex?: boolean;
   readonly indexZero?: boolean;
@@ -76,9 +74,9 @@ export interface Quirks {
   readonly usageTwice?: boolean;
   /** A plain JSON answer to a request that asked for a stream. */
   readonly plainJson?: boolean;
-  /** Where readable reasoning goes (chat completions). */
+  /** The field for readable reasoning (chat completions). */
   readonly reasoningField?: "reasoning" | "reasoning_content" | "thinking";
-  /** The closing event carries no items (responses), as at the login endpoint. */
+  /** The closing event has no items (responses), as at the login endpoint. */
   readonly emptyOutput?: boolean;
   /** Comments between the events. */
   readonly pings?: boolean;

@@ -1,10 +1,7 @@
-/**
- * shell_output, kill_shell and list_shells: what was started in the background, and output that was cut out of earlier
- * results.
- */
+/** shell_output, kill_shell and list_shells: background shells, and output that was left out of earlier results. */
 import { defined } from "../lib/values.ts";
 import { z } from "zod";
-import { parseDuration } from "../lib/durations.ts";
+import { durationText, millisOf } from "./run-shell.ts";
 import type { BackgroundShell } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
 import { shellFor } from "./select-shell.ts";
@@ -16,10 +13,7 @@ const outputInput = z
     shell_id: z.string().min(1).optional().describe("background shell: new output since the last look"),
     output_id: z.string().min(1).optional().describe("earlier result: output that was left out"),
     wait: z
-      .union([
-        z.number().positive(),
-        z.string().refine((text) => parseDuration(text) !== undefined, 'not a duration like "5m"'),
-      ])
+      .union([z.number().positive(), durationText('"5m"')])
       .optional()
       .describe("wait this long again for the command still running in the shell"),
     pane: z.string().optional().describe("with wait"),
@@ -49,12 +43,9 @@ export const shellOutputTool: Tool<OutputInput> = {
   }),
   async run(args, context): Promise<ToolResult> {
     const target = await context.target();
-    if (args.wait !== undefined) {
-      const waitMs = typeof args.wait === "number" ? args.wait * 1000 : (parseDuration(args.wait) ?? 0);
-      return waitAgain(await shellFor(target, args), waitMs, target, context);
-    }
+    if (args.wait !== undefined) return waitAgain(await shellFor(target, args), millisOf(args.wait), target, context);
     const limit = Math.min(args.limit ?? context.budget, context.budget);
-    const filter = args.filter === undefined ? {} : { filter: args.filter };
+    const filter = defined({ filter: args.filter });
     if (args.output_id !== undefined) {
       const offset = args.offset ?? 0;
       const page = await target.shell.readOutput(args.output_id, { offset, limit, ...filter });
@@ -72,11 +63,9 @@ export const shellOutputTool: Tool<OutputInput> = {
         display: text,
       };
     }
-    // A look that is too small for a line would cut secrets into pieces that nothing knows as such.
-    const shell = await target.background.output(args.shell_id ?? "", {
-      limit: Math.max(limit, LEAST_LOOK),
-      ...filter,
-    });
+    // Less than a line would cut secrets into pieces that are not recognised.
+    const atLeast = Math.max(limit, LEAST_READ);
+    const shell = await target.background.output(args.shell_id ?? "", { limit: atLeast, ...filter });
     const [stdout, stderr] = [shell.stdout, shell.stderr].map((text) =>
       context.mask(text, { end: shell.moreBytes > 0 }),
     );
@@ -96,7 +85,7 @@ export const shellOutputTool: Tool<OutputInput> = {
   },
 };
 
-const LEAST_LOOK = 4_096;
+const LEAST_READ = 4_096;
 
 const killInput = z.strictObject({ shell_id: z.string().min(1) });
 
@@ -112,10 +101,8 @@ export const killShellTool: Tool<z.infer<typeof killInput>> = {
     const ended = known !== undefined && known.status !== "running";
     const shell = await target.background.kill(args.shell_id);
     const left = shell.leftRunning?.join(", ");
-    const note =
-      left === undefined
-        ? "it had already ended"
-        : `it had already ended; what it left running was not stopped (pid ${left})`;
+    const running = left === undefined ? "" : `; what it left running was not stopped (pid ${left})`;
+    const note = `it had already ended${running}`;
     return {
       ok: true,
       outcome: shell.status,

@@ -1,39 +1,39 @@
 /**
- * Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are
- * missing and how to get them.
+ * Fits text into its budget: keeps head and tail; a notice in place of the middle says how many bytes are missing and
+ * how to get them.
  */
 import type { CapturedText } from "../targets/target.ts";
 import { wholeAt } from "../lib/text.ts";
 
-/** Takes secrets out of a piece of text, also of those that a cut went through. */
+/** Masks the secrets in a piece of text, also those that are cut at its edges. */
 export type Mask = (text: string, cut?: { readonly start?: boolean; readonly end?: boolean }) => string;
 
-/** `how` gets the byte offset at which the missing part starts. */
+/** `how` says how to get the rest; it gets the byte offset of the missing part. */
 export function boundText(text: string, budget: number, how: (offset: number) => string, mask: Mask = same): string {
   return joinCaptured(cutCaptured(wholeText(text), budget), how, mask);
 }
 
-/** Keeps the newest text, for screens. */
+/** Keeps the end of the text, for screens. */
 export function boundTail(text: string, budget: number, how: string, mask: Mask = same): string {
   if (text.length <= budget) return mask(text);
   const tail = text.slice(afterCut(text, text.length - budget));
   return `[${bytes(text) - bytes(tail)} bytes left out before this; ${how}]\n${mask(tail, { start: true })}`;
 }
 
-/** Masked here and not before: offsets count the bytes of the text as it is. */
+/** Masks at the end: offsets count the bytes of the unmasked text. */
 export function joinCaptured(text: CapturedText, how: (offset: number) => string, mask: Mask = same): string {
   if (text.omittedBytes === 0) return mask(text.head + text.tail);
   const [head, tail] = [mask(text.head, { end: true }), mask(text.tail, { start: true })];
   return `${head}\n[${text.omittedBytes} bytes left out here; ${how(bytes(text.head))}]\n${tail}`;
 }
 
-/** Cuts what was captured further, so that head and tail together have at most `budget` characters. */
+/** Cuts further, so that head and tail together have at most `budget` characters. */
 export function cutCaptured(text: CapturedText, budget: number): CapturedText {
   const length = text.head.length + text.tail.length;
   if (length <= budget) return text;
   const whole = text.omittedBytes === 0 ? text.head + text.tail : undefined;
   const room = Math.max(0, budget);
-  // More of the head than of the tail would hide the end of a failing build; halves serve both.
+  // Equal halves: the end of a failing build matters as much as its beginning.
   const headRoom =
     whole === undefined ? Math.min(text.head.length, Math.max(room - text.tail.length, room >> 1)) : room >> 1;
   const tailRoom = room - headRoom;
@@ -71,7 +71,7 @@ const bytes = (text: string) => Buffer.byteLength(text);
 let segmenter: Intl.Segmenter | undefined;
 const clusters = (text: string) =>
   (segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" })).segment(text);
-/** Characters looked at around a cut; longer clusters are cut at a code point. */
+/** How far a cluster is searched for around a cut; longer ones are cut at a code point. */
 const CLUSTER = 64;
 
 /** The nearest cluster boundary at or before `at`. */
@@ -101,8 +101,8 @@ function afterCut(text: string, at: number): number {
   return next < at ? next + 2 : next;
 }
 
-// How many characters a tool may put into the conversation: a floor for small models, more as the context grows,
-// or what [limits] says.
+// How many characters a tool may put into the conversation: a minimum for small models, more with a larger context, or
+// what [limits] says.
 
 export function outputBudget(kind: BudgetKind, contextLimit: number, override = 0): number {
   if (override > 0) return Math.min(override, MOST_CONFIGURED);

@@ -1,4 +1,4 @@
-/** A unified diff of two texts, whole: `boundDiff` cuts it for a screen or the model. */
+/** A unified diff of two texts, in full; `boundDiff` cuts it for a screen or the model. */
 export function unifiedDiff(before: string, after: string): string {
   if (before === after) return "";
   const a = lines(before);
@@ -29,7 +29,7 @@ function lines(text: string): string[] {
   return list;
 }
 
-/** Longest common subsequence where it is affordable; otherwise everything old, then everything new. */
+/** Longest common subsequence; for very long texts, everything old, then everything new. */
 function middle(a: readonly string[], b: readonly string[]): Edit[] {
   if (a.length * b.length > MOST_CELLS)
     return [...a.map((line): Edit => ["-", line]), ...b.map((line): Edit => ["+", line])];
@@ -87,5 +87,5 @@ function hunks(edits: readonly Edit[]): string[] {
 
 const CONTEXT = 3;
 const MOST_CELLS = 1_000_000;
-/** Marks a last line without newline, so that it differs from the same line with one; never part of a text file. */
+/** Marks a last line without newline, so that it differs from the same line with one; no text file contains it. */
 const NO_NEWLINE = "\u0000";

@@ -8,6 +8,7 @@ import { filesFor, needsRoot, sudoField } from "./files-as-root.ts";
 import { checkNote, editableText, LINE_END, MOST_EDITED, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolResult } from "./tool.ts";
 import { shorten, collapseSpaces } from "../lib/text.ts";
+import { defined } from "../lib/values.ts";
 
 const input = z.strictObject({
   path: z.string().min(1),
@@ -29,7 +30,7 @@ export const editFileTool: Tool<EditInput> = {
     kind: "write",
     title: args.path,
     path: args.path,
-    ...(args.sudo === true ? { sudo: true } : {}),
+    ...defined({ sudo: args.sudo }),
   }),
   async prepare(args, context): Promise<Prepared> {
     const target = await context.target();
@@ -59,7 +60,7 @@ export const editFileTool: Tool<EditInput> = {
   },
 };
 
-/** No one has allowed the model to read the file as root yet: it does not learn what is in it from a failed edit. */
+/** Reading the file as root is not approved yet, so a failed edit must not show what is in it. */
 async function withoutSecrets(args: EditInput, target: Target, result: ToolResult): Promise<ToolResult> {
   if (args.sudo !== true || !(await needsRoot(target.files, args.path))) return result;
   const text = `error: ${args.path} cannot be edited like this. Read it first with read_file and sudo: true.`;
@@ -94,7 +95,7 @@ async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Pr
     places = positions(before, old);
     if (places.length > 0) next = withLineEnds(next, end);
   }
-  // The model sees lines; the file keeps its line ends.
+  // The file keeps its line ends, which the model does not see.
   if ((slice.lineEnds === "crlf" || slice.lineEnds === "cr") && lineEndsOf(next) === "lf")
     next = withLineEnds(next, end);
   if (places.length === 0)
@@ -137,14 +138,14 @@ function lineOf(text: string, at: number): number {
   return line;
 }
 
-/** `display` is the same for people, without what the model could do. */
+/** `display`: for people, without advice to the model. */
 function failed(message: string, display: string): Edit & { ok: false } {
   return { ok: false, result: { ok: false, outcome: "failed", result: `error: ${message}`, display } };
 }
 
 const SMALL_DIFF = 3_000;
 
-// The place in a file that looks most like a text that is not there exactly, for a model that misremembered it.
+// The place in a file that is most like a text that the model remembered wrongly.
 
 export function nearestLines(text: string, wanted: string): string {
   const lines = text.split("\n");
@@ -154,7 +155,6 @@ export function nearestLines(text: string, wanted: string): string {
   const squeezed = lines.map(squeeze);
   let best = { at: -1, score: 0 };
   for (let at = 0; at < lines.length; at++) {
-    // Cheap first: most windows share nothing with the first line.
     let score = 0;
     for (let index = 0; index < wantedLines.length; index++)
       score += likeness(squeezed[at + index] ?? "", wantedLines[index]!);
@@ -170,7 +170,7 @@ export function nearestLines(text: string, wanted: string): string {
 
 const squeeze = (line: string) => collapseSpaces(line).slice(0, MOST_OF_A_LINE);
 
-/** Dice coefficient of letter pairs: 1 the same, 0 nothing in common. */
+/** Dice coefficient of letter pairs: 1 is equal, 0 has nothing in common. */
 function likeness(a: string, b: string): number {
   if (a === b) return 1;
   if (a.length < 2 || b.length < 2) return 0;

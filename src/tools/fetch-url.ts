@@ -37,7 +37,7 @@ async function run(
   settings: FetchSettings,
   recent: RecentPages,
 ): Promise<ToolResult> {
-  // the rest of a page must not depend on whether it has changed meanwhile
+  // The rest of a page comes from the same version of it.
   const known = offset > 0 ? recent.get(url) : undefined;
   if (known !== undefined) return present(known, url, offset, context);
   const outcome = await settings.fetch(url, {
@@ -98,7 +98,7 @@ function present(page: ReadPage, url: string, offset: number, { budget, mask }: 
   const bytes = offset === 0 ? undefined : Buffer.from(page.text);
   if (bytes !== undefined && offset >= bytes.length)
     return { ok: false, outcome: "failed", result: `The readable text of ${url} has only ${bytes.length} bytes.` };
-  // the offset may point into a character; what is left of it is dropped
+  // The offset may point into a character, whose rest is dropped.
   const rest =
     bytes === undefined
       ? page.text
@@ -116,7 +116,7 @@ function present(page: ReadPage, url: string, offset: number, { budget, mask }: 
   };
 }
 
-/** The last few pages, so that a cut one can be read on. */
+/** The last few pages, so that reading a cut page can continue. */
 class RecentPages {
   readonly #pages = new Map<string, ReadPage>();
 
@@ -134,9 +134,7 @@ class RecentPages {
 
 const KEPT = 4;
 
-/**
- * What a response holds: HTML, other text, or bytes to be described; decoded with the charset the server or page names.
- */
+/** What a response contains: HTML, other text, or binary data; decoded with the charset that server or page declare. */
 export function decodePage(body: Uint8Array, contentType: string): DecodedPage {
   const [type = ""] = contentType.toLowerCase().split(";", 1);
   const mime = type.trim();
@@ -151,7 +149,7 @@ type DecodedPage =
   | { readonly kind: "html" | "text"; readonly mime: string; readonly text: string }
   | { readonly kind: "binary"; readonly mime: string };
 
-/** False when the type alone says that there is nothing to read. */
+/** False if the type alone says that it is not text. */
 export function mayBeText(contentType: string): boolean {
   return !/^\s*(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:pdf|zip|gzip|x-tar|x-7z|x-rar|java-archive|vnd\.(?:openxml|ms-|oasis|android|debian|rar)|x-(?:xz|bzip2?|debian|rpm|executable|iso9660)|wasm|msword))/i.test(
     contentType,
@@ -161,7 +159,7 @@ export function mayBeText(contentType: string): boolean {
 function kindOf(mime: string, body: Uint8Array, charset: string | undefined): DecodedPage["kind"] {
   if (!mayBeText(mime)) return "binary";
   const start = Buffer.from(body.subarray(0, SNIFFED)).toString("latin1");
-  // UTF-16 text is full of NULs, so a BOM or the server must speak for it
+  // UTF-16 text is full of NULs: it needs a BOM, or the server must declare it.
   if (bomLabel(body) === undefined && looksBinary(body) && !/^utf-?16/i.test(charset ?? "")) return "binary";
   if (/^(?:text\/html|application\/xhtml\+xml)$/.test(mime)) return "html";
   if (mime === "" || mime === "application/octet-stream" || mime === "unknown/unknown")
@@ -195,14 +193,14 @@ function charsetOf(text: string): string | undefined {
   return /charset\s*=\s*["']?\s*([^\s"';,>]+)/i.exec(text)?.[1];
 }
 
-/** <meta charset>, <meta http-equiv … charset=…>, <?xml encoding=…?>, as far as browsers look. */
+/** <meta charset>, <meta http-equiv … charset=…>, <?xml encoding=…?>, near the start, like browsers. */
 function declared(body: Uint8Array): string | undefined {
   const start = Buffer.from(body.subarray(0, SNIFFED)).toString("latin1");
   const xml = /^\s*<\?xml[^>]{0,200}encoding\s*=\s*["']([^"']{1,40})["']/i.exec(start)?.[1];
   if (xml !== undefined) return xml;
   for (const [tag] of start.matchAll(/<meta\b[^>]{0,500}>/gi)) {
     const label = charsetOf(tag);
-    // a page that can be read up to here cannot be UTF-16
+    // A page that can be read up to here is not UTF-16.
     if (label !== undefined) return /^utf-?16/i.test(label) ? "utf-8" : label;
   }
   return undefined;
@@ -217,7 +215,7 @@ function decode(body: Uint8Array, label: string | undefined): string {
     }
   }
   try {
-    // a body that was cut may end inside a character
+    // A body that was cut may end inside a character.
     return new TextDecoder("utf-8", { fatal: true }).decode(body, { stream: true });
   } catch {
     return new TextDecoder(label === undefined ? "windows-1252" : "utf-8").decode(body);

@@ -1,25 +1,16 @@
-/** The files of a target for a tool with `sudo: true`: looked at as the user where that is enough, written as root. */
-import { defined } from "../lib/values.ts";
+/** The files of a target for a tool with `sudo: true`: read as the user if possible, written as root. */
+
 import { z } from "zod";
 import { PermissionDenied } from "../targets/errors.ts";
-import type { AskPassword, FileAccess, Target } from "../targets/target.ts";
-import type { ToolContext } from "./tool.ts";
+import type { FileAccess, Target } from "../targets/target.ts";
+import { type RunningContext, whileItRuns } from "./watch-command.ts";
 
 export const sudoField = z.boolean().optional().describe("as root; for system files too");
 
-export function filesFor(target: Target, sudo: boolean | undefined, context: SudoContext): FileAccess {
+export function filesFor(target: Target, sudo: boolean | undefined, context: RunningContext): FileAccess {
   if (sudo !== true) return target.files;
   const { files } = target;
-  const { attach } = target.identity;
-  const root = files.asRoot({
-    ...defined({ password: context.password }),
-    onDelay: (text) => context.emit({ stream: "info", text }),
-    onWaiting: (what) => {
-      if (what.for !== "password") return;
-      const how = attach === undefined ? "" : ` Attach with: ${attach}`;
-      context.emit({ stream: "info", text: `${what.program} asks for a password: type it in the pane.${how}` });
-    },
-  });
+  const root = files.asRoot(whileItRuns(target, context));
   return {
     asRoot: () => root,
     async resolve(path) {
@@ -44,7 +35,7 @@ export function filesFor(target: Target, sudo: boolean | undefined, context: Sud
   };
 }
 
-/** Whether reading it takes root. */
+/** Whether only root can read it. */
 export async function needsRoot(files: FileAccess, path: string): Promise<boolean> {
   try {
     await files.read(path, { limit: 1, maxBytes: 1 });
@@ -53,5 +44,3 @@ export async function needsRoot(files: FileAccess, path: string): Promise<boolea
     return error instanceof PermissionDenied;
   }
 }
-
-type SudoContext = Pick<ToolContext, "emit"> & { readonly password?: AskPassword };

@@ -1,6 +1,4 @@
-/**
- * What many machines answered, as one result: equal answers together, the others as a diff against the largest group.
- */
+/** One result of many machines: equal answers together, the others as a diff against the largest group. */
 import { foldNames } from "../lib/names.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
@@ -11,21 +9,21 @@ export interface MachineResult {
   readonly machine: string;
   readonly result: ToolResult;
   readonly ms: number;
-  /** Of the whole output, where the result holds only parts of it. */
+  /** Of the whole output, if the result has only parts of it. */
   readonly digest?: string;
 }
 
 export interface ResultGroup {
   readonly machines: readonly string[];
-  /** The first of them represents all. */
+  /** The result of the first, for all of them. */
   readonly sample: MachineResult;
   /** What it printed, or what happened instead. */
   readonly text: string;
 }
 
 /**
- * Groups of the same outcome and the same text, the largest first; those that gave no answer come last. `answerOf` is
- * what must be the same, where the text is a summary of it.
+ * Groups with the same outcome and text, the largest first; machines without an answer come last. `answerOf`: what must
+ * be equal, if the text is only a summary of it.
  */
 export function groupResults(
   results: readonly MachineResult[],
@@ -39,7 +37,7 @@ export function groupResults(
     // Ids and the machine's own name in a message do not make answers different.
     const unnumbered = outputs.reduce((rest, id) => rest.replaceAll(id, SAME), answer);
     const named = renamed(one, unnumbered, SAME);
-    // No one sees whether the last line of a command ends in a newline.
+    // A newline at the end of the output makes no difference.
     const neutral = one.result.printed === undefined ? named : withEnd(named);
     const pictures = images.map(({ data }) => String(Bun.hash(data)));
     const key = JSON.stringify([outcome, exitCode, neutral, one.digest, pictures]);
@@ -54,8 +52,8 @@ export function groupResults(
 }
 
 /**
- * With another name for the machine in what buddy says about it: all of it where the machine gave no answer; where a
- * command did not come to its end, the line before what was printed.
+ * Replaces the machine's name in what buddy says about it: in the whole text if the machine gave no answer; in the line
+ * before the output if the command did not end.
  */
 function renamed(one: MachineResult, text: string, name: string): string {
   const { ok, exitCode, printed } = one.result;
@@ -65,46 +63,39 @@ function renamed(one: MachineResult, text: string, name: string): string {
   return words.replace(wholeName(one.machine), () => name) + text.slice(words.length);
 }
 
-/** The tool ran on it and gave a result, good or bad. */
+/** The tool ran on the machine, with or without success. */
 export function answered({ result }: MachineResult): boolean {
   return !UNANSWERED.has(result.outcome);
 }
 
 const UNANSWERED = new Set(["unreachable", "not-run", "left-out", "denied", "cancelled", "still-running"]);
 
-export interface GroupedOptions {
-  /** Characters for the whole. */
-  readonly budget: number;
-  /** For people: without advice to the model. */
-  readonly people?: boolean;
-}
-
 export function groupedResult(results: readonly MachineResult[], budget: number): ToolResult {
   const outcomes = new Set(results.map(({ result }) => result.outcome));
   const codes = new Set(results.map(({ result }) => result.exitCode));
   const [outcome = "done"] = outcomes;
   const [code] = codes;
-  // In the order of the groups, so that it is clear whose each is.
+  // In the order of the groups, so that it is clear which machine each is from.
   const images = groupResults(results).flatMap(({ sample }) => sample.result.images ?? []);
   return {
     ok: results.every(({ result }) => result.ok),
     outcome: outcomes.size === 1 ? outcome : "mixed",
     ...(codes.size === 1 && code !== undefined ? { exitCode: code } : {}),
-    result: groupedText(results, { budget }),
-    display: groupedText(results, { budget: PEOPLE, people: true }),
+    result: groupedText(results, budget, false),
+    display: groupedText(results, PEOPLE, true),
     outputs: results.flatMap(({ result }) => result.outputs ?? []),
     ...(images.length === 0 ? {} : { images: images.slice(0, MOST_IMAGES) }),
   };
 }
 
-/** Providers take some twenty in a request. */
+/** Providers accept about twenty in a request. */
 const MOST_IMAGES = 8;
 
-/** Characters that the record keeps for people; the whole is stored. */
+/** Characters for people; the whole output is stored. */
 const PEOPLE = 8_000;
 
-function groupedText(results: readonly MachineResult[], options: GroupedOptions): string {
-  const people = options.people === true;
+/** `people`: without advice to the model. */
+function groupedText(results: readonly MachineResult[], budget: number, people: boolean): string {
   const groups = people
     ? groupResults(results, shownBy, (one) => shownBy(one) + printedBy(one))
     : groupResults(results);
@@ -112,7 +103,7 @@ function groupedText(results: readonly MachineResult[], options: GroupedOptions)
   const bodies = groups.map((group) => body(group, first));
   const summary = summaryLine(results, groups);
   const shown: string[] = [];
-  let room = options.budget - summary.length;
+  let room = budget - summary.length;
   for (const [at, group] of groups.entries()) {
     const left = groups.length - at;
     const share = Math.max(LEAST_BODY, Math.floor(room / (at === 0 ? Math.min(2, left) : left)));
@@ -132,28 +123,15 @@ function groupedText(results: readonly MachineResult[], options: GroupedOptions)
 
 /** `12 machines: 9 ok, 2 failed, 1 unreachable (web05)`. */
 function summaryLine(results: readonly MachineResult[], groups: readonly ResultGroup[]): string {
-  const named = (fits: (one: MachineResult) => boolean): string[] => results.filter(fits).map(({ machine }) => machine);
   const parts: string[] = [];
-  const say = (machines: readonly string[], what: string, names: boolean): void => {
+  const count = (what: string, fits: (one: MachineResult) => boolean): void => {
+    const machines = results.filter(fits).map(({ machine }) => machine);
     if (machines.length === 0) return;
-    parts.push(`${machines.length} ${what}${names ? ` (${foldNames(machines)})` : ""}`);
+    parts.push(`${machines.length} ${what}${what === "ok" ? "" : ` (${foldNames(machines)})`}`);
   };
-  say(
-    named((one) => answered(one) && one.result.ok),
-    "ok",
-    false,
-  );
-  say(
-    named((one) => answered(one) && !one.result.ok),
-    "failed",
-    true,
-  );
-  for (const outcome of UNANSWERED)
-    say(
-      named((one) => one.result.outcome === outcome),
-      OUTCOME_WORDS[outcome] ?? outcome,
-      true,
-    );
+  count("ok", (one) => answered(one) && one.result.ok);
+  count("failed", (one) => answered(one) && !one.result.ok);
+  for (const outcome of UNANSWERED) count(OUTCOME_WORDS[outcome] ?? outcome, (one) => one.result.outcome === outcome);
   const answers = groups.filter(({ sample }) => answered(sample)).length;
   const kinds = answers > 1 ? `; ${answers} different answers` : "";
   return `${plural(results.length, "machine")}: ${parts.join(", ")}${kinds}`;
@@ -170,7 +148,7 @@ interface Body {
   readonly diff: boolean;
 }
 
-/** A difference only where it says more with less. */
+/** A diff where it is shorter than the text. */
 function body(group: ResultGroup, first: ResultGroup | undefined): Body {
   const whole = { text: group.text, diff: false };
   if (first === undefined || group === first || !answered(group.sample) || !answered(first.sample)) return whole;
@@ -233,7 +211,7 @@ function shownBy(one: MachineResult): string {
   return one.result.printed ?? one.result.display ?? printedBy(one);
 }
 
-/** A machine called `n` is not meant by every n. */
+/** Not inside another word: a machine may be called `n`. */
 function wholeName(name: string): RegExp {
   return new RegExp(String.raw`(?<![\w-])${RegExp.escape(name)}(?![\w-])`, "g");
 }
@@ -246,7 +224,7 @@ function lineCount(text: string): number {
   return text.split("\n", LINES_WORTH_A_DIFF + 1).length;
 }
 
-/** In place of what may differ. */
+/** Stands for what may differ. */
 const SAME = "\u0001";
 const LINES_WORTH_A_DIFF = 4;
 const LEAST_BODY = 160;

@@ -20,14 +20,14 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const { text: output, cut } = printed(result, context, outcome);
   const lines = [...head, output, ...notes];
   const forModel = lines.filter((line) => line !== "").join("\n");
-  // The person gets what happened, without what the model could do about it.
+  // People learn what happened, without advice to the model.
   const happened = inWordsForPeople(outcome, context, head);
   const forPeople = [result.output, result.stderr]
     .map((text, at) => cutForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
     .join("");
   const display = [...happened, forPeople.replace(/\n$/, "")].filter((line) => line !== "").join("\n");
   const id = result.outputId ?? result.stderrId;
-  // `exit 3` at the end of a command is how it says that it failed.
+  // Also a command that ends the shell with `exit 3` has an exit code.
   const exitCode = outcome.kind === "exited" || outcome.kind === "shell-ended" ? outcome.code : undefined;
   return {
     ok: exitCode === undefined ? outcome.kind === "running" && outcome.why === "no-wait" : exitCode === 0,
@@ -42,7 +42,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   };
 }
 
-/** What is already shown with the command, such as an exit code, is not repeated. */
+/** Without what is shown with the command anyway, such as an exit code. */
 function inWordsForPeople(outcome: RunOutcome, { shell, waitMs }: OutcomeContext, head: readonly string[]): string[] {
   if (outcome.kind === "exited" || (outcome.kind === "stopped" && outcome.by === "user")) return [];
   if (outcome.kind === "stopped" && !isTyped(outcome, shell))
@@ -50,7 +50,7 @@ function inWordsForPeople(outcome: RunOutcome, { shell, waitMs }: OutcomeContext
   return head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
 }
 
-/** A pane ends no command at its deadline: what was stopped by it had not begun. */
+/** A pane does not end commands at their deadline: one that was stopped had not begun. */
 function isTyped(outcome: RunOutcome, shell: OutcomeContext["shell"]): boolean {
   if (outcome.kind === "stopped") return outcome.by === "user" || shell === "direct";
   return !(outcome.kind === "running" && outcome.why === "busy") && !(outcome.kind === "waiting" && outcome.earlier);
@@ -62,7 +62,7 @@ function cutForPeople(text: CapturedText | undefined, id: string | undefined, ma
   return joinCaptured(cutCaptured(text, SHOWN), () => how, mask);
 }
 
-/** Characters of an output that the record keeps for people; the whole is stored. */
+/** Characters for people; the whole output is stored. */
 const SHOWN = 8_000;
 
 function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext): string[] {
@@ -91,7 +91,7 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
     case "shell-ended":
       return [
         `[the shell ended with exit code ${outcome.code}]`,
-        `The next command gets a new shell in the same directory: ${shell === "direct" ? "variables that were not exported" : "variables"} and functions are lost.`,
+        `The next command gets a new shell in the same directory; ${shell === "direct" ? "variables that were not exported" : "variables"} and functions are lost.`,
       ];
     case "lost":
       return [`[lost: ${outcome.why}]`, ...(outcome.notRun === true ? [] : [UNKNOWN_END])];
@@ -127,8 +127,8 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
       if (outcome.uninvited === true)
         return [
           `[waiting for a password in ${program}]`,
-          "The operator was not asked about this command, and is not asked for a password for it either. " +
-            'Stop it with send-keys keys=["C-c"]; if it is needed, run it again with mutation=true: then the operator decides.',
+          "This command ran without approval, so the operator is not asked for its password. " +
+            'Stop it with send-keys keys=["C-c"]; if it is needed, run it again with mutation=true, so that the operator decides.',
         ];
       return [
         `[waiting for a password in ${program}]`,

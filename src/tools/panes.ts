@@ -1,19 +1,16 @@
 /** capture-pane and send-keys: what a tmux pane shows, and typing into it. */
 import { defined } from "../lib/values.ts";
 import { z } from "zod";
-import { formatDuration, parseDuration } from "../lib/durations.ts";
+import { formatDuration } from "../lib/durations.ts";
 import { boundTail } from "./bound-output.ts";
-import { declaredFields } from "./run-shell.ts";
+import { declaredFields, durationText, millisOf } from "./run-shell.ts";
 import type { CaptureOptions } from "../targets/target.ts";
 import { paneFor } from "./select-shell.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 import { keyList, typedLines } from "../targets/tmux/typed-keys.ts";
 
 const delay = z
-  .union([
-    z.number().nonnegative(),
-    z.string().refine((text) => parseDuration(text) !== undefined, 'not a duration like "2s"'),
-  ])
+  .union([z.number().nonnegative(), durationText('"2s"')])
   .optional()
   .describe('seconds or "2s", before');
 
@@ -61,13 +58,13 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
       }),
       ...delayed(args.delay),
     });
-    // Colours and the edge of the pane cut a secret into pieces that nothing knows as such.
+    // Colours and the edge of the pane cut a secret into pieces that are not recognised.
     const whole = await pane.capture({ ...lines, joinWrappedLines: true });
     const { text, notice } =
       context.mask(whole.text) === whole.text
         ? seen
-        : { ...whole, notice: "The screen has secrets: shown without colours, in whole lines" };
-    // The rest of a screen that is not full would push its text out of the budget.
+        : { ...whole, notice: "The screen contains secrets: shown without colours, in whole lines" };
+    // The empty rest of a screen would push its text out of the budget.
     const filled = args.preserve_trailing_spaces === true ? text : text.replace(/\n\s*$/, "");
     const shown = boundTail(filled, context.budget, "narrow it with start and end", context.mask);
     return {
@@ -153,9 +150,7 @@ function named(args: Place): string {
 }
 
 function delayed(value: string | number | undefined): { delayMs?: number } {
-  if (value === undefined) return {};
-  const ms = typeof value === "number" ? value * 1000 : (parseDuration(value) ?? 0);
-  return { delayMs: Math.min(ms, LONGEST_DELAY) };
+  return value === undefined ? {} : { delayMs: Math.min(millisOf(value), LONGEST_DELAY) };
 }
 
 const SENT: ToolResult = {

@@ -26,7 +26,7 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
     kind: "read",
     title: args.offset === undefined ? args.path : `${args.path} from line ${args.offset}`,
     path: args.path,
-    ...(args.sudo === true ? { sudo: true } : {}),
+    ...defined({ sudo: args.sudo }),
   }),
   async run(args, context) {
     const target = await context.target();
@@ -55,7 +55,7 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
   },
 };
 
-/** A picture goes with the result where the model sees; elsewhere the model learns why not. */
+/** The image is attached for a model that reads images; any other learns that it does not. */
 function imageResult(path: string, image: Image | { readonly problem: string }, sees = false): ToolResult {
   if ("problem" in image) return { ok: false, outcome: "binary", result: `${path}: ${image.problem}.` };
   const size = Math.floor((image.data.length * 3) / 4);
@@ -70,7 +70,7 @@ function imageResult(path: string, image: Image | { readonly problem: string }, 
   };
 }
 
-/** The slice cut to the budget at line ends, and how to read on. */
+/** The slice within the budget, and how to read the rest. */
 function pageText(slice: FileSlice, first: number, budget: number, mask: Mask = (text) => text): string {
   if (slice.sizeBytes === 0) return "(empty file)";
   if (slice.lines === 0) return `(no line ${first}: the file is shorter)`;
@@ -84,7 +84,7 @@ function pageText(slice: FileSlice, first: number, budget: number, mask: Mask = 
     const shown = countLines(text, offset);
     return `read_file offset=${first + shown} shows them${slice.lines === 1 ? " only in part: it is one line, use run_shell with cut -c" : ""}`;
   };
-  // A slice from the middle of a file may begin or end inside a key.
+  // A slice from the middle of a file may begin or end inside a secret.
   const edges: Mask = (part, cut) =>
     mask(part, { start: cut?.start === true || first > 1, end: cut?.end === true || slice.linesLeft !== 0 });
   return before + boundText(text, budget, how, edges) + after;
@@ -98,5 +98,5 @@ function countLines(text: string, bytes: number): number {
   return lines;
 }
 
-/** More than any budget, so that head and tail come from the same read; larger files are read on by offset. */
+/** More than any budget, so that head and tail come from the same read; `offset` continues in larger files. */
 const MOST_READ = 1024 * 1024;

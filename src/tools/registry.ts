@@ -1,9 +1,10 @@
-/** The tools of a run: what the model sees of them, and how its words become a checked call. */
+/** The tools of a run: their definitions for the model, and the check of a call's arguments. */
 import { builtinSchemas, type ToolSchema } from "./schemas.ts" with { type: "macro" };
 import { collectAfter } from "../lib/garbage.ts";
 import { filledIn } from "../lib/text.ts";
 import type { TargetFacts, Tool } from "./tool.ts";
 import { messageOf } from "../lib/errors.ts";
+import { isRecord } from "../lib/values.ts";
 
 export class Registry {
   readonly #schemas: readonly ToolSchema[];
@@ -21,14 +22,14 @@ export class Registry {
     this.#more = options.more;
   }
 
-  /** The tool itself; all are loaded with the first that is wanted. */
+  /** The first call loads all of them. */
   async get(name: string): Promise<Tool | undefined> {
     if (this.#more?.schemas.some((schema) => schema.name === name) === true) return this.#more.get(name);
     if (!this.#schemas.some((schema) => schema.name === name)) return undefined;
     this.#tools ??= this.#load().then(
       (tools) => new Map(tools.map((tool) => [tool.name, tool])),
       (error: unknown) => {
-        // Tried again with the next call: a full disk or too many open files may be over by then.
+        // Tried again with the next call: the cause (a full disk, too many open files) may be gone.
         this.#tools = undefined;
         throw error;
       },
@@ -36,17 +37,17 @@ export class Registry {
     return (await this.#tools).get(name);
   }
 
-  /** Begins to load the tools, for the time while a model thinks. */
+  /** Begins to load the tools, while the model thinks. */
   warm(): void {
     this.get(this.#schemas[0]?.name ?? "").catch(() => undefined);
   }
 
-  /** Names of the tools that can work on the target; those that need tmux unless it is known to have none. */
+  /** Names of the tools for the target; those that need tmux unless it is known to have none. */
   offered(facts: TargetFacts): readonly string[] {
     return this.definitions(facts).map((schema) => schema.name);
   }
 
-  /** The same array for as long as the facts are the same. */
+  /** The same array until the facts change. */
   definitions(facts: TargetFacts): readonly ToolSchema[] {
     const key = `${facts.label}\n${facts.tmux}\n${facts.ownPane}\n${facts.machines !== undefined}`;
     const more = this.#more?.schemas ?? NONE;
@@ -56,10 +57,7 @@ export class Registry {
   }
 
   #describe(facts: TargetFacts): ToolSchema[] {
-    const values: Readonly<Record<string, string>> = {
-      ...this.#values,
-      label: facts.label,
-    };
+    const values = { ...this.#values, label: facts.label };
     return this.#schemas
       .filter(
         ({ needs }) => needs === undefined || facts.tmux !== false || (needs === "pane" && facts.ownPane === true),
@@ -72,7 +70,7 @@ export class Registry {
   }
 }
 
-/** The same schema for every set of machines: the system prompt names them. */
+/** The same schema whatever the machines are: the system prompt names them. */
 function withOn(parameters: ToolSchema["parameters"]): ToolSchema["parameters"] {
   const properties = parameters["properties"] as Readonly<Record<string, unknown>>;
   const on = {
@@ -93,7 +91,7 @@ export function takeOn(
   } catch {
     return { text };
   }
-  if (typeof json !== "object" || json === null || Array.isArray(json) || !("on" in json)) return { text };
+  if (!isRecord(json) || !("on" in json)) return { text };
   const { on, ...rest } = json;
   const list = typeof on === "string" ? [on] : on;
   if (list === null || list === undefined) return { text: JSON.stringify(rest) };
@@ -102,7 +100,7 @@ export function takeOn(
   return { text: JSON.stringify(rest), on: list };
 }
 
-/** Tools that come from elsewhere, and may change; the built-in ones come before them. */
+/** Tools of servers, which may change; the built-in ones come first. */
 export interface MoreTools {
   /** Another array when they have changed. */
   readonly schemas: readonly ToolSchema[];
@@ -127,22 +125,18 @@ export type ParsedArguments =
   | { readonly ok: true; readonly input: unknown; readonly json: unknown }
   | { readonly ok: false; readonly message: string; readonly json: unknown };
 
-/** Half a character is none, and no byte of a name either. */
+/** Replaces half a surrogate pair, which is neither a character nor a byte of a name. */
 const wellFormed = (_key: string, value: unknown) => (typeof value === "string" ? value.toWellFormed() : value);
 
-/** The model's argument text → checked input, or what is wrong with it in words the model can act on. */
+/** The checked input, or what is wrong with it, for the model. */
 export function parseArguments(tool: Tool, text: string): ParsedArguments {
   let json: unknown = {};
   if (text.trim() !== "") {
     try {
       json = JSON.parse(text, /\\ud/i.test(text) ? wellFormed : undefined);
     } catch (error) {
-      const why = messageOf(error);
-      return {
-        ok: false,
-        json: undefined,
-        message: `the arguments are not valid JSON (${why}). Send one JSON object.`,
-      };
+      const message = `the arguments are not valid JSON (${messageOf(error)}). Send one JSON object.`;
+      return { ok: false, json: undefined, message };
     }
   }
   collectAfter(text.length);
@@ -161,5 +155,5 @@ export function parseArguments(tool: Tool, text: string): ParsedArguments {
   };
 }
 
-/** Problems named to the model; hostile input can have thousands. */
+/** Hostile input can have thousands of problems. */
 const SHOWN = 5;

@@ -1,4 +1,4 @@
-/** run_shell: one command on the target, in the shared pane or a direct shell: awaited, only sent, or detached. */
+/** run_shell: one command on the target, in the shared pane or a direct shell: waited for, only sent, or detached. */
 import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
@@ -7,13 +7,22 @@ import { shellFor } from "./select-shell.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "./tool.ts";
 import { runAndWatch } from "./watch-command.ts";
 
-/** What every tool that can change something asks of the model. */
+/** What the model must declare with every tool that can change something. */
 export const declaredFields = {
   risk: z.enum(["low", "medium", "high"]),
   mutation: z.boolean().describe("changes anything"),
   privesc: z.boolean().describe("sudo/su/doas"),
   why: z.string().trim().min(1, "must say why in a few words").describe("reason, shown to the operator"),
 };
+
+export function durationText(example: string) {
+  return z.string().refine((text) => parseDuration(text) !== undefined, `not a duration like ${example}`);
+}
+
+/** A number is seconds. */
+export function millisOf(duration: string | number): number {
+  return typeof duration === "number" ? duration * 1000 : (parseDuration(duration) ?? 0);
+}
 
 export interface ShellSettings {
   readonly timeoutMs: number;
@@ -111,10 +120,10 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
 
 function waitMillis(args: RunShellInput, settings: ShellSettings): number {
   const limit = args.mode === "slow" ? settings.slowTimeoutMs : settings.timeoutMs;
-  if (typeof args.wait === "number") return Math.min(args.wait * 1000, LONGEST_WAIT);
-  if (typeof args.wait === "string" && args.wait !== "true")
-    return Math.min(parseDuration(args.wait) ?? limit, LONGEST_WAIT);
-  return limit;
+  const { wait } = args;
+  return wait === undefined || typeof wait === "boolean" || wait === "true"
+    ? limit
+    : Math.min(millisOf(wait), LONGEST_WAIT);
 }
 
 function isNoWait(wait: RunShellInput["wait"]): boolean {

@@ -1,4 +1,4 @@
-/** What the model sees of each tool, made from the zod schemas. */
+/** The definitions of tools for the model, made from the zod schemas. */
 import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { builtinTools } from "./builtin.ts";
@@ -13,7 +13,7 @@ export interface ToolSchema {
 }
 
 /**
- * Run as a macro when the program is bundled: making these takes longer (13 ms) than everything else that happens
+ * Run as a macro when the program is bundled: this takes longer (13 ms) than everything else that happens
  * before the first request leaves.
  */
 export function builtinSchemas(): ToolSchema[] {
@@ -40,7 +40,7 @@ export function schemasOf(tools: readonly Tool[]): ToolSchema[] {
 }
 
 /**
- * The part of JSON Schema that every provider takes: `minimum` in place of `exclusiveMinimum`, `enum` in place of
+ * The part of JSON Schema that every provider accepts: `minimum` in place of `exclusiveMinimum`, `enum` in place of
  * `const`, and no bounds that only say "a safe integer".
  */
 function common(schema: unknown): unknown {

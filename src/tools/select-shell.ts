@@ -1,6 +1,6 @@
 /** Which shell or pane a call means. */
 import { defined } from "../lib/values.ts";
-import type { Pane, PaneSelector, Shell, Target } from "../targets/target.ts";
+import type { Pane, Shell, Target } from "../targets/target.ts";
 
 interface Selection {
   readonly target?: string | undefined;
@@ -18,19 +18,13 @@ export async function paneFor(target: Target, select: Selection): Promise<Pane> 
   const any = select.target === undefined && select.session === undefined && select.pane === undefined;
   if (target.panes === undefined && target.ownPane !== undefined && any) return target.ownPane;
   if (target.panes === undefined) throw new NoTmux();
-  return target.panes.pane(selector(select));
+  return target.panes.pane(defined({ session: select.session, pane: select.pane, target: select.target }));
 }
 
-/** A call that only a target with tmux can serve. */
+/** The call needs a target with tmux. */
 export class NoTmux extends Error {
   constructor() {
     super('this target has no tmux: leave out session and pane; for long work use mode="background"');
     this.name = "NoTmux";
   }
-}
-
-function selector({ target, session, pane }: Selection): PaneSelector {
-  return {
-    ...defined({ session, pane, target }),
-  };
 }

@@ -1,4 +1,4 @@
-/** skill: the instructions of a skill by its name, or a file next to them. */
+/** skill: loads the instructions of a skill, or a file beside them. */
 import { z } from "zod";
 import { boundText } from "./bound-output.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
@@ -11,7 +11,7 @@ export interface SkillSource {
 export type LoadedSkill =
   | {
       readonly kind: "loaded";
-      /** What it is, in a line. */
+      /** One line that says what it is. */
       readonly heading: string;
       readonly text: string;
       /** What the model must know in addition: the files, and whether they are on the target. */
@@ -47,7 +47,7 @@ function present(
   const shown = boundText(
     text,
     room,
-    () => "the skill is too long to be read at once: ask the operator to split it",
+    () => "the skill is too long to be read at once; ask the operator to split it",
     mask,
   );
   return { ok: true, outcome: "done", result: `${before}\n\n${shown}`, display: heading };

@@ -1,4 +1,4 @@
-/** A file as text that can be changed and written back: whatever is not changed keeps its bytes. */
+/** A file as text that can be changed and written back; what is not changed keeps its bytes. */
 import { defined } from "../lib/values.ts";
 import { BOM, encodeText, lineEndsOf } from "../lib/text-encoding.ts";
 import type { FileSlice, WriteOptions, Written } from "../targets/target.ts";
@@ -9,23 +9,23 @@ export const MOST_EDITED = 8 * 1024 * 1024;
 export const LINE_END = { crlf: "\r\n", cr: "\r" } as const;
 
 export interface EditableText {
-  /** What pieces are looked for in. */
+  /** The text to search and change. */
   readonly text: string;
-  /** A piece of text as it is in `text`. */
+  /** A piece of text in the form that `text` has. */
   inFile(piece: string): string;
   /** A part of `text` as a person reads it. */
   shown(text: string): string;
-  /** The bytes for the file; undefined where its encoding lacks a character. */
+  /** The bytes for the file; undefined: its encoding lacks a character. */
   bytes(text: string): Uint8Array | undefined;
 }
 
-/** Undefined for what is binary or was not read to its end. */
+/** Undefined if it is binary or was not read to its end. */
 export function editableText(slice: FileSlice): EditableText | undefined {
   if (slice.binary || slice.bytes.length !== slice.sizeBytes) return undefined;
   const { text, encoding, bytes } = slice;
   const same = (piece: string) => piece;
   if (encoding !== "mixed") return { text, inFile: same, shown: same, bytes: (all) => encodeText(all, encoding) };
-  // One character a byte: bytes that belong to no character stay what they are.
+  // One character per byte: invalid bytes stay unchanged.
   const latin1 = (data: Uint8Array) => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("latin1");
   return {
     text: latin1(bytes),
@@ -38,7 +38,7 @@ export function editableText(slice: FileSlice): EditableText | undefined {
 export interface NewContent {
   readonly text: string;
   readonly bytes: Uint8Array;
-  /** What was kept of the old file without being asked for, or could not be kept. */
+  /** What was kept of the old file, or could not be kept. */
   readonly notes: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export function likeOldFile(content: string, old: FileSlice | undefined): NewCon
   return { text, bytes, notes };
 }
 
-/** What a reader should know about a file besides its text; "" for an ordinary one. */
+/** What is unusual about a file besides its text; "" for an ordinary one. */
 export function fileNotes(slice: FileSlice): string {
   const { mode, links, owner } = slice.access;
   const notes: string[] = [];
@@ -76,7 +76,7 @@ export function fileNotes(slice: FileSlice): string {
   if (slice.text.startsWith(BOM)) notes.push("byte order mark");
   if (slice.lineEnds === "crlf" || slice.lineEnds === "cr") notes.push(`${slice.lineEnds.toUpperCase()} line ends`);
   if (slice.lineEnds === "mixed") notes.push("LF and CRLF line ends mixed");
-  // Most of what everyone may read belongs to root.
+  // Most files that everyone may read belong to root.
   const foreign = owner !== undefined && !(owner === "root" && mode[7] === "r");
   if (foreign) notes.push(`owner ${owner}`);
   if (foreign || UNUSUAL_MODE.test(mode)) notes.push(`mode ${mode}`);
@@ -84,12 +84,12 @@ export function fileNotes(slice: FileSlice): string {
   return notes.join(", ");
 }
 
-/** Writes only where it was judged, whatever the path leads to by now. */
+/** Writes only to the path that was judged, whatever it leads to now. */
 export function writeOptions({ signal, onlyAt }: ToolContext): WriteOptions {
   return { signal, ...defined({ onlyAt }) };
 }
 
-/** What a program on the target said about a file that was written. */
+/** The result of a program on the target that checked the file. */
 export function checkNote({ checked, uncheckable }: Written): string[] {
   if (uncheckable !== undefined)
     return [`it could not be checked: the check fails on the old file with the same message (${uncheckable})`];
@@ -108,7 +108,7 @@ const NAMES = {
   mixed: "UTF-8 with invalid bytes",
 } as const;
 
-/** Set-id and sticky bits, no right to write for its owner, write for everyone, an ACL. */
+/** Set-id and sticky bits, not writable by its owner, writable by everyone, an ACL. */
 const UNUSUAL_MODE = /[sStT+]|^.{2}-|^.{8}w/;
 
 function asGiven(content: string): NewContent {

@@ -18,7 +18,7 @@ function clock(millis: number): Record<string, unknown> {
   return {
     unix_seconds: Math.floor(millis / 1000),
     unix_millis: millis,
-    // A string: nanoseconds do not fit into the numbers of JSON readers.
+    // A string: JSON numbers lose nanoseconds.
     unix_nanos: (BigInt(millis) * 1_000_000n).toString(),
     iso8601: `${iso.slice(0, 19)}Z`,
     iso8601_millis: iso,

@@ -1,7 +1,4 @@
-/**
- * tmux-create-session, tmux-kill-session, tmux-create-pane, tmux-kill-pane: managed tmux objects besides the shared
- * pane.
- */
+/** tmux-create-session, tmux-kill-session, tmux-create-pane and tmux-kill-pane, for panes besides the shared one. */
 import { z } from "zod";
 import type { Panes } from "../targets/target.ts";
 import { declaredFields } from "./run-shell.ts";
@@ -24,7 +21,7 @@ export const tmuxObjectTools: readonly Tool[] = [
     "create session",
     async (panes, { session }) => {
       const made = await panes.createSession(session);
-      return `${made.created ? "created" : "exists already"}: session ${made.session}`;
+      return `${made.created ? "created" : "already exists"}: session ${made.session}`;
     },
   ),
   sessionTool("tmux-kill-session", "End a managed tmux session.", "end session", async (panes, { session }) => {
@@ -34,7 +31,7 @@ export const tmuxObjectTools: readonly Tool[] = [
   paneTool("tmux-create-pane", "Create or reuse a managed pane.", "create pane", async (panes, { pane, session }) => {
     const made = await panes.createPane(pane, session);
     return [
-      `${made.created ? "created" : "exists already"}: pane ${made.pane} in session ${made.session}`,
+      `${made.created ? "created" : "already exists"}: pane ${made.pane} in session ${made.session}`,
       `; use it with run_shell pane="${made.pane}"`,
     ];
   }),

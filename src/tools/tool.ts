@@ -7,18 +7,18 @@ import { isRecord } from "../lib/values.ts";
 
 export interface Tool<In = unknown> {
   readonly name: string;
-  /** Short and precise: it is paid for in every request. {{label}}, {{wait}} and {{slow}} are filled in. */
+  /** Short: every request pays for it. {{label}}, {{wait}} and {{slow}} are filled in. */
   readonly description: string;
   readonly input: z.ZodType<In>;
-  /** Works on a machine: with several, `on` says on which. */
+  /** It works on a machine; with several, `on` says on which. */
   readonly onTarget?: true;
   /** What the target must have for the tool to be offered: managed tmux, or any pane that can be captured. */
   readonly needs?: "tmux" | "pane";
-  /** Which of [limits] holds for it; `file` unless given. */
+  /** Which of [limits] applies; `file` unless given. */
   readonly budget?: BudgetKind;
   /** Arguments in which the name of a secret (`‹secret-3: AWS key›`) becomes its value, after an approval. */
   readonly secretFields?: readonly string[] | "all";
-  /** Pure; feeds policy, approval text, title and audit. */
+  /** Pure; for policy, approval, title and record. */
   intent(input: In): Intent;
   /** For writes: finds out what would change before the operator is asked. */
   prepare?(input: In, context: ToolContext): Promise<Prepared>;
@@ -31,11 +31,11 @@ export interface TargetFacts {
   readonly cwd?: string;
   /** user@host, once the machine has reported it. */
   readonly who?: string;
-  /** System and shell there, once known: "Linux 6.1 x86_64, bash". */
+  /** System and shell, once known: "Linux 6.1 x86_64, bash". */
   readonly system?: string;
   /** Undefined until the target has reported it. */
   readonly tmux: boolean | undefined;
-  /** Without tmux of buddy's own: buddy was started in a pane of the operator's. */
+  /** buddy was started in a pane of the operator's, without tmux of its own. */
   readonly ownPane?: boolean;
   /** Names of the machines, where there are several. */
   readonly machines?: readonly string[];
@@ -54,9 +54,9 @@ export type Intent =
   | {
       readonly kind: "read";
       readonly title: string;
-      /** Of a file, which may be one of keys. */
+      /** The file to read, which may contain keys. */
       readonly path?: string;
-      /** As root, where that is needed. */
+      /** As root, if needed. */
       readonly sudo?: boolean;
     }
   /** Ends a background shell: one that this session started needs no question, but is not ended in a dry run. */
@@ -66,12 +66,12 @@ export type Intent =
       readonly title: string;
       readonly command: string;
       readonly declared: Declared;
-      /** Outlives the call, so it is never part of a dry run. */
+      /** It outlives the call, so it never runs in a dry run. */
       readonly detached?: boolean;
     }
-  /** Typed into a pane: judged by what they enter there. */
+  /** Typed into a pane; judged by the lines they enter. */
   | { readonly kind: "keys"; readonly title: string; readonly declared: Declared }
-  /** tmux objects: changes something that no parser can judge. */
+  /** tmux sessions and panes: a change that no parser can judge. */
   | { readonly kind: "control"; readonly title: string; readonly declared: Declared }
   | {
       readonly kind: "write";
@@ -79,7 +79,7 @@ export type Intent =
       readonly path: string;
       /** As root. */
       readonly sudo?: boolean;
-      /** The operator undoes the change of this number. */
+      /** The number of the change that the operator undoes. */
       readonly undoes?: number;
       readonly why?: string;
     }
@@ -90,7 +90,7 @@ export type Intent =
       /** A search at the operator's own search engine, not an address that a model chose. */
       readonly search?: boolean;
     }
-  /** A tool of an MCP server; what the server says about it counts only where it is believed. */
+  /** A tool of an MCP server. */
   | {
       readonly kind: "server";
       readonly title: string;
@@ -98,15 +98,15 @@ export type Intent =
       /** It is a program on this machine, so the rules of this machine hold. */
       readonly local: boolean;
       readonly says: "reads" | "changes" | "destroys";
-      /** It says that it only reads, and the operator trusts the server in this. */
+      /** It claims to only read, and the operator trusts the server in this. */
       readonly believed: boolean;
-      /** All that the server says about the tool: it may say something else next time. */
+      /** All that the server says about the tool now. */
       readonly described: string;
     };
 
 export type Prepared =
   | { readonly kind: "ready"; readonly path: ResolvedPath; readonly diff: string; readonly removes?: boolean }
-  /** Cannot work as asked; this is the result. */
+  /** It cannot work; this is the result. */
   | { readonly kind: "failed"; readonly result: ToolResult };
 
 export interface ToolContext {
@@ -120,24 +120,21 @@ export interface ToolContext {
   readonly dryRun: boolean;
   /** The model reads images. */
   readonly seesImages?: boolean;
-  /** Asks the operator for a password that a program on the target wants; absent where there is no terminal. */
+  /** Asks the operator for a password that a program on the target needs; absent without a terminal. */
   readonly password?: AskPassword;
-  /**
-   * Names for the secrets in what was printed or read; `cut` says where text is missing, so that half a secret may
-   * remain there.
-   */
+  /** Replaces secrets by their names; `cut` says where text is missing, so that half a secret may be there. */
   mask(text: string, cut?: { readonly start?: boolean; readonly end?: boolean }): string;
-  /** The command as people may see it, where the one that runs has secrets in it. */
+  /** The command for people, if the one that runs contains secrets. */
   readonly shown?: string;
-  /** Before a redirect is followed; false: the operator, or the lack of one, says no. */
+  /** Before a redirect is followed; false: it was not approved. */
   mayVisit?(url: string): Promise<boolean>;
   /** For writes: the resolved path that was judged and approved; nothing may be written elsewhere. */
   readonly onlyAt?: string;
   /** For commands: the directory they were approved for. */
   readonly onlyIn?: string;
-  /** For keys: what they were approved for. */
+  /** For keys: the place and program they were approved for. */
   readonly onlyWhere?: ShellPlace;
-  /** For commands: no question was asked, because the policy proved that the text only reads. */
+  /** For commands: run without a question, because the policy proved that they only read. */
   readonly unasked?: Unasked;
 }
 
@@ -150,17 +147,17 @@ export interface ToolResult {
   readonly exitCode?: number;
   /** Where the shell was when a command began. */
   readonly cwd?: string;
-  /** Pictures that go with the result, for a model that sees. */
+  /** For a model that reads images. */
   readonly images?: readonly Image[];
-  /** For people, where it differs from what the model gets: never advice to the model. */
+  /** For people, if it differs from what the model gets: without advice to the model. */
   readonly display?: string;
   /** Ids under which more of the same output can be read later. */
   readonly outputs?: readonly string[];
-  /** Under which the full output is stored. */
+  /** The id of the stored full output. */
   readonly outputId?: string;
-  /** What a command printed, without words about it; cut like the result. */
+  /** What a command printed, without buddy's words; cut like the result. */
   readonly printed?: string;
-  /** The result holds only parts of what was printed. */
+  /** The result has only parts of what was printed. */
   readonly cut?: boolean;
   /** How it went on each of several machines. */
   readonly machines?: readonly {
@@ -173,16 +170,16 @@ export interface ToolResult {
   }[];
 }
 
-/** The form in which every tool result reaches the model; with the time where that says something new. */
+/** The form in which every result reaches the model. */
 export function envelope(result: unknown, unixMillis?: number): string {
-  const stamp = unixMillis === undefined ? {} : { harness_timestamp: { source: "harness", unix_millis: unixMillis } };
-  return JSON.stringify({ ...stamp, result: result ?? null });
+  const harness_timestamp = unixMillis === undefined ? undefined : { source: "harness", unix_millis: unixMillis };
+  return JSON.stringify({ harness_timestamp, result: result ?? null });
 }
 
-/** Of a command that succeeded in silence; a remark takes its place. */
+/** For a command that succeeded without output; a note replaces it. */
 export const NO_OUTPUT = "(no output)";
 
-/** Adds a remark to a payload of whatever shape. */
+/** Adds a note to any payload. */
 export function withNote(result: unknown, note: string): unknown {
   if (result === NO_OUTPUT) return `[${note}]`;
   if (typeof result === "string") return `${result}\n\n[${note}]`;
@@ -190,7 +187,7 @@ export function withNote(result: unknown, note: string): unknown {
   return { value: result, note };
 }
 
-/** The same for the model and for people. */
+/** Adds a note for the model and for people. */
 export function noted(result: ToolResult, note: string): ToolResult {
   const text = typeof result.result === "string" ? result.result : JSON.stringify(result.result);
   const shown = result.display ?? (text === NO_OUTPUT ? "" : text);

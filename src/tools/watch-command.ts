@@ -1,4 +1,4 @@
-/** Follows a command that runs in a shell and says how it ended. */
+/** Follows a command that runs in a shell, and reports how it ended. */
 import { defined } from "../lib/values.ts";
 import type { RunOptions, RunResult, Shell, Target } from "../targets/target.ts";
 import { outcomeText } from "./outcome-text.ts";
@@ -18,23 +18,13 @@ export async function runAndWatch(
     ...defined({ unasked, onlyIn }),
   });
   const result = unasked?.inNamespace === true ? withNamespaceNote(ran) : ran;
-  const waitMs = "waitMs" in wait ? wait.waitMs : 0;
-  const reported = outcomeText(result, {
-    waitMs,
-    shell: shell.kind,
-    budget: context.budget,
-    attach: target.identity.attach,
-    mask: context.mask,
-  });
+  const reported = ended(result, shell, "waitMs" in wait ? wait.waitMs : 0, target, context);
   if (!("noWait" in wait) || result.outcome.kind !== "exited") return reported;
-  const ended = `[command sent, not waited for]\nIt has ended already with exit code ${result.outcome.code}:\n`;
-  return { ...reported, result: ended + String(reported.result) };
+  const head = `[command sent, not waited for]\nIt has already ended with exit code ${result.outcome.code}:\n`;
+  return { ...reported, result: head + String(reported.result) };
 }
 
-/**
- * A program that keeps temporary files fails where nothing can be written: the model learns how to have it run
- * elsewhere.
- */
+/** A program that needs temporary files fails where nothing can be written: the model learns what to do. */
 function withNamespaceNote(result: RunResult): RunResult {
   const { output, stderr } = result;
   const text = [output.head, output.tail, stderr?.head, stderr?.tail].join("\n");
@@ -45,21 +35,19 @@ const READ_ONLY =
   "it ran without an approval, where every file system is read-only; if it has to write, even a temporary file, " +
   "declare mutation=true and the operator is asked";
 
-/** The same for a command that an earlier call left running. */
+/** Waits for a command that an earlier call left running. */
 export async function waitAgain(
   shell: Shell,
   waitMs: number,
   target: Target,
   context: ToolContext,
 ): Promise<ToolResult> {
-  const result = await shell.wait({ waitMs, ...following(target, context) });
-  return outcomeText(result, {
-    waitMs,
-    shell: shell.kind,
-    budget: context.budget,
-    attach: target.identity.attach,
-    mask: context.mask,
-  });
+  return ended(await shell.wait({ waitMs, ...following(target, context) }), shell, waitMs, target, context);
+}
+
+function ended(result: RunResult, shell: Shell, waitMs: number, target: Target, context: ToolContext): ToolResult {
+  const { attach } = target.identity;
+  return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach, mask: context.mask });
 }
 
 function following(target: Target, context: ToolContext): Omit<RunOptions, "waitMs" | "noWait"> {
@@ -68,12 +56,24 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
     keep: context.budget,
     ...defined({ shown: context.shown }),
     onOutput: ({ stream, text }) => context.emit({ stream, text }),
-    ...defined({ password: context.password }),
-    onDelay: (text) => context.emit({ stream: "info", text }),
+    ...whileItRuns(target, context),
+  };
+}
+
+export type RunningContext = Pick<ToolContext, "emit" | "password">;
+
+/** What the operator learns, and is asked for, while something runs on the target. */
+export function whileItRuns(
+  { identity: { attach } }: Target,
+  { emit, password }: RunningContext,
+): Pick<RunOptions, "password" | "onDelay" | "onWaiting"> {
+  const say = (text: string) => emit({ stream: "info", text });
+  const how = attach === undefined ? "" : ` Attach with: ${attach}`;
+  return {
+    ...defined({ password }),
+    onDelay: say,
     onWaiting: (what) => {
-      if (what.for !== "password") return;
-      const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;
-      context.emit({ stream: "info", text: `${what.program} asks for a password: type it in the pane.${how}` });
+      if (what.for === "password") say(`${what.program} asks for a password: type it in the pane.${how}`);
     },
   };
 }

@@ -7,10 +7,10 @@ import { limitNesting } from "./page/html-shape.ts";
 
 export interface SearchSettings {
   readonly fetch: SafeFetch;
-  /** fetch_blocked_domains; the allowlist is about addresses that models choose, this one is ours. */
+  /** fetch_blocked_domains; the allowlist does not apply, because the model does not choose this address. */
   readonly blockedDomains: readonly string[];
   readonly timeoutMs: number;
-  /** Another server that answers like DuckDuckGo's HTML page, as the operator set it; it may be a private one. */
+  /** The operator's own server that answers like DuckDuckGo's HTML page; its address may be private. */
   readonly endpoint?: string;
 }
 
@@ -34,7 +34,7 @@ export function webSearchTool(settings: SearchSettings): Tool<WebSearchInput> {
     intent: ({ query }) => ({ kind: "fetch", title: query, url: address(query), search: true }),
     run: async ({ query }, context) =>
       base === null
-        ? failed(`The search address the operator set is not a URL: ${settings.endpoint}.`)
+        ? failed(`The search address that the operator set is not a URL: ${settings.endpoint}.`)
         : run(query, address(query), context, settings, base),
   };
 }
@@ -101,22 +101,22 @@ const MAX_BYTES = 2 * 1024 * 1024;
 /** 202 is the anti-bot page, 403 its older form. */
 const BLOCKED_STATUS: ReadonlySet<number> = new Set([202, 403, 418, 429]);
 const ELSEWHERE = "Meanwhile fetch_url can read a page whose address you know.";
-/** Measured by others: the page is refused to anything that does not look like a browser. */
+/** The server refuses what does not look like a browser. */
 const BROWSER = {
   "User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
   Accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5",
   "Accept-Language": "en-US,en;q=0.8",
 };
 
-// Reads DuckDuckGo's HTML page: results without ads and with their real addresses, or what the page is instead.
+// Reads DuckDuckGo's HTML page: results without ads, with their real addresses, or why there are none.
 
 export type SearchPage =
   | { readonly kind: "results"; readonly results: readonly SearchResult[] }
-  /** The page itself says so. */
+  /** The page says that there are no results. */
   | { readonly kind: "none" }
   /** The anti-bot page. */
   | { readonly kind: "blocked" }
-  /** Neither: the page has changed. */
+  /** The page has changed. */
   | { readonly kind: "unknown" };
 
 export interface SearchResult {
@@ -148,7 +148,7 @@ async function searchResults(html: string, url: string): Promise<SearchPage> {
     return { kind: "blocked" };
   if (/\/wr\.do\b/.test(url) || $("meta[http-equiv=refresh][content*='wr.do']").length > 0) return { kind: "blocked" };
   if ($(".no-results, .result--no-result").length > 0) return { kind: "none" };
-  // rows that are all advertisements are an answer; rows that lead nowhere are not
+  // Only advertisements: no results. Rows without usable links: the page has changed.
   return rows > 0 && $(".result--ad a.result__a").length === rows ? { kind: "none" } : { kind: "unknown" };
 }
 

@@ -1,4 +1,5 @@
-/** write_file: replaces or creates one file on the target, after the operator saw what changes. */
+/** write_file: creates or replaces a file on the target, after the operator saw what changes. */
+import { defined } from "../lib/values.ts";
 import { plural } from "../lib/text.ts";
 import { z } from "zod";
 import { unifiedDiff } from "./diff.ts";
@@ -10,7 +11,7 @@ const input = z.strictObject({ path: z.string().min(1), content: z.string(), sud
 
 type WriteInput = z.infer<typeof input>;
 
-/** What the file held when the operator saw the diff. */
+/** The content of the file when the operator saw the diff. */
 const seen = new WeakMap<WriteInput, string>();
 
 export const writeFileTool: Tool<WriteInput> = {
@@ -23,7 +24,7 @@ export const writeFileTool: Tool<WriteInput> = {
     kind: "write",
     title: `${args.path} (${plural(Buffer.byteLength(args.content), "byte")})`,
     path: args.path,
-    ...(args.sudo === true ? { sudo: true } : {}),
+    ...defined({ sudo: args.sudo }),
   }),
   async prepare(args, context): Promise<Prepared> {
     const files = filesFor(await context.target(), args.sudo, context);

@@ -157,7 +157,7 @@ pane.describe("managed objects", () => {
     const { results, events } = await here.turn(ALL);
     const text = results as string[];
     expect(text[0]).toMatch(/^created: pane build in session \S+; use it with run_shell pane="build"$/);
-    expect(text[1]).toStartWith("exists already: pane build");
+    expect(text[1]).toStartWith("already exists: pane build");
     expect(text[2]).toBe("/usr");
     expect(text[3]).toContain("/usr");
     expect(text[4]).toStartWith("error: ");

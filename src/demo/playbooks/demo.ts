@@ -1,6 +1,4 @@
-/**
- * The built-in `demo` model: a script that understands a few requests, uses the real tools and reports their results.
- */
+/** The built-in `demo` model: a script that understands a few requests, uses the real tools and reports the results. */
 import type { Playbook, ScriptedReply } from "../playbook.ts";
 import type { ScriptedRequest } from "../server/read-request.ts";
 import { GUIDED_TASKS } from "./guided-tasks.ts";
@@ -32,7 +30,7 @@ function answerTo(request: ScriptedRequest): ScriptedReply {
   return plans.length > 0 ? follow(plans, roundsOf(request), request) : { text: HELP };
 }
 
-const HELP = `I am buddy's built-in demo model: a script, not a language model. I understand a few things, do them with the real tools, and report what came out.
+const HELP = `I am buddy's built-in demo model: a script, not a language model. I understand a few things, do them with the real tools, and report the results.
 
 - \`run: <command>\` runs a command (\`background: <command>\` detached)
 - \`read: <path>\` reads a file
@@ -42,7 +40,7 @@ const HELP = `I am buddy's built-in demo model: a script, not a language model. 
 
 For real conversations choose a model: \`buddy login\`, a key in BUDDY_API_KEY, or a local server. \`buddy doctor\` shows what works.`;
 
-/** The log of a session as the lines that say what was asked and done. */
+/** What was asked and done, from the transcript of a session. */
 function summary(log: string): string {
   const lines = log.split("\n").flatMap((line, at, all) => {
     if (all[at - 1] === "## user") return `- asked: ${line.slice(0, 200)}`;
@@ -62,7 +60,7 @@ const VERBS = ["run", "background", "read", "fetch", "search"] as const;
 type Verb = (typeof VERBS)[number];
 const LINE = new RegExp(`^\\s*(${VERBS.join("|")}):\\s*(.*)$`, "i");
 
-/** What buddy puts below the operator's own words: piped text, the schema of the answer, notes about the machine. */
+/** What buddy adds below the operator's own words: piped text, the schema of the answer, notes about the machine. */
 const ADDED =
   /^\s*(?:```|~~~|<stdin)|^Text from standard input \(data|^Answer with one JSON value only|^\[What the operator wrote/m;
 
@@ -71,7 +69,7 @@ export function ownWords(prompt: string): string {
   return prompt.split(ADDED, 1)[0] ?? "";
 }
 
-/** A command continues to the next directive, so here-documents work; attached text is data. */
+/** A command continues up to the next directive, so that here-documents work; attached text is data. */
 function directivesIn(prompt: string): Directive[] {
   const found: { verb: Verb; lines: string[] }[] = [];
   for (const line of ownWords(prompt).split("\n")) {

@@ -1,4 +1,4 @@
-/** The questions the demo model can answer by itself: disk, memory, processes, this repository. */
+/** The questions that the demo model can answer: disk, memory, processes, this repository. */
 import { type Plan, type Round, shellCall, block, resultWords } from "./plan.ts";
 
 export interface GuidedTask {
@@ -19,7 +19,7 @@ export const GUIDED_TASKS: readonly GuidedTask[] = [
     plan: {
       stages: [
         () => ({ calls: [shellCall("free -m", "see how much memory is in use")] }),
-        // A small Linux has no free, and macOS neither that nor /proc.
+        // A small Linux has no free; macOS has neither free nor /proc.
         ([free]) => ({
           calls:
             free?.outcome === "failed"
@@ -77,7 +77,7 @@ function diskWords(df: Round | undefined): string {
     return { of: of!, size: size!, used: used!, free: free!, percent: Number(percent), at: at! };
   });
   const disks = all.filter(({ of }) => !/^(tmpfs|devtmpfs|udev|shm|none|efivarfs)$/.test(of));
-  // A chroot may see nothing else.
+  // A chroot may have no others.
   const rows = disks.length > 0 ? disks : all;
   if (df.outcome !== "ok" || rows.length === 0) return resultWords("`df -hP`", df);
   const fullest = rows.toSorted((a, b) => b.percent - a.percent).slice(0, 5);
@@ -106,7 +106,7 @@ function memoryWords(round: Round | undefined): string {
   return `Memory: ${gib(mem[1])} of ${gib(mem[0])} used, ${gib(mem[5] ?? mem[2])} available to programs. ${swapWords}`;
 }
 
-/** As the columns of `free -m`: total, used, and in the sixth place what is available. */
+/** Like the columns of `free -m`: total, used, and in the sixth place available. */
 function fromMeminfo(row: (name: string) => number[] | undefined): number[] | undefined {
   const [total] = row("MemTotal") ?? [];
   const [available] = row("MemAvailable") ?? row("MemFree") ?? [];

@@ -1,13 +1,11 @@
-/**
- * A plan is stages of tool calls and an answer made of their real results; its progress is read off the conversation.
- */
+/** A plan: stages of tool calls, and an answer from their real results; the conversation shows how far it is. */
 import { isRecord } from "../../lib/values.ts";
 import type { ScriptedCall, ScriptedReply } from "../playbook.ts";
 import type { ScriptedRequest, SeenTool } from "../server/read-request.ts";
 import { collapseSpaces } from "../../lib/text.ts";
 
 export interface Plan {
-  /** Each sees the results so far; no calls: nothing to do in this stage. */
+  /** Each gets the results so far; no calls: the stage is skipped. */
   readonly stages: readonly ((seen: readonly Round[]) => Stage)[];
   answer(seen: readonly Round[]): string;
 }
@@ -47,7 +45,7 @@ function notOffered(tool: string): string {
   return `I would use the tool \`${tool}\` for that, but it is not offered (switched off in the configuration, or not possible on this target).`;
 }
 
-/** Only fields the tool's schema knows are sent. */
+/** Sends only fields that the tool's schema has. */
 function toolCalls(calls: readonly Call[], tools: readonly SeenTool[]): ScriptedCall[] {
   return calls.map(({ tool, args }) => {
     const properties = tools.find((offered) => offered.name === tool)?.parameters["properties"];
@@ -58,16 +56,16 @@ function toolCalls(calls: readonly Call[], tools: readonly SeenTool[]): Scripted
   });
 }
 
-// What has happened since the operator's last message: the calls that were made and what the tools really said.
+// What has happened since the operator's last message: the calls, and what the tools returned.
 
 export interface Round {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly outcome: Outcome;
   readonly exitCode: number | undefined;
-  /** What the tool said, without the first line where that only names the outcome. */
+  /** What the tool returned, without a first line that only names the outcome. */
   readonly text: string;
-  /** The payload, where it is not text. */
+  /** The payload, if it is not text. */
   readonly value: Readonly<Record<string, unknown>>;
 }
 
@@ -129,14 +127,14 @@ const OUTCOMES: readonly (readonly [Outcome, RegExp])[] = [
   ["refused", /^(The operator refused this|Refused: )/],
   ["error", /^(error|not fetched|not found|not read|the search failed):/i],
   ["error", /^DuckDuckGo( blocked this|'s page no longer| answered with HTTP)/],
-  // Waiting for input, lost, sent without waiting, a shell that ended: the tool's own words say it best.
+  // Waiting for input, lost, sent without waiting, a shell that ended: the tool's own text explains it.
   [
     "unfinished",
     /^\[(not run:|the shell ended|lost|waiting for|interactive|full-screen|command incomplete|command sent)/,
   ],
 ];
 
-/** The readable part of a structured result, under the names tools use for it. */
+/** The readable part of a structured result. */
 function textIn(value: Readonly<Record<string, unknown>>): string {
   const parts = ["text", "content", "output", "stdout", "stderr", "results"].flatMap((key) => {
     const part = value[key];
@@ -158,13 +156,13 @@ function lineOf(entry: unknown): string {
   );
 }
 
-// A call of run_shell with the four fields that say what it is about.
+// A call of run_shell, with its four declared fields.
 
 export function shellCall(command: string, why: string, more: Readonly<Record<string, unknown>> = {}): Call {
   return { tool: "run_shell", args: { command, ...declared(command), why, ...more } };
 }
 
-/** A guess by the words of the command; buddy's policy judges by itself and takes the stricter view. */
+/** A guess from the words of the command; buddy's policy judges for itself, and the stricter view counts. */
 function declared(command: string): { risk: "low" | "medium" | "high"; mutation: boolean; privesc: boolean } {
   const privesc = /(^|[\s;&|(])(sudo|su|doas|pkexec)\s/.test(command);
   const dangerous =
@@ -216,7 +214,7 @@ const VERB: Readonly<Record<string, string>> = {
 
 const MOST_LINES = 60;
 
-/** As code, so that nothing in it is taken for Markdown; a fence longer than any inside. */
+/** As a code block, with a fence longer than any inside. */
 export function block(text: string): string {
   const lines = text.replace(/\s+$/, "").split("\n");
   const shown =
@@ -226,7 +224,7 @@ export function block(text: string): string {
   return `${fence}\n${shown.join("\n")}\n${fence}`;
 }
 
-/** What follows is advice for a model that could think about it. */
+/** What follows it is advice to the model. */
 function firstSentence(text: string): string {
   return collapseSpaces(text).split(/(?<=[.!?])\s/)[0] ?? "";
 }

@@ -1,16 +1,16 @@
 /**
- * The playbook of `buddy demo`: looks at the machine, asks for one small change, is blocked once, starts something in
- * the background, says what to do next.
+ * The playbook of `buddy demo`: looks at the machine, asks for a small change, is blocked once, starts a background
+ * shell, and says what to do next.
  */
 import type { Playbook } from "../playbook.ts";
 import { follow, type Plan, roundsOf, type Round, shellCall } from "./plan.ts";
 
 export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(request), request) };
 
-/** Below the temporary directory, so that nothing of the operator's is touched. */
+/** In /tmp, so that no file of the operator's is touched. */
 export const TOUR_FILE = `/tmp/buddy-demo-${process.pid}.txt`;
 
-/** Blocked by the policy because of its text; where that is switched off, it still does nothing. */
+/** The policy blocks its text; if that is switched off, it still does nothing. */
 const FORBIDDEN = "false && rm -rf /";
 
 const PLAN: Plan = {
@@ -67,7 +67,7 @@ function changeWords(round: Round | undefined): string {
     case "ok":
       return `You said yes: \`${TOUR_FILE}\` is written.`;
     case "refused":
-      return "It was not approved, so nothing was written. That is all it takes.";
+      return "It was not approved, so nothing was written.";
     case "dry-run":
       return "This is a dry run: nothing was written.";
     default:
@@ -75,12 +75,12 @@ function changeWords(round: Round | undefined): string {
   }
 }
 
-/** What ran instead, when the operator changed the command at the question. */
+/** What ran instead, if the operator edited the command. */
 function editedCommand(round: Round | undefined): string | undefined {
   return /what ran was: (.*?)\]?\s*$/m.exec(round?.text ?? "")?.[1];
 }
 
-/** The command of step 2 ran as it was proposed. */
+/** The command of step 2 ran as proposed. */
 function wroteFile(round: Round | undefined): boolean {
   return round?.outcome === "ok" && editedCommand(round) === undefined;
 }

@@ -1,4 +1,4 @@
-/** How an answer is sent: as it should be, or with the fault its reply asks for. */
+/** How an answer is sent: correctly, or with the fault that the reply asks for. */
 import type { Fault, ScriptedReply } from "../playbook.ts";
 import { eventBytes, type Rendered } from "./render.ts";
 
@@ -29,14 +29,14 @@ function wholeBody(reply: ScriptedReply, rendered: Rendered, stream: boolean): P
   const parts = rendered.events.map(
     (event) => `${reply.quirks?.pings ? `: ping${newline}${newline}` : ""}${eventBytes(event, newline)}`,
   );
-  // With a delay each event is a separate write; without, one write is what fast servers do.
+  // With a delay, each event is a separate write; without, everything is one write, as fast servers do it.
   return { headers: STREAM, body: reply.delayMs === undefined ? [bytesOf(parts.join(""))] : parts.map(bytesOf) };
 }
 
 function faulty(fault: Fault, normal: Sending, reply: ScriptedReply, rendered: Rendered): Sending {
   const half = (after: Sending["after"]): Sending => ({ ...normal, body: [firstHalf(normal.body)], after });
   const events = (...parts: string[]): Sending => ({ ...normal, headers: STREAM, body: parts.map(bytesOf) });
-  // Without the closing events of either protocol: the last of these is a delta.
+  // Without the closing events of any protocol: the last of these is a delta.
   const some = rendered.events.slice(0, -3).map((event) => eventBytes(event, "\n"));
   if (typeof fault === "object") {
     const body = fault.body ?? { error: { message: `scripted status ${fault.status}` } };

@@ -9,12 +9,12 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** performance.now() when its last byte had come. */
+  /** performance.now() when its last byte arrived. */
   readonly at: number;
 }
 
 export interface HttpResponse {
-  /** Fires when the client has gone. */
+  /** Aborted when the client has gone. */
   readonly gone: AbortSignal;
   head(status: number, headers: Readonly<Record<string, string>>): Promise<void>;
   /** One chunk of a chunked body. */
@@ -87,7 +87,7 @@ class Connection implements HttpResponse {
 
   receive(bytes: Buffer): void {
     this.#received = performance.now();
-    // A TLS hello on this port: answered as plain HTTP servers do, or both sides would wait for each other.
+    // A TLS hello: answered as plain HTTP servers do, or both sides would wait for each other.
     if (this.#size === 0 && bytes[0] === 0x16) {
       this.#socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
       return;
@@ -140,7 +140,7 @@ class Connection implements HttpResponse {
     this.#busy = false;
   }
 
-  /** The next whole request, if it is there. */
+  /** The next complete request, if it has arrived. */
   #take(): HttpRequest | undefined {
     const inbox = this.#inbox.length === 1 ? this.#inbox[0]! : Buffer.concat(this.#inbox);
     this.#inbox = inbox.length === 0 ? [] : [inbox];

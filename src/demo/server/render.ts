@@ -1,4 +1,4 @@
-/** What both renderings of a scripted reply share. */
+/** What the renderings of a scripted reply share. */
 import type { Json } from "../../model/protocols/protocol.ts";
 import type { ScriptedCall, ScriptedReply, ScriptedUsage } from "../playbook.ts";
 import type { ScriptedRequest } from "./read-request.ts";
@@ -12,7 +12,7 @@ export interface Rendered {
 
 export interface WireEvent {
   readonly name?: string;
-  /** A string is sent as it is. */
+  /** A string is sent unchanged. */
   readonly data: Json | string;
 }
 
@@ -21,7 +21,7 @@ export function eventBytes(event: WireEvent, newline: string): string {
   return `${event.name === undefined ? "" : `event: ${event.name}${newline}`}data: ${data}${newline}${newline}`;
 }
 
-/** Cut by characters, never inside one; cutting inside is what `chunkBytes` is for. */
+/** Never cut inside a character; `chunkBytes` does that. */
 export function pieces(text: string, { pieceChars = 24 }: ScriptedReply): string[] {
   const list: string[] = [];
   let piece = "";
@@ -44,7 +44,7 @@ export function argumentsOf(call: ScriptedCall): string {
 let calls = 0;
 const ids = new WeakMap<ScriptedCall, string>();
 
-/** Stable for a call, different for each. */
+/** Always the same for a call, and unique. */
 export function callId(call: ScriptedCall, at: number): string {
   if (call.id !== undefined) return call.id;
   const known = ids.get(call) ?? `call_${++calls}_${at}`;

@@ -12,13 +12,13 @@ import { renderResponses } from "./wire-responses.ts";
 export interface ScriptedServer extends AsyncDisposable {
   /** The base URL of a profile. */
   readonly url: string;
-  /** Every model request so far, as it came. */
+  /** Every model request so far. */
   readonly requests: RecordedRequest[];
   close(): Promise<void>;
 }
 
 export interface RecordedRequest extends ScriptedRequest {
-  /** performance.now() when its last byte had come. */
+  /** performance.now() when its last byte arrived. */
   readonly at: number;
   /** performance.now() when its answer went out. */
   sentAt?: number;
@@ -29,11 +29,11 @@ export interface RecordedRequest extends ScriptedRequest {
 }
 
 export interface ScriptedOptions {
-  /** A fault for the n-th request, whatever the playbook says; undefined entries have none. */
+  /** A fault for the n-th request, whatever the playbook says; undefined: none. */
   readonly faults?: readonly (Fault | undefined)[];
   /** Names listed at /models. */
   readonly models?: readonly string[];
-  /** A part of the path that callers must know. */
+  /** A secret part of the path. */
   readonly token?: string;
   readonly unix?: string;
 }
@@ -100,7 +100,7 @@ async function send(
   response: HttpResponse,
   seen: RecordedRequest,
 ): Promise<void> {
-  // Ends by itself when the client leaves.
+  // Ends when the client leaves.
   const wait = (ms: number) => pause(ms, response.gone).catch(() => {});
   if (sending.before === "never") return void (await untilGone(response));
   if (sending.before === "reset") return response.reset();
@@ -113,7 +113,7 @@ async function send(
     for (let at = 0; at < bytes.byteLength && !response.gone.aborted; at += size) {
       if (reply.delayMs && sending.before !== "wait") await wait(reply.delayMs);
       await response.chunk(bytes.subarray(at, at + size));
-      // Small pieces must leave one by one, or they would arrive as one.
+      // Small pieces must be sent one by one, or they would arrive as one.
       if (reply.chunkBytes !== undefined) await nextTurn();
     }
   }
@@ -125,7 +125,7 @@ async function send(
       return untilGone(response);
     case "cut":
     case "reset":
-      // What was sent must arrive first: a reset overtakes it.
+      // A reset would overtake what was sent.
       await wait(20);
       return sending.after === "cut" ? response.cut() : response.reset();
   }

@@ -43,11 +43,10 @@ export function renderCompletions(reply: ScriptedReply, request: ScriptedRequest
 
 function messageDeltas(reply: ScriptedReply): Json[] {
   const quirks = reply.quirks ?? {};
-  const extras = reply.extra === undefined ? [] : Array.isArray(reply.extra) ? reply.extra : [reply.extra];
   const deltas: Json[] = pieces(reply.reasoning ?? "", reply).map((piece) => ({
     [quirks.reasoningField ?? "reasoning_content"]: piece,
   }));
-  deltas.push(...extras);
+  deltas.push(...extrasOf(reply));
   deltas.push(...pieces(reply.text ?? "", reply).map((piece) => ({ content: piece })));
   (reply.toolCalls ?? []).forEach((call, at) => {
     const index = quirks.noIndex ? {} : { index: quirks.indexZero ? 0 : at };
@@ -62,12 +61,15 @@ function messageDeltas(reply: ScriptedReply): Json[] {
   return deltas;
 }
 
+function extrasOf({ extra = [] }: ScriptedReply): readonly Json[] {
+  return Array.isArray(extra) ? extra : [extra];
+}
+
 function wholeMessage(reply: ScriptedReply): Json {
-  const extras = reply.extra === undefined ? [] : Array.isArray(reply.extra) ? reply.extra : [reply.extra];
   const message: Json = {
     role: "assistant",
     content: reply.text ?? (reply.toolCalls ? null : ""),
-    ...Object.assign({}, ...extras),
+    ...Object.assign({}, ...extrasOf(reply)),
   };
   if (reply.reasoning) message[reply.quirks?.reasoningField ?? "reasoning_content"] = reply.reasoning;
   if (reply.toolCalls) {

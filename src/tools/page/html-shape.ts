@@ -1,14 +1,15 @@
-/** What the elements of a page are to a reader: block or running text, furniture, a link to somewhere. */
+/** What the elements of a page are to a reader: block or running text, navigation, a link. */
+import { words } from "../../lib/text.ts";
 
 export interface Shape {
   isBlock(element: HtmlElement): boolean;
-  /** Running text by its name, but with blocks inside: `<b>` left open over paragraphs. */
+  /** An inline element with blocks inside: `<b>` left open over paragraphs. */
   isTorn(element: HtmlElement): boolean;
-  /** Scripts, navigation, forms' controls, and what the page itself hides. */
+  /** Scripts, navigation, form controls, and what the page itself hides. */
   isDropped(element: HtmlElement): boolean;
-  /** Absolute address of a link worth following. */
+  /** The absolute address of a link that leads elsewhere. */
   link(element: HtmlElement): string | undefined;
-  /** The name a link has for those who cannot see it. */
+  /** The accessible name of a link. */
   name(element: HtmlElement): string | undefined;
   /** Text with its white space. */
   verbatim(element: HtmlElement): string;
@@ -59,7 +60,7 @@ interface Found {
   readonly links: Set<HtmlElement>;
 }
 
-/** Marks what is or contains a block, what contains prose, and the links; bottom up, once. */
+/** Marks what is or contains a block, what contains prose, and the links, in one pass. */
 function survey(element: HtmlElement, found: Found, inLink: boolean): void {
   let block = BLOCKS.has(element.name);
   let hasProse = PROSE.has(element.name);
@@ -81,7 +82,7 @@ function linkOf(href: string | undefined, base: string): string | undefined {
   const url = URL.parse(text, base);
   if (url === null || !/^(?:https?|mailto|ftp|tel|magnet):$/.test(url.protocol) || url.href.length > 2000)
     return undefined;
-  // brackets would end the link early
+  // Brackets would end the link early.
   return url.href.replaceAll("(", "%28").replaceAll(")", "%29");
 }
 
@@ -105,22 +106,18 @@ function isHidden({ attribs }: HtmlElement): boolean {
   );
 }
 
-function words(text: string): ReadonlySet<string> {
-  return new Set(text.split(/\s+/));
-}
+const setOf = (text: string): ReadonlySet<string> => new Set(words(text));
 
-const DROPPED = words(
+const DROPPED = setOf(
   "script style noscript template svg math canvas iframe frame frameset object embed applet audio video source track map nav footer aside dialog button input select option optgroup textarea datalist progress meter head link meta title base",
 );
-const BLOCKS = words(
+const BLOCKS = setOf(
   "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p plaintext pre search section summary table tbody td tfoot th thead tr ul xmp",
 );
 /** A form around these is the page itself, not a search box. */
-const PROSE = words("p h1 h2 h3 h4 article main pre blockquote table");
+const PROSE = setOf("p h1 h2 h3 h4 article main pre blockquote table");
 
-/**
- * Takes out of an HTML text the tags that would nest too deeply or close nothing: parsers take quadratic time on those.
- */
+/** Removes tags that would nest too deeply or close nothing: parsers take quadratic time on those. */
 export function limitNesting(html: string): string {
   const pieces: string[] = [];
   const open: string[] = [];
@@ -145,11 +142,11 @@ export function limitNesting(html: string): string {
 
 interface TagSpan {
   readonly end: number;
-  /** Follows the parser's stack; true when the tag is better left out. */
+  /** Follows the parser's stack; true: the tag is left out. */
   readonly drop?: (open: string[], count: Map<string, number>) => boolean;
 }
 
-/** The tag, comment or raw-text element that starts here; undefined when the `<` is only text. */
+/** The tag, comment or raw-text element that starts here; undefined: the `<` is text. */
 function tagAt(html: string, at: number): TagSpan | undefined {
   if (html.startsWith("<!--", at)) return { end: after(html, "-->", at + 4) };
   if (/[!?]/.test(html[at + 1] ?? "")) return { end: after(html, ">", at + 1) };
@@ -172,7 +169,7 @@ function opens(open: string[], count: Map<string, number>, name: string): boolea
 }
 
 function closes(open: string[], count: Map<string, number>, name: string): boolean {
-  // </p> and </br> mean something even alone
+  // </p> and </br> have an effect even alone.
   if ((count.get(name) ?? 0) === 0) return name !== "p" && name !== "br";
   for (let last = open.pop(); last !== undefined; last = open.pop()) {
     count.set(last, (count.get(last) ?? 1) - 1);
@@ -210,9 +207,7 @@ function afterRawText(html: string, name: string, from: number): number {
 /** Real pages stay below a hundred. */
 const MAX_DEPTH = 400;
 const NAME = /(\/?)([a-z][^\s/>]*)/iy;
-const RAW_TEXT: ReadonlySet<string> = new Set(["script", "style", "textarea", "title"]);
-const VOID: ReadonlySet<string> = new Set(
-  "area base basefont br col command embed frame hr img input isindex keygen link meta param source track wbr".split(
-    " ",
-  ),
+const RAW_TEXT = setOf("script style textarea title");
+const VOID = setOf(
+  "area base basefont br col command embed frame hr img input isindex keygen link meta param source track wbr",
 );

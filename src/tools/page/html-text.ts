@@ -1,4 +1,4 @@
-/** An HTML page as text to be read: headings, lists, tables, code and links stay, furniture goes. */
+/** An HTML page as readable text: headings, lists, tables, code and links stay, navigation goes. */
 import { type HtmlElement, type HtmlNode, type Shape, isElement, shapeOf, isText, limitNesting } from "./html-shape.ts";
 import { collapseSpaces } from "../../lib/text.ts";
 
@@ -10,7 +10,7 @@ interface ReadablePage {
 /** cheerio/slim: measured, parse5 takes minutes for 200 000 nested tags where htmlparser2 takes a second. */
 export async function htmlText(html: string, url: string): Promise<ReadablePage> {
   const { load } = await import("cheerio/slim");
-  // one element around everything: measured, a million nodes straight in the root take minutes
+  // One element around everything: measured, a million nodes directly in the root take minutes.
   const $ = load(`<page>${limitNesting(html)}`);
   const base = URL.parse($("base[href]").attr("href") ?? "", url)?.href ?? url;
   const title = collapseSpaces($("head title, title").first().text());
@@ -19,13 +19,13 @@ export async function htmlText(html: string, url: string): Promise<ReadablePage>
   const shape = shapeOf(body, base);
   const mains = $("main, [role=main]").toArray() as unknown as HtmlElement[];
   const main = mains.length === 1 && mains[0] !== undefined ? blocks(mains[0], shape, 0) : "";
-  // a page whose text is elsewhere has an empty main
+  // The text of a page with an empty main is elsewhere.
   let text = main.length >= SHORT ? main : blocks(body, shape, 0);
   if (text === "") text = collapseSpaces($("noscript").text());
   return { title, text };
 }
 
-/** Block by block, blank lines between them; `level` counts what is indented or quoted around it. */
+/** Block by block, with empty lines between them; `level` counts indents and quotes around it. */
 function blocks(parent: HtmlElement, shape: Shape, level: number): string {
   const done: string[] = [];
   let run: HtmlNode[] = [];
@@ -50,7 +50,7 @@ function blocks(parent: HtmlElement, shape: Shape, level: number): string {
 
 function block(element: HtmlElement, shape: Shape, level: number): string {
   if (shape.isDropped(element)) return "";
-  // every level adds to every line: without a bound, deep nesting would multiply the size of a page
+  // Every level adds to every line: unbounded, deep nesting would multiply the size of a page.
   if (level >= MAX_LEVEL) return blocks(element, shape, level);
   const { name } = element;
   switch (name) {
@@ -103,7 +103,7 @@ function list(element: HtmlElement, shape: Shape, level: number): string {
       "\n",
     );
     if (text === "") continue;
-    // a list straight inside a list is one more level
+    // A list directly inside a list is one more level.
     const nested = child.name === "ul" || child.name === "ol";
     items.push(nested ? indent(text, "  ") : mark + indent(text, " ".repeat(mark.length)).trimStart());
   }
@@ -136,7 +136,7 @@ function preformatted(element: HtmlElement, shape: Shape): string {
   return `${fence}${language}\n${text}\n${fence}`;
 }
 
-/** A link around blocks (a card): one link when it is short, else the blocks and then the link. */
+/** A link around blocks (a card): one link if it is short, otherwise the blocks and then the link. */
 function linkedBlocks(element: HtmlElement, shape: Shape, level: number): string {
   const inside = blocks(element, shape, level);
   const url = shape.link(element);
@@ -155,7 +155,7 @@ function indent(text: string, by: string): string {
   return text.replace(/^(?=.)/gm, by);
 }
 
-// A table as rows of `| cell |`, or, when it only arranges the page, its cells one after the other.
+// A table as rows of `| cell |`, or, if it only arranges the page, its cells one after the other.
 
 function tableText(table: HtmlElement, shape: Shape, blocks: (cell: HtmlElement) => string): string {
   const rows = rowsOf(table, shape);
@@ -276,7 +276,7 @@ function element(node: HtmlElement, shape: Shape, parts: string[]): void {
     case "wbr":
       return;
     default:
-      // blocks inside running text (a heading in a table cell, say) must not glue words together
+      // Blocks inside running text (a heading in a table cell, say) must not join words.
       if (shape.isBlock(node)) parts.push("\n");
       through(node, shape, parts);
       if (shape.isBlock(node)) parts.push("\n");
@@ -299,7 +299,7 @@ function linked(node: HtmlElement, shape: Shape): string {
   return before + (plain ? url : `[${label}](${url})`) + after;
 }
 
-/** 10<sup>9</sup> is not 109; a footnote mark is a link and stays as it is. */
+/** 10<sup>9</sup> is not 109; a footnote mark is a link and not a power. */
 function isPower(node: HtmlElement): boolean {
   const [only, ...more] = node.children;
   return only !== undefined && more.length === 0 && isText(only) && /^\s*[-+]?[0-9a-z]{1,4}\s*$/i.test(only.data);

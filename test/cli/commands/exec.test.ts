@@ -195,7 +195,7 @@ describe("exec", () => {
       );
       expect([created, again, ended]).toEqual([
         expect.stringContaining("created: pane p"),
-        expect.stringContaining("exists already: pane p"),
+        expect.stringContaining("already exists: pane p"),
         expect.stringContaining("ended: pane p"),
       ]);
     });
