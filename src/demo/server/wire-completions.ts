@@ -62,7 +62,7 @@ function messageDeltas(reply: ScriptedReply): Json[] {
 }
 
 function extrasOf({ extra = [] }: ScriptedReply): readonly Json[] {
-  return Array.isArray(extra) ? extra : [extra];
+  return [extra].flat();
 }
 
 function wholeMessage(reply: ScriptedReply): Json {
