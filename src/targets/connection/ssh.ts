@@ -218,7 +218,9 @@ async function connect(
       await master[Symbol.asyncDispose]();
       if (!(error instanceof NoAnswer || error instanceof ScriptRunnerLost)) throw error;
       if (code === undefined) throw sshFailure(`Connection timed out after ${LOGIN_MS / 1000} s`, destination);
-      throw code === CONNECTION_FAILED ? sshFailure(error.message, destination) : commandsFail(error, destination);
+      throw code === CONNECTION_FAILED
+        ? sshFailure(error.message, destination)
+        : await commandsFail(error, destination);
     }
   };
   const shared = frugal && !mayShare() ? undefined : await SshMaster.shared(destination);
@@ -265,10 +267,10 @@ function configurationFiles(): string[] {
 let sharing: boolean | undefined;
 
 /** The login worked and our first command did not: why, as far as the answer shows. */
-function commandsFail(error: Error, destination: SshDestination): BuddyError {
+async function commandsFail(error: Error, destination: SshDestination): Promise<BuddyError> {
   // sshd says this of any account without its home directory.
   const said = error.message.replace(/^Could not chdir to home directory .*$/gm, "").trim();
-  const [, cause, hint] = CAUSES.find(([pattern]) => pattern.test(said)) ?? [];
+  const [, cause, hint] = CAUSES.find(([pattern]) => pattern.test(said)) ?? (await ownSetting(destination)) ?? [];
   const last = said.split("\n").at(-1) ?? "";
   const message = `login to ${destination.text} succeeded but commands fail: ${cause ?? (last || "no reason given")}`;
   const check = `Check with: ssh ${sshArguments(destination)} true`;
@@ -278,6 +280,22 @@ function commandsFail(error: Error, destination: SshDestination): BuddyError {
     hint: `A ForceCommand, a start-up file that waits for input, exits or starts another program, or a login shell that runs nothing does that. ${check}`,
     cause: error,
   });
+}
+
+/**
+ * A setting of the user's that leaves commands without input, or starts something else. It is not overridden: an ssh
+ * before 8.7 knows neither and refuses them.
+ */
+async function ownSetting(destination: SshDestination): Promise<readonly [string, string, string] | undefined> {
+  const { sshSettings } = await import("../names/ssh-config.ts");
+  const settings = await sshSettings(destination.text).catch(() => []);
+  const [name, value] =
+    settings.find(([key, set]) => (key === "stdinnull" ? set === "yes" : key === "sessiontype" && set !== "default")) ??
+    [];
+  if (name === undefined) return undefined;
+  const written = name === "stdinnull" ? "StdinNull" : "SessionType";
+  const hint = `Set ${written} to ${name === "stdinnull" ? "no" : "default"} for this host.`;
+  return [name, `your ssh configuration has ${written} ${value} for this host`, hint];
 }
 
 const CAUSES: readonly (readonly [RegExp, string, string])[] = [

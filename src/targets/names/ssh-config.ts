@@ -109,7 +109,7 @@ export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
 }
 
 /** Asks `ssh -G`, which connects to nothing. */
-async function sshSettings(destination: string, signal?: AbortSignal): Promise<(readonly [string, string])[]> {
+export async function sshSettings(destination: string, signal?: AbortSignal): Promise<(readonly [string, string])[]> {
   const { user, host, port } = parseDestination(destination);
   const flags = [...(user === undefined ? [] : ["-l", user]), ...(port === undefined ? [] : ["-p", String(port)])];
   const problem = (why: string, cause?: unknown) =>

@@ -572,6 +572,16 @@ describe("a login that does not run commands is explained", () => {
     }
   });
 
+  test.each(["StdinNull yes", "SessionType subsystem"])("%s in the user's own configuration", async (setting) => {
+    const name = setting.replace(" ", "-").toLowerCase();
+    server.configure(
+      `Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${server.key(name)}\n  ${setting}`,
+    );
+    const error = await refusal(name, { frugal: false });
+    expect(error).toBeInstanceOf(PermanentRefusal);
+    expect(error.message).toContain(`your ssh configuration has ${setting}`);
+  });
+
   test("a forced command", async () => {
     const key = server.key("forced", { accept: 'command="echo only backups here"' });
     server.configure(`Host forced\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
