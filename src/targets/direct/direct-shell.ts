@@ -294,6 +294,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       this.#droppedBefore = true;
       return this.#connectionLost();
     }
+    if (end.lost) notes.push("ssh reports 255 also for a shell that was killed by a signal.");
     this.#tellRestart(notes);
     return { kind: "shell-ended", code: end.code };
   }
