@@ -22,11 +22,11 @@ export function buddyPaths(env: Env): BuddyPaths | undefined {
   if (dir === undefined) return undefined;
   return {
     dir,
-    config: join(dir, "buddy.toml"),
-    auth: join(dir, "auth.json"),
-    history: join(dir, "history"),
-    trust: join(dir, "trust.json"),
-    instructions: join(dir, "AGENTS.md"),
+    config: `${dir}/buddy.toml`,
+    auth: `${dir}/auth.json`,
+    history: `${dir}/history`,
+    trust: `${dir}/trust.json`,
+    instructions: `${dir}/AGENTS.md`,
   };
 }
 

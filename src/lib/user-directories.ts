@@ -34,9 +34,13 @@ function xdg(env: Environment, variable: string, below: string): string {
       hint: `Set HOME, or ${variable} to an absolute path.`,
     });
   // Otherwise buddy would create the whole path of a mistyped HOME.
-  if (!existsSync(home))
+  if (!homes.has(home) && !existsSync(home))
     throw new BuddyError("config", `the home directory ${home} does not exist`, {
       hint: `Create it, or set ${variable} to an absolute path.`,
     });
+  homes.add(home);
   return join(home, below);
 }
+
+/** Those that were there: a start asks nine times. */
+const homes = new Set<string>();

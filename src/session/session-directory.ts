@@ -70,9 +70,9 @@ export function prepare(directory: string): void {
 /** Writable and without links, which could lead the log anywhere. */
 function isUsable(root: string, cwd: string): boolean {
   try {
-    accessSync(isDirectory(root) ? root : cwd, constants.W_OK);
-    const sessions = lstatSync(join(root, "sessions"), { throwIfNoEntry: false });
     const itself = lstatSync(root, { throwIfNoEntry: false });
+    accessSync(itself === undefined ? cwd : root, constants.W_OK);
+    const sessions = lstatSync(join(root, "sessions"), { throwIfNoEntry: false });
     return (itself?.isDirectory() ?? true) && (sessions?.isDirectory() ?? true);
   } catch {
     return false;
