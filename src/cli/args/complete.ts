@@ -21,15 +21,15 @@ export async function complete(words: readonly string[]): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-async function candidates(words: readonly string[]): Promise<string[]> {
+async function candidates(words: readonly string[]): Promise<readonly string[]> {
   const last = words.at(-1) ?? "";
   const line = await readLine(words.slice(0, -1));
   const inline = /^(--[a-z-]+)=(.*)$/s.exec(last);
-  if (line.pending !== undefined) return fitting(await ofFlag(line.pending, line, last), last);
+  if (line.pending !== undefined) return fitting(await flagValues(line.pending, last, line), last);
   if (line.literal) return fitting(await ofPositional(line, last), last);
   if (inline !== null) {
     const [, flag = "", value = ""] = inline;
-    const found = await ofFlag(flag.slice(2), line, value);
+    const found = await flagValues(flag.slice(2), value, line);
     return found[0]?.startsWith(":") ? found : fitting(found, value).map((candidate) => `${flag}=${candidate}`);
   }
   if (last.startsWith("-")) return fitting(flagNames(line.args), last);
@@ -89,33 +89,34 @@ function flagNames(args: Args): string[] {
   );
 }
 
-const FLAG_SOURCES: Readonly<Record<string, Source>> = {
-  model: "profiles",
-  ssh: "hosts",
-  on: "places",
-  container: "containers",
-  pane: "panes",
-  approve: "approvals",
-  resume: "sessions",
-  run: "runbooks",
-  cd: "directories",
-  config: "files",
-  "output-schema": "files",
-  "last-message": "files",
-  image: "files",
-  trace: "files",
+/** What a flag takes; `typed` is what there is of it. */
+const FLAG_VALUES: Readonly<Record<string, (typed: string, line: Line) => readonly string[] | Promise<string[]>>> = {
+  model: profiles,
+  // Perhaps after a user.
+  ssh: async (typed) => (await hosts()).map((host) => `${/^.*@/.exec(typed)?.[0] ?? ""}${host}`),
+  on: placesFor,
+  // Those of another host cannot be listed without connecting to it.
+  container: (_typed, { overSsh }) => (overSsh ? [] : containers()),
+  pane: panes,
+  approve: () => APPROVALS,
+  resume: sessions,
+  run: async () => (await runbooks()).map(({ name, description }) => `${name}\t${plain(description)}`),
+  cd: () => [":directories"],
+  config: () => FILES,
+  "output-schema": () => FILES,
+  "last-message": () => FILES,
+  image: () => FILES,
+  trace: () => FILES,
 };
 
-async function ofFlag(name: string, line: Line, typed: string): Promise<string[]> {
-  const source = FLAG_SOURCES[name];
-  // Containers of another host cannot be listed without connecting to it.
-  if (source === undefined || (source === "containers" && line.overSsh)) return [];
-  if (source === "places") return placesFor(typed);
-  const found = await candidatesFor(source);
-  // A user before the host.
-  const begun = source === "hosts" ? /^.*@/.exec(typed) : null;
-  return begun === null ? found : found.map((one) => `${begun[0]}${one}`);
-}
+const FILES = [":files"];
+
+const APPROVALS = [
+  "ask\task before every change",
+  "all\tapprove everything",
+  "none\trefuse what would ask",
+  "10m\tapprove for ten minutes",
+];
 
 /** For the last item of a list: a name, a host after `USER@`, or a file of names after `@`. */
 async function placesFor(typed: string): Promise<string[]> {
@@ -124,7 +125,7 @@ async function placesFor(typed: string): Promise<string[]> {
   const user = /^[^@]+@/.exec(last)?.[0] ?? "";
   const found =
     file === null
-      ? (await candidatesFor(user === "" ? "places" : "hosts")).map((name) => `${user}${name}`)
+      ? (await (user === "" ? places() : hosts())).map((name) => `${user}${name}`)
       : filesIn(file[1] ?? "").map((name) => `@${name}`);
   return found.map((one) => `${before}${one}`);
 }
@@ -137,6 +138,10 @@ function filesIn(directory: string): string[] {
   } catch {
     return []; // no such directory: nothing to offer
   }
+}
+
+function flagValues(name: string, typed: string, line: Line) {
+  return FLAG_VALUES[name]?.(typed, line) ?? [];
 }
 
 async function ofPositional({ command, positionals, runbook }: Line, typed: string): Promise<string[]> {
@@ -154,13 +159,13 @@ async function ofPositional({ command, positionals, runbook }: Line, typed: stri
     ((command === "resume" || command === "changes") && at === 0) ||
     (command === "sessions" && at === 1 && positionals[0] !== "list")
   )
-    return candidatesFor("sessions");
-  if (["login", "logout", "models"].includes(command) && at === 0) return candidatesFor("profiles");
-  if (command === "trace" && at === 1) return [":files"];
+    return sessions();
+  if (["login", "logout", "models"].includes(command) && at === 0) return profiles();
+  if (command === "trace" && at === 1) return FILES;
   if (command === "targets" && at === 0) return placesFor(typed);
-  if (command === "policy" && positionals[0] === "path") return [":files"];
+  if (command === "policy" && positionals[0] === "path") return FILES;
   if (command === "skills" && positionals[0] === "check") return [":directories"];
-  if (command === "mcp" && at === 1 && positionals[0] !== "add") return candidatesFor("servers");
+  if (command === "mcp" && at === 1 && positionals[0] !== "add") return Object.keys((await configuration()).config.mcp);
   return [];
 }
 
@@ -172,52 +177,6 @@ async function helpTopics(): Promise<string[]> {
 
 function fitting(lines: readonly string[], typed: string): string[] {
   return lines.filter((line) => line.startsWith(":") || line.startsWith(typed));
-}
-
-// What completion offers from outside the command line: profiles, hosts, containers, sessions.
-
-type Source =
-  | "runbooks"
-  | "servers"
-  | "profiles"
-  | "hosts"
-  | "places"
-  | "containers"
-  | "panes"
-  | "sessions"
-  | "approvals"
-  | "files"
-  | "directories";
-
-async function candidatesFor(source: Source): Promise<string[]> {
-  switch (source) {
-    case "runbooks":
-      return (await runbooks()).map(({ name, description }) => `${name}\t${plain(description)}`);
-    case "servers":
-      return Object.keys((await configuration()).config.mcp);
-    case "profiles":
-      return profiles();
-    case "hosts":
-      return [...(await import("../../targets/names/ssh-config.ts")).sshHosts().names];
-    case "places":
-      return places();
-    case "containers":
-      return containers();
-    case "panes":
-      return panes();
-    case "sessions":
-      return ["last\tthe session used last", ...(await sessions())];
-    case "approvals":
-      return [
-        "ask\task before every change",
-        "all\tapprove everything",
-        "none\trefuse what would ask",
-        "10m\tapprove for ten minutes",
-      ];
-    case "files":
-    case "directories":
-      return [`:${source}`];
-  }
 }
 
 /** The trusted ones: completion asks no questions. */
@@ -252,6 +211,10 @@ async function profiles(): Promise<string[]> {
   return profileNames(loaded).map((name) => `${name}\t${loaded.config.models[name]?.model ?? "built in"}`);
 }
 
+async function hosts(): Promise<readonly string[]> {
+  return (await import("../../targets/names/ssh-config.ts")).sshHosts().names;
+}
+
 /** Without ssh or the network, and with a short time for the inventory: typing must not wait. */
 async function places(): Promise<string[]> {
   const [{ placeSources }, { completedNames }] = await Promise.all([
@@ -264,9 +227,8 @@ async function places(): Promise<string[]> {
 
 async function sessions(): Promise<string[]> {
   const { savedSessions } = await import("../../session/store.ts");
-  return savedSessions(() => {})
-    .list()
-    .map(({ id, title }) => `${id}\t${plain(title)}`);
+  const saved = savedSessions(() => {}).list();
+  return ["last\tthe session used last", ...saved.map(({ id, title }) => `${id}\t${plain(title)}`)];
 }
 
 /** Of the tmux server that buddy is typed in, or of the default one; without the pane that it is typed in. */

@@ -15,16 +15,23 @@ export const GLOBAL_ARGS = {
     valueHint: "PROFILE-OR-MODEL",
     description: "profile, PROFILE:MODEL, or a model id of the active profile's endpoint; `demo` is built in",
   },
-  "base-url": { type: "string", valueHint: "URL", description: "use this endpoint instead of the profile's" },
+  "base-url": {
+    type: "string",
+    valueHint: "URL",
+    check: requireHttpUrl,
+    description: "use this endpoint instead of the profile's",
+  },
   "api-key": { type: "string", valueHint: "KEY", description: "key (visible in ps; prefer BUDDY_API_KEY)" },
   ssh: {
     type: "string",
     valueHint: "[USER@]HOST[:PORT]",
+    check: requireSshTarget,
     description: "work on a host over ssh; names from ~/.ssh/config work",
   },
   container: {
     type: "string",
     valueHint: "NAME",
+    check: requireContainerName,
     description: "work in a docker or podman container (with --ssh: on that host)",
   },
   on: {
@@ -36,12 +43,14 @@ export const GLOBAL_ARGS = {
     type: "string",
     valueHint: "[SESSION]",
     optionalValue: true,
+    check: requireSessionName,
     description: "require tmux; with a name, use that session (--tmux=NAME)",
   },
   "no-tmux": { type: "boolean", description: "do not use tmux" },
   pane: {
     type: "string",
     valueHint: "%N",
+    check: requirePaneId,
     description: "work in the shell of a pane of your own tmux on this machine (its #{pane_id}: %3)",
   },
   cd: { type: "string", alias: "C", valueHint: "DIR", description: "work in this directory on the target" },
@@ -49,6 +58,7 @@ export const GLOBAL_ARGS = {
   approve: {
     type: "string",
     valueHint: "MODE",
+    check: requireApproveMode,
     description: "ask, all, none, or a duration (10m: all, then ask again)",
   },
   "max-cost": {
@@ -133,29 +143,19 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
     const value = values.get(name);
     return typeof value === "string" ? value : undefined;
   };
-  const session = text("tmux");
-  if (session !== undefined) requireSessionName(session);
-  const baseUrl = text("base-url");
-  if (baseUrl !== undefined) requireHttpUrl(baseUrl);
-  const ssh = text("ssh");
-  if (ssh !== undefined) requireSshTarget(ssh);
-  const container = text("container");
-  if (container !== undefined) requireContainerName(container);
-  const pane = text("pane");
-  if (pane !== undefined) requirePaneId(pane);
   const approve = text("approve");
   const maxCost = text("max-cost");
   return {
     config: text("config"),
     model: text("model"),
-    baseUrl,
+    baseUrl: text("base-url"),
     apiKey: text("api-key"),
-    ssh,
-    container,
+    ssh: text("ssh"),
+    container: text("container"),
     on: text("on"),
     cd: text("cd"),
-    tmuxSession: session,
-    pane,
+    tmuxSession: text("tmux"),
+    pane: text("pane"),
     approve: approve === undefined ? undefined : requireApproveMode(approve),
     maxCost: maxCost === undefined ? undefined : readAmount(maxCost, "--max-cost"),
     color: values.has("no-color") ? false : undefined,

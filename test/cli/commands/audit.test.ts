@@ -57,6 +57,25 @@ const sessions = (text: string) =>
     .map((line) => (JSON.parse(line) as { session: string }).session);
 
 describe("buddy audit", () => {
+  test("a day of --since begins where the operator is", async () => {
+    await using record = await recorded();
+    const lines = readFileSync(record.path, "utf8").split("\n");
+    const at = (line = "", ts = "") => line.replace(/"ts":"[^"]*"/, `"ts":"${ts}"`);
+    writeFileSync(
+      record.path,
+      `${at(lines[0], "2026-03-01T04:59:00.000Z")}\n${at(lines[1], "2026-03-01T05:00:00.000Z")}\n`,
+    );
+    const { TZ } = process.env;
+    try {
+      process.env["TZ"] = "America/New_York";
+      const { stdout } = await runHere("audit", "--since", "2026-03-01", "--json");
+      expect(sessions(stdout)).toEqual(["bbbb-2"]);
+    } finally {
+      if (TZ === undefined) delete process.env["TZ"];
+      else process.env["TZ"] = TZ;
+    }
+  });
+
   test.each([
     [[], ["aaaa-1", "bbbb-2"]],
     [["--on", "web1"], ["aaaa-1"]],

@@ -26,6 +26,8 @@ const target = hostTarget();
 
 let files: Map<string, Uint8Array>;
 let redirect: ((path: string) => string | undefined) | undefined;
+/** Without the length of what is sent. */
+let streamed = false;
 let server: ReturnType<typeof Bun.serve>;
 beforeAll(() => {
   server = Bun.serve({
@@ -36,7 +38,12 @@ beforeAll(() => {
       const to = redirect?.(path);
       if (to !== undefined) return Response.redirect(to);
       const bytes = files.get(path);
-      return bytes === undefined ? new Response("", { status: 404 }) : new Response(bytes as Uint8Array<ArrayBuffer>);
+      if (bytes === undefined) return new Response("", { status: 404 });
+      const pull = (stream: ReadableStreamDefaultController) => {
+        stream.enqueue(bytes);
+        stream.close();
+      };
+      return new Response(streamed ? new ReadableStream({ pull }) : (bytes as Uint8Array<ArrayBuffer>));
     },
   });
 });
@@ -47,6 +54,7 @@ beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "buddy-update-"));
   mkdirSync(join(home, "bin"));
   redirect = undefined;
+  streamed = false;
   put("1.0.0");
   release("1.1.0");
 });
@@ -101,6 +109,23 @@ describe("buddy update", () => {
     expect(inPlace()).toContain("1.0.0");
     expect(await update().rollback()).toBe("buddy 1.1.0");
     expect(leftovers()).toEqual([]);
+  });
+
+  test.each([false, true])("the progress ends with the download, also of unknown length: %p", async (unknown) => {
+    streamed = unknown;
+    const calls: (readonly [number, number | undefined])[] = [];
+    const one = update({ progress: (done, of) => calls.push([done, of]) });
+    await one.install(await one.findRelease());
+    const [[done, of] = []] = calls.splice(-1);
+    expect(done).toBeGreaterThan(0);
+    expect(of).toBe(done!);
+    expect(calls.some(([, total]) => total === undefined)).toBe(unknown);
+    files.set(
+      [...files.keys()].find((name) => name.endsWith(".tar.zst"))!,
+      new Uint8Array(3),
+    );
+    await expect(one.install(await one.findRelease("1.1.0"))).rejects.toThrow("checksum");
+    expect(calls.at(-1)?.[0]).toBe(3);
   });
 
   test("says what is newest, older, the same version of another build", async () => {

@@ -104,10 +104,11 @@ async function reading(directory: string, work: () => Promise<ExitCode>): Promis
   }
 }
 
-/** Milliseconds since the epoch. */
+/** Milliseconds since the epoch. A day begins where the operator is, as in the list. */
 function readSince(value: string, flag: string): number {
   const span = parseDuration(value);
-  const at = span === undefined ? Date.parse(value) : Date.now() - span;
+  const day = /^\d{4}-\d\d-\d\d$/.test(value);
+  const at = span === undefined ? Date.parse(day ? `${value}T00:00` : value) : Date.now() - span;
   if (Number.isNaN(at))
     throw new BuddyError("usage", `${flag} must be ${DURATION_FORMAT}, or a date such as 2026-03-01, not "${value}"`);
   return at;

@@ -55,7 +55,7 @@ export const command = defineCommand({
   },
 });
 
-/** One line that changes; the last call removes it. */
+/** One line that changes, and goes away when the download has ended. */
 function showProgress(done: number, of: number | undefined): void {
   const mb = (bytes: number) => (bytes / 1e6).toFixed(1);
   const text = of === done ? "" : `downloading ${mb(done)}${of === undefined ? "" : ` of ${mb(of)}`} MB`;

@@ -6,6 +6,7 @@ export interface DownloadOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly most: number;
+  /** Ends with `done` equal to `of`, also after an error. */
   readonly progress?: ((done: number, of: number | undefined) => void) | undefined;
 }
 
@@ -19,6 +20,7 @@ export async function download(address: string, { env, signal, most, progress }:
     clearTimeout(timer);
     timer = setTimeout(() => silent.abort(), SILENT_MS);
   };
+  let bytes = 0;
   const fail = (why: string, cause?: unknown) =>
     new BuddyError("tool", `cannot download ${address}: ${why}`, {
       hint: "Check the network, the proxy (HTTPS_PROXY) and the address.",
@@ -30,7 +32,6 @@ export async function download(address: string, { env, signal, most, progress }:
     const length = Number(response.headers.get("content-length"));
     const of = length > 0 ? length : undefined;
     const pieces: Uint8Array[] = [];
-    let bytes = 0;
     for await (const piece of response.body ?? []) {
       alive();
       bytes += piece.byteLength;
@@ -46,6 +47,7 @@ export async function download(address: string, { env, signal, most, progress }:
     throw fail(silent.signal.aborted ? `no answer for ${SILENT_MS / 1000} s` : wordsOf(error), error);
   } finally {
     clearTimeout(timer);
+    progress?.(bytes, bytes);
   }
 }
 
