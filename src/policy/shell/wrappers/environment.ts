@@ -1,13 +1,10 @@
-/**
- * Programs that start another one in other surroundings: environment, priority, a time limit, again and again, one at a
- * time.
- */
+/** Programs that start another one with a changed environment, priority or time limit, repeatedly, or under a lock. */
 import { mayBeUnset } from "../syntax/assignments.ts";
 import { type Field, field, NUMBER } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./leading-options.ts";
-import { assignments, joined, plain, rest, runs, script, type Wrapper } from "./wrapped.ts";
+import { assignments, joined, plain, runs, script, type Wrapper } from "./wrapped.ts";
 
-/** `env` with its assignments, its directory and the words it splits by itself. */
+/** `env` with its assignments, its directory and the words that -S splits. */
 export const env: Wrapper = (argv) => {
   const shape: OptionShape = {
     flags: "i0v",
@@ -18,7 +15,7 @@ export const env: Wrapper = (argv) => {
   };
   const words = argv.map((word) => (word.value === "-" ? field("-i") : word));
   let uncertain: string | undefined;
-  // -S puts the words of its value where it stood, and options continue after them.
+  // -S is replaced by the words of its value, and options may follow them.
   for (let i = 1, rounds = 0; i < words.length && rounds < 4; i++) {
     const word = (words[i] as Field).value;
     const match = /^(-[i0v]*S|--split-string=)([^]*)$/.exec(word);
@@ -28,8 +25,8 @@ export const env: Wrapper = (argv) => {
       else if (!word.startsWith("-")) break;
       continue;
     }
-    // It has quotes, escapes and variables of its own.
-    if (!/^[\w ./=,:@%+-]*$/.test(text)) uncertain = "what env -S splits cannot be known";
+    // env has its own syntax for quotes, escapes and variables.
+    if (!/^[\w ./=,:@%+-]*$/.test(text)) uncertain = "how env -S splits its value";
     const split = text
       .split(/[ \t\n]+/)
       .filter((item) => item !== "")
@@ -41,14 +38,14 @@ export const env: Wrapper = (argv) => {
   const options = leadingOptions(words, 1, shape);
   const { at, assigns } = assignments(words, options.at);
   const chdir = (options.seen.get("C") ?? options.seen.get("chdir"))?.value;
-  const inner = rest(words, at);
+  const inner = words.slice(at);
   const { seen } = options;
   const unset = [...words.slice(1, at).entries()].flatMap(([index, { value }]) => {
     const [, joined] = /^(?:-[i0v]*u|--unset=)([^]*)$/.exec(value === "--unset" ? "-u" : value) ?? [];
     return joined === undefined ? [] : [joined === "" ? (words[index + 2]?.value ?? "") : joined];
   });
-  // Without a PATH, older systems look for the program in the working directory first; programs such as systemctl and
-  // busybox are another one under another name.
+  // Without a PATH, older systems search the working directory first; programs such as systemctl and busybox behave
+  // differently under another name.
   const odd =
     options.odd ||
     ["P", "a", "argv0"].some((name) => seen.has(name)) ||
@@ -79,12 +76,12 @@ export const timeout: Wrapper = (argv) => {
     longValues: "kill-after signal",
     long: "preserve-status foreground verbose help version",
   });
-  // busybox before 1.30 has no time there: the word is the program.
+  // busybox before 1.30 takes the time with -t: this word is then the program.
   const time = /^[\d.]+[smhd]?$/.test(argv[options.at]?.value.replaceAll(NUMBER, "1") ?? "");
   return runs(argv, options, options.at + 1, time);
 };
 
-/** With -p and friends they are about a running process; with a command they only start it differently. */
+/** With -p and the like these act on a running process; with a command they only start it differently. */
 export function scheduler(shape: OptionShape, operands: number, onPid: string): Wrapper {
   return (argv) => {
     const options = leadingOptions(argv, 1, shape);
@@ -101,7 +98,7 @@ export const watch: Wrapper = (argv) => {
     long: "beep color no-color differences errexit chgexit precise no-title no-wrap exec no-rerun",
   });
   if (options.seen.has("x") || options.seen.has("exec")) return runs(argv, options, options.at, false);
-  return { harmless: false, scripts: [script(joined(rest(argv, options.at)))] };
+  return { harmless: false, scripts: [script(joined(argv.slice(options.at)))] };
 };
 
 export const scriptCommand: Wrapper = (argv) => {
@@ -117,7 +114,7 @@ export const scriptCommand: Wrapper = (argv) => {
     argv.slice(options.at).find((_, i, list) => list[i - 1]?.value === "-c");
   if (text !== undefined) return { harmless: false, scripts: [script(text.value)] };
   // BSD: the command follows the file.
-  const inner = rest(argv, options.at + 1);
+  const inner = argv.slice(options.at + 1);
   return { harmless: false, ...(inner.length === 0 ? {} : { commands: [inner] }) };
 };
 

@@ -1,17 +1,17 @@
-/** find: what its actions run or delete, and whether a test narrows that down. */
+/** find: what its actions run, delete or write, and whether a test limits them to some files. */
 import { type Field, field, isFixed, ONE, UNKNOWN } from "../syntax/field.ts";
 import type { Wrapped } from "./wrapped.ts";
 
 export interface FindPlan {
   readonly starts: readonly Field[];
   readonly actions: readonly FindAction[];
-  /** A word the parser does not know: what follows may mean anything. */
+  /** There is an unknown word: what follows may mean anything. */
   readonly odd: boolean;
 }
 
 export type FindAction =
   | { readonly kind: "delete"; readonly narrowed: boolean; readonly named: string | undefined }
-  /** `named`: the only name the files have that it runs on, with stand-ins for the parts a pattern leaves open. */
+  /** `named`: the name of the files it runs on, with stand-ins for what a pattern leaves open. */
   | {
       readonly kind: "run";
       readonly argv: readonly Field[];
@@ -24,7 +24,7 @@ export type FindAction =
     }
   | { readonly kind: "write"; readonly file: Field | undefined };
 
-/** Stands for any number of names: more than a program takes that writes to its second or third file. */
+/** Any number of names is checked as three: some programs write to their second or third file. */
 const MANY = [1, 2, 3];
 
 export function findRuns(argv: readonly Field[]): Wrapped | undefined {
@@ -42,9 +42,9 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
           const name = field(word.value.replaceAll("{}", path), word.source);
           return action.many ? MANY.map(() => name) : [name];
         });
-      // A file's name may hold anything, also text that a shell would run.
+      // A file's name may be anything, also text that a shell would run.
       commands.push(on(found));
-      // GNU find puts ./ in front of it, others do not: there it may be an option.
+      // GNU find puts ./ in front of the name; in other versions it may look like an option.
       if (action.bare) commands.push(on(UNKNOWN));
       if (!action.narrowed) commands.push(recursive(on(start.value)));
     }
@@ -52,7 +52,7 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
   return commands.length === 0 ? undefined : { harmless: true, commands, input: { kind: "inherited" } };
 }
 
-/** find walks down by itself: what it runs on every file is as good as recursive. */
+/** find runs the command on every file below: it is treated as recursive. */
 export function recursive(words: Field[]): Field[] {
   const name = words[0]?.value.replace(/^.*\//, "");
   return name === "rm" || name === "chmod" || name === "chown" || name === "chgrp"
@@ -60,7 +60,7 @@ export function recursive(words: Field[]): Field[] {
     : words;
 }
 
-/** Tests that take a word, actions and options: find's own vocabulary. */
+/** Tests, actions and options with one argument. */
 const ONE_WORD =
   /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer..|newer|anewer|cnewer|size|user|group|uid|gid|inum|samefile|perm|links|fstype|used|type|xtype|maxdepth|mindepth|regextype|context|printf|D|files0-from)$/;
 const NO_WORD =
@@ -87,7 +87,7 @@ export function findPlan(argv: readonly Field[]): FindPlan {
   return { starts, actions, odd: parser.odd || parser.at < argv.length };
 }
 
-/** find's own grammar: `,` and `-o` separate, everything else is and-ed; a test before an action narrows it. */
+/** find's grammar: `,` and `-o` separate, everything else is and-ed; a test before an action narrows it. */
 class Expression {
   readonly actions: FindAction[] = [];
   odd = false;
@@ -96,11 +96,11 @@ class Expression {
   constructor(
     readonly argv: readonly Field[],
     public at: number,
-    /** To busybox any `+` ends a command, to others only one behind `{}`. */
+    /** In busybox any `+` ends a command, in other versions only one after `{}`. */
     readonly busybox = false,
   ) {}
 
-  /** Whether the whole is a test that leaves out some files. */
+  /** Whether the expression excludes some files. */
   or(outer: boolean, depth = 0): boolean {
     let all = true;
     for (;;) {
@@ -186,7 +186,7 @@ class Expression {
   }
 }
 
-/** The names a pattern of find matches, with stand-ins for the parts that it leaves open. */
+/** The names that a pattern matches, with stand-ins for what it leaves open. */
 export function patternName(pattern: string): string {
   return pattern.replace(
     /\\(.)|\*+|\[[^\]]*\]|\?/g,
@@ -194,7 +194,7 @@ export function patternName(pattern: string): string {
   );
 }
 
-/** Whether `test value` narrows a deletion down. A value that cannot be read does not. */
+/** Whether `test value` excludes most files. An unknown value does not. */
 function narrows(test: string, value: string): boolean {
   switch (test.replace(/^-i?(?=name|path|wholename|regex|lname)/, "-").replace(/^-[acm](?=time|min)/, "-")) {
     case "-name":
@@ -256,7 +256,7 @@ function sizeNarrows(value: string): boolean {
   return true;
 }
 
-/** `+N`: older than N; `-N`: younger. Nearly every file is older than a moment and younger than years. */
+/** `+N`: older than N; `-N`: younger. Nearly every file is older than a minute and younger than a few years. */
 function ageNarrows(value: string, least: number, most: number): boolean {
   const [, sign, digits] = /^([-+]?)(\d+(?:\.\d+)?)[smhdw]?$/.exec(value) ?? [];
   if (digits === undefined) return false;
@@ -266,7 +266,7 @@ function ageNarrows(value: string, least: number, most: number): boolean {
 
 const YEAR = 365 * 24 * 60 * 60 * 1000;
 
-/** A moment within the last year, as a date or in common words. */
+/** Within the last year, as a date or in common words. */
 function isRecent(value: string): boolean {
   const [, count, unit = ""] =
     /^-?(\d{1,4}) ?(sec|second|min|minute|hour|day|week|month)s?(?: ago)?$/.exec(value) ?? [];

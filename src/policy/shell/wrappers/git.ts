@@ -1,4 +1,4 @@
-/** git's command line: what comes before the subcommand, aliases given with -c, and subcommands that run shell text. */
+/** git's command line: options before the subcommand, aliases given with -c, and subcommands that run shell text. */
 import { words } from "../../../lib/text.ts";
 import { type Field, field, isUnknown, programName } from "../syntax/field.ts";
 import { longOption } from "./leading-options.ts";
@@ -12,7 +12,7 @@ export interface GitCall {
   /** Global options other than -c, as written. */
   readonly options: readonly string[];
   readonly directory: string | undefined;
-  /** Something in front of the subcommand cannot be known. */
+  /** Something before the subcommand is unknown. */
   readonly odd: boolean;
 }
 
@@ -47,7 +47,7 @@ export function gitCall(argv: readonly Field[]): GitCall | undefined {
     if (!word.startsWith("-")) break;
     if (word === "-C") {
       directory = argv[++at]?.value;
-      // Without quotes it may turn out to be several words, options among them.
+      // Without quotes it may be several words, including options.
       if (directory !== undefined && isUnknown(directory)) odd = true;
     } else if (word === "-c" || (word.startsWith("-c") && !word.startsWith("--"))) {
       const text = word === "-c" ? (argv[++at]?.value ?? "") : word.slice(2);
@@ -66,7 +66,7 @@ export function gitCall(argv: readonly Field[]): GitCall | undefined {
   return { subcommand: argv[at]?.value, args: argv.slice(at + 1), config, options, directory, odd };
 }
 
-/** What git runs besides itself: an alias of the same text, configured programs, `submodule foreach` and the like. */
+/** What git runs: an alias of the same text, configured programs, `submodule foreach` and the like. */
 export function gitAliasRuns(argv: readonly Field[]): Wrapped | undefined {
   const call = gitCall(argv);
   if (call === undefined) return undefined;

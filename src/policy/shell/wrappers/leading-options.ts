@@ -1,13 +1,13 @@
-/** The options at the front of a command that runs another one: where they end and what they were. */
+/** The options in front of a command's operands: where they end and what they are. */
 import { type Field, isFixed, SPLIT, UNKNOWN } from "../syntax/field.ts";
 
 export interface OptionShape {
   /** Letters that take no value, and letters that take one. */
   readonly flags?: string;
   readonly values?: string;
-  /** Letters that take the rest of their word, if there is one. */
+  /** Letters that take the rest of their word as a value. */
   readonly optional?: string;
-  /** Long names without the dashes, blanks between them. */
+  /** Long names without the dashes, separated by blanks. */
   readonly long?: string;
   readonly longValues?: string;
 }
@@ -16,7 +16,7 @@ export interface Options {
   /** Index of the first word that is not an option. */
   readonly at: number;
   readonly seen: ReadonlyMap<string, Field | undefined>;
-  /** An option that is not in the shape, or one that cannot be known: what follows may be its value. */
+  /** There is an option that is not in the shape or is unknown: the next word may be its value. */
   readonly odd: boolean;
 }
 
@@ -66,7 +66,7 @@ export function leadingOptions(argv: readonly Field[], from: number, shape: Opti
       if (shape.flags?.includes(letter) !== true) odd = true;
     }
   }
-  // A value that may turn out to be several words moves what comes after it.
+  // A value that may be several words shifts the words after it.
   odd ||= argv.slice(from, at).some(({ value }) => value.includes(SPLIT));
   return { at: Math.min(at, argv.length), seen, odd };
 }
@@ -76,7 +76,7 @@ export function longOption(word: string): [name: string, value: string | undefin
   return equals < 0 ? [word.slice(2), undefined] : [word.slice(2, equals), word.slice(equals + 1)];
 }
 
-/** GNU programs take any unambiguous beginning of a long name. */
+/** GNU programs accept abbreviated long names. */
 function wholeName(name: string, names: string | undefined): string | undefined {
   if (names === undefined || name === "") return undefined;
   const all = ` ${names} `;

@@ -1,6 +1,6 @@
 /**
- * Shell text that a program in another language, given as an argument, hands to a shell: enough to see what it must not
- * do, never a proof.
+ * Shell text in arguments that are programs of another language: enough to find dangers, not to prove that there are
+ * none.
  */
 import { inQuotes } from "../../../lib/quote.ts";
 import { type Field, programName } from "../syntax/field.ts";
@@ -29,18 +29,18 @@ const OVERWRITING = new RegExp(
 );
 /** `qx{…}` runs it; so does `system q{…}`. */
 const QX = /\b(?:qx|(?:system|exec)[\s(]*%?q[qQ]?)\s*(?:\(([^)]*)\)|\{([^}]*)\}|\[([^\]]*)\]|!([^!]*)!|\|([^|]*)\|)/g;
-/** A loop without end that forks. */
+/** An endless loop that forks. */
 const FORKS =
   /\bfork\b[\s()]*(?:while|until)\b|\bfork\(\) for _\b|\b(?:while\s*\(?\s*(?:1|true)\b|for\s*\(;;\)|loop\b)[^]*\bfork\b(?!["'])/i;
 const FORK_BOMB = ":(){ :|:& };:";
 const LONGEST = 4_096;
 const MOST_TEXTS = 24;
 
-/** Backticks run what is in them, but are quotes in JavaScript, where `$` in front of them makes them run it. */
+/** Backticks run their content; in JavaScript they are quotes, and only with `$` in front do they run it. */
 const BACKTICKS = /`([^`]+)`/g;
 const SHELL_TEMPLATES = /\$`([^`]+)`/g;
 
-function handedOver(program: string, ticks = BACKTICKS): string[] {
+function shellTexts(program: string, ticks = BACKTICKS): string[] {
   const source = program.slice(0, LONGEST);
   return [
     ...[...source.matchAll(CALL)].map(([, texts = ""]) =>
@@ -59,17 +59,17 @@ const inner = (text: string) => text.slice(1, -1).replace(/\\(["'\\])/g, "$1");
 const scripts = (texts: readonly string[]) =>
   texts.length === 0 ? undefined : { harmless: false, scripts: texts.slice(0, MOST_TEXTS).map((text) => script(text)) };
 
-/** A program is an argument, or what they read. */
+/** The program is an argument or the input. */
 const programs = (argv: readonly Field[], input: Input) => [
   ...argv.slice(1).map(({ value }) => value),
   ...(input.kind === "known" ? [input.text] : []),
 ];
 
 export const otherLanguage: Wrapper = (argv, input) =>
-  scripts(programs(argv, input).flatMap((text) => handedOver(text)));
+  scripts(programs(argv, input).flatMap((text) => shellTexts(text)));
 
 export const javaScript: Wrapper = (argv, input) =>
-  scripts(programs(argv, input).flatMap((text) => handedOver(text, SHELL_TEMPLATES)));
+  scripts(programs(argv, input).flatMap((text) => shellTexts(text, SHELL_TEMPLATES)));
 
 /** `-ex 'shell command'` of gdb, `-o 'platform shell command'` of lldb. */
 export const debuggerRuns: Wrapper = (argv, input) =>
@@ -81,7 +81,7 @@ export const debuggerRuns: Wrapper = (argv, input) =>
     ),
   );
 
-/** `-f -`: the recipes of what make reads. */
+/** `-f -`: the recipes in the input of make. */
 export const makeRuns: Wrapper = (argv, input) =>
   input.kind === "known" && argv.some(({ value }) => /^(?:-f|--file=|--makefile=)?(?:-|\/dev\/stdin)$/.test(value))
     ? scripts(
@@ -101,7 +101,7 @@ export const awkRuns: Wrapper = (argv) =>
   scripts(
     argv.slice(1).flatMap(({ value }) => {
       const piped = [...value.slice(0, LONGEST).matchAll(PIPED)].map(([, ...texts]) => inner(texts.join("")));
-      const texts = [...handedOver(value), ...piped];
+      const texts = [...shellTexts(value), ...piped];
       return texts.length === 0 || isHarmlessProgram(value) ? [] : texts;
     }),
   );

@@ -1,33 +1,25 @@
 /** Commands that run on another machine, in a container or in another terminal. */
 import { type Field, field, programName } from "../syntax/field.ts";
 import { leadingOptions } from "./leading-options.ts";
-import { fromInput, joined, rest, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+import { fromInput, joined, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+
+const SSH_OPTIONS = { flags: "46AaCfGgKkMNnqsTtVvXxYy", values: "BbcDEeFIiJLlmOopQRSWw" };
 
 export const ssh: Wrapper = (argv, input) => {
-  const options = leadingOptions(argv, 1, { flags: "46AaCfGgKkMNnqsTtVvXxYy", values: "BbcDEeFIiJLlmOopQRSWw" });
-  const after = leadingOptions(argv, options.at + 1, {
-    flags: "46AaCfGgKkMNnqsTtVvXxYy",
-    values: "BbcDEeFIiJLlmOopQRSWw",
-  });
-  const command = rest(argv, after.at);
+  const options = leadingOptions(argv, 1, SSH_OPTIONS);
+  // Options may also follow the host.
+  const command = argv.slice(leadingOptions(argv, options.at + 1, SSH_OPTIONS).at);
   const proxy = options.seen.get("o")?.value ?? "";
   const local = /^(?:ProxyCommand|LocalCommand)[= ]([^]+)$/i.exec(proxy);
   const scripts = local === null ? [] : [script(local[1])];
-  if (command.length === 0) {
-    if (options.odd && argv[options.at] !== undefined) scripts.push(script(joined(rest(argv, options.at))));
-    return {
-      harmless: false,
-      ...fromInput(input),
-      ...(scripts.length > 0 ? { scripts } : {}),
-      ...(options.odd ? { uncertain: "what ssh runs depends on a word that cannot be known" } : {}),
-    };
-  }
-  // An unknown word may be an option or the host: the command is looked for after both.
-  if (options.odd && argv[options.at] !== undefined) scripts.push(script(joined(rest(argv, options.at))));
+  // An unknown word may be an option or the host: the command may begin after either.
+  if (options.odd && argv[options.at] !== undefined) scripts.push(script(joined(argv.slice(options.at))));
+  if (command.length > 0) scripts.push(script(joined(command)));
   return {
     harmless: false,
-    scripts: [...scripts, script(joined(command))],
-    ...(options.odd ? { uncertain: "what ssh runs depends on a word that cannot be known" } : {}),
+    ...(command.length === 0 ? fromInput(input) : {}),
+    ...(scripts.length > 0 ? { scripts } : {}),
+    ...(options.odd ? { uncertain: "what ssh runs depends on a word that is only known when it runs" } : {}),
   };
 };
 
@@ -58,7 +50,7 @@ export const containers: Wrapper = (argv, input) => {
     long: "detach interactive tty privileged rm init no-healthcheck oom-kill-disable publish-all read-only sig-proxy quiet no-deps service-ports use-aliases build remove-orphans latest replace no-hosts",
   });
   const entry = options.seen.get("entrypoint");
-  const inner = rest(argv, options.at + 1);
+  const inner = argv.slice(options.at + 1);
   const privileged = options.seen.has("privileged") ? { privileged: true } : {};
   if (entry !== undefined) return { harmless: false, commands: [[entry, ...inner]], ...privileged };
   if (inner.length === 0) return { harmless: false, ...(verb === "run" ? {} : fromInput(input)), ...privileged };
@@ -67,7 +59,7 @@ export const containers: Wrapper = (argv, input) => {
     commands: [inner],
     at: options.at + 1,
     ...privileged,
-    ...(options.odd ? { uncertain: "a container option that cannot be known" } : {}),
+    ...(options.odd ? { uncertain: "a container option is only known when it runs" } : {}),
   };
 };
 
@@ -78,14 +70,14 @@ export function afterDashes(verb: RegExp | undefined): Wrapper {
       verb === undefined ? 0 : argv.slice(0, 8).findIndex((word, index) => index > 0 && verb.test(word.value));
     if (verbAt < 0) return undefined;
     const dashes = argv.findIndex((word) => word.value === "--");
-    if (dashes > 0) return { harmless: false, commands: [rest(argv, dashes + 1)], at: dashes + 1 };
-    // The old form without dashes: after the verb and the name; which words are values of options is unknown.
+    if (dashes > 0) return { harmless: false, commands: [argv.slice(dashes + 1)], at: dashes + 1 };
+    // The old form without dashes: the command follows the verb and the name; option values are not told apart.
     const at = verbAt + 2;
     const name = argv[verbAt]?.value ?? "";
     return verb !== undefined && name !== "run" && name !== "debug" && at < argv.length
       ? {
           harmless: false,
-          commands: [rest(argv, at)],
+          commands: [argv.slice(at)],
           uncertain: `${programName(argv[0]?.value ?? "")} ${name} without --`,
         }
       : { harmless: false };
@@ -112,11 +104,10 @@ export function tmuxRuns(argv: readonly Field[]): Wrapped | undefined {
       values: verb.startsWith("send") ? "tN" : "censtxyFwTpSm",
     });
     const given = words.slice(options.at).map((word) => word.value);
-    const text = TYPES.test(verb)
-      ? given
-          .map((word) => (/^(?:Enter|C-m|C-j|KPEnter)$/.test(word) ? "\n" : word))
-          .join(verb === "send-keys" ? " " : " ")
-      : given.join(" ");
+    const typed = TYPES.test(verb)
+      ? given.map((word) => (/^(?:Enter|C-m|C-j|KPEnter)$/.test(word) ? "\n" : word))
+      : given;
+    const text = typed.join(" ");
     if (text.trim() !== "") scripts.push({ text, own: true });
   }
   return scripts.length === 0 ? undefined : { harmless: false, scripts };

@@ -1,12 +1,12 @@
 /**
- * Shells and what gives text to one: sh -c, eval, source, trap, at, crontab, other users' shells, and builtins that run
- * a command later.
+ * Shells and programs that pass text to one: sh -c, eval, source, trap, at, crontab, su, and builtins that run a command
+ * later.
  */
 import { type Field, field, programName, UNKNOWN } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./leading-options.ts";
-import { assignments, fromInput, joined, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+import { assignments, fromInput, joined, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 
-/** zsh, fish and csh read start-up files even for `-c`: only the others change nothing by themselves. */
+/** Only bash, dash and ash are harmless: zsh, fish and csh read start-up files even for `-c`. */
 export const shell: Wrapper = (argv, input) => {
   const name = programName(argv[0]?.value ?? "");
   const shape: OptionShape = {
@@ -24,12 +24,12 @@ export const shell: Wrapper = (argv, input) => {
   const quiet = [...seen.keys()].every(
     (letter) => "ceufxv".includes(letter) || (letter === "o" && seen.get("o")?.value === "pipefail"),
   );
-  const uncertain = options.odd ? { uncertain: "a shell with options that cannot be known" } : {};
+  const uncertain = options.odd ? { uncertain: "a shell with unknown options" } : {};
   if (seen.has("version") || seen.has("help")) return { harmless: argv.length === 2 };
   if (seen.has("c") || seen.has("command")) {
     const long = seen.get("command");
     const text = long ?? argv[options.at];
-    const positional = rest(argv, options.at + 1).map((word) => word.value);
+    const positional = argv.slice(options.at + 1).map((word) => word.value);
     const known = text !== undefined && !(text.value === UNKNOWN);
     const inner = { ...script(known ? text.value : undefined, true, positional), shell: name };
     return { harmless: quiet && /^(?:ba|da|a)?sh$/.test(name), scripts: [inner], ...uncertain };
@@ -55,9 +55,9 @@ export const sudo: Wrapper = (argv, input) => {
     return { harmless: false, privileged: true };
   if (at >= argv.length && (options.seen.has("s") || options.seen.has("i")))
     return { harmless: false, ...fromInput(input), ...more };
-  // With -s and -i the words are put together again and given to a shell.
+  // With -s and -i the words are joined and passed to a shell.
   if (options.seen.has("s") || options.seen.has("i"))
-    return { harmless: false, scripts: [script(joined(rest(argv, at)))], ...more };
+    return { harmless: false, scripts: [script(joined(argv.slice(at)))], ...more };
   return runs(argv, options, at, false, more);
 };
 
@@ -77,11 +77,11 @@ export const su: Wrapper = (argv, input) => {
       i++;
       separated = true;
     } else if (word === "--" && separated)
-      return { harmless: false, privileged: true, commands: [rest(argv, i + 1)], at: i + 1 };
+      return { harmless: false, privileged: true, commands: [argv.slice(i + 1)], at: i + 1 };
     else if (!word.startsWith("-")) {
-      if (separated) return { harmless: false, privileged: true, commands: [rest(argv, i)], at: i };
+      if (separated) return { harmless: false, privileged: true, commands: [argv.slice(i)], at: i };
       // `su user args`: the rest are arguments of that user's shell.
-      if (user !== undefined) return { harmless: false, privileged: true, commands: [[field("sh"), ...rest(argv, i)]] };
+      if (user !== undefined) return { harmless: false, privileged: true, commands: [[field("sh"), ...argv.slice(i)]] };
       user = word;
     }
   }
@@ -90,7 +90,7 @@ export const su: Wrapper = (argv, input) => {
 
 export const evaluate: Wrapper = (argv) => {
   const from = argv[1]?.value === "--" ? 2 : 1;
-  const text = joined(rest(argv, from));
+  const text = joined(argv.slice(from));
   return text.trim() === ""
     ? { harmless: true }
     : { harmless: true, scripts: [script(text === UNKNOWN ? undefined : text, false)] };
@@ -127,7 +127,7 @@ export const crontab: Wrapper = (argv, input) => {
 
 export const nixShell: Wrapper = (argv) => {
   const at = argv.findIndex((word) => word.value === "--run" || word.value === "--command" || word.value === "-c");
-  return at > 0 ? { harmless: false, scripts: [script(joined(rest(argv, at + 1)))] } : { harmless: false };
+  return at > 0 ? { harmless: false, scripts: [script(joined(argv.slice(at + 1)))] } : { harmless: false };
 };
 
 /** `mapfile -C command`, `compgen -C command`, `complete -C command`. */

@@ -1,25 +1,23 @@
-/**
- * Programs that run another one and whose options need not be known: the command is looked for wherever it may begin.
- */
+/** Wrappers whose options are not listed: the command is searched for wherever it may begin. */
 import { words } from "../../../lib/text.ts";
 import { type Field, field, programName } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
 import { leadingOptions } from "./leading-options.ts";
 import { debuggerRuns } from "./other-languages.ts";
-import { fromInput, joined, rest, runs, script, type Wrapper } from "./wrapped.ts";
+import { fromInput, joined, runs, script, type Wrapper } from "./wrapped.ts";
 
 interface Loose {
-  /** Runs something only behind this word. */
+  /** Runs something only after this word. */
   readonly verb?: RegExp;
   /** Words between the options and the command. */
   readonly operands?: number;
-  /** Options whose value is shell text, in the next word or behind `=`. */
+  /** Options whose value is shell text, in the next word or after `=`. */
   readonly text?: RegExp;
-  /** Only the text of these options is run. */
+  /** Runs only the text of these options. */
   readonly textOnly?: boolean;
-  /** The words are put together and given to a shell. */
+  /** The words are joined and passed to a shell. */
   readonly shell?: boolean;
-  /** Usually runs programs of a project, which are its own affair: only the system's are looked at. */
+  /** Usually runs programs of a project, which are not checked: only those of the system are. */
   readonly project?: boolean;
 }
 
@@ -38,21 +36,21 @@ function loosely({ verb, operands = 0, text, textOnly = false, shell = false, pr
     const options = leadingOptions(argv, from, {});
     const at = dashes < 0 ? options.at + operands : dashes + 1;
     if (shell) {
-      // Behind an option that is not known, the command may begin one word later.
+      // After an unknown option the command may begin later.
       const begins = options.odd && dashes < 0 ? [at, at + 1, at + 2, at + 3] : [at];
       return {
         harmless: false,
-        scripts: begins.filter((begin) => begin < argv.length).map((begin) => script(joined(rest(argv, begin)))),
+        scripts: begins.filter((begin) => begin < argv.length).map((begin) => script(joined(argv.slice(begin)))),
         ...(options.odd ? { uncertain: `where the command of ${argv[0]?.source ?? ""} begins` } : {}),
       };
     }
-    if (project && !rest(argv, from).some((word) => OF_THE_SYSTEM.test(programName(word.value)))) return undefined;
-    // An entry of shell_allow that names the verb covers what is behind it.
+    if (project && !argv.slice(from).some((word) => OF_THE_SYSTEM.test(programName(word.value)))) return undefined;
+    // An entry of shell_allow that names the verb covers what follows it.
     if (dashes >= 0) {
       // `--` may belong to the command: `firejail rm -r -- x`.
       const before = options.at + operands;
       const early = before < dashes ? runs(argv, options, before, false).commands : undefined;
-      const commands = [rest(argv, at), ...(early ?? [])];
+      const commands = [argv.slice(at), ...(early ?? [])];
       return { harmless: false, commands, at: verbAt === 0 ? at : verbAt };
     }
     return runs(argv, options, at, false, verbAt === 0 ? {} : { at: verbAt });
@@ -68,7 +66,7 @@ function textsOf(argv: readonly Field[], from: number, option: RegExp): (string 
   });
 }
 
-/** ssh's relatives: programs that their options name. */
+/** scp and the like: programs named by their options. */
 const remote: Wrapper = (argv) => {
   const scripts = argv.flatMap((word, index) => {
     const before = argv[index - 1]?.value ?? "";
@@ -87,7 +85,7 @@ const startStop: Wrapper = (argv) => {
   const program = argv[at + 1];
   return at < 0 || program === undefined
     ? undefined
-    : { harmless: false, commands: [[program, ...(dashes < 0 ? [] : rest(argv, dashes + 1))]] };
+    : { harmless: false, commands: [[program, ...(dashes < 0 ? [] : argv.slice(dashes + 1))]] };
 };
 
 /** `EXEC:command` and `SYSTEM:text` among the addresses. */
@@ -105,13 +103,13 @@ const ansible: Wrapper = (argv) => {
   return loosely({ text: /^(?:-a|--args)$/, textOnly: true })(argv, { kind: "inherited" });
 };
 
-/** Without a pattern it runs on everything below the directories that follow it, or the one it is in. */
+/** Without a pattern it runs on everything below the given directories, or the current one. */
 const fd: Wrapper = (argv, input) => {
   const wrapped = loosely({ verb: FD_RUNS })(argv, input);
   const at = argv.findIndex((word) => FD_RUNS.test(word.value));
   const [pattern, ...places] = argv.slice(1, at).filter(({ value }) => !value.startsWith("-"));
   if (wrapped === undefined || !/^[.*]?$/.test(pattern?.value ?? "")) return wrapped;
-  const all = (places.length === 0 ? [field(".")] : places).map((place) => recursive([...rest(argv, at + 1), place]));
+  const all = (places.length === 0 ? [field(".")] : places).map((place) => recursive([...argv.slice(at + 1), place]));
   return { ...wrapped, commands: [...(wrapped.commands ?? []), ...all] };
 };
 const FD_RUNS = /^(?:-[a-zA-Z]*[xX]|--exec|--exec-batch)$/;

@@ -1,17 +1,17 @@
-/** What a program that runs another one would run, and the pieces such programs are described with. */
+/** What a wrapper (a program that runs another one) would run, and functions to describe wrappers. */
 import { type Field, outputs, programName } from "../syntax/field.ts";
 import { leadingOptions, type Options, type OptionShape } from "./leading-options.ts";
 
-/** What a program's standard input is: the terminal's, known text, or something only the running shell knows. */
+/** A program's standard input: inherited, known text, or something only the running shell knows. */
 export type Input =
   | { readonly kind: "inherited" }
-  /** `guessed`: it may be another text. */
+  /** `guessed`: it may be a different text. */
   | { readonly kind: "known"; readonly text: string; readonly guessed?: boolean }
   | { readonly kind: "unknown" };
 
 export const INHERITED: Input = { kind: "inherited" };
 
-/** The input of a command that gets what another one prints. */
+/** The input of a command that reads what another one prints. */
 export function inputOf(printed: string | undefined): Input {
   if (printed === undefined) return { kind: "unknown" };
   const [text = "", ...others] = outputs(printed);
@@ -23,33 +23,31 @@ export interface InnerScript {
   readonly text: string | undefined;
   /** `$0` and the words after it. */
   readonly positional?: readonly string[];
-  /** Runs in its own shell: what it assigns is gone afterwards. */
+  /** Runs in its own shell: its assignments do not last. */
   readonly own: boolean;
-  /** The name of that shell, where it may be another one. */
+  /** The name of that shell, if it is known. */
   readonly shell?: string;
 }
 
-/** What a wrapper runs. Empty: the program is one, but this use of it runs nothing. */
+/** What a wrapper runs; nothing if it has neither commands nor scripts. */
 export interface Wrapped {
-  /** The wrapper itself changes nothing; undefined: its row in the read-only table decides. */
+  /** The wrapper itself changes nothing. */
   readonly harmless: boolean;
   readonly commands?: readonly (readonly Field[])[];
-  /** Index in the wrapper's own words where the inner command starts. */
+  /** Index in the wrapper's words where the inner command starts. */
   readonly at?: number;
   readonly scripts?: readonly InnerScript[];
   readonly assigns?: readonly { readonly name: string; readonly value: string }[];
   readonly uncertain?: string;
-  /** Another user's rights. */
+  /** Runs with another user's rights. */
   readonly privileged?: boolean;
-  /** The command's input is not the wrapper's. */
+  /** The inner command's input, if it is not the wrapper's. */
   readonly input?: Input;
   /** The inner command starts in this directory. */
   readonly cwd?: string;
 }
 
 export type Wrapper = (argv: readonly Field[], input: Input) => Wrapped | undefined;
-
-export const rest = (argv: readonly Field[], at: number) => argv.slice(at);
 
 export function runs(
   argv: readonly Field[],
@@ -58,15 +56,15 @@ export function runs(
   harmless: boolean,
   more: Partial<Wrapped> = {},
 ): Wrapped {
-  const inner = rest(argv, at);
+  const inner = argv.slice(at);
   if (!options.odd)
     return inner.length === 0 ? { harmless: false, ...more } : { harmless, commands: [inner], at, ...more };
-  // The command may begin at any later word: all of these are checked.
-  const uncertain = `what ${programName(argv[0]?.value ?? "")} runs depends on a word that cannot be known`;
+  // The command may begin at any later word: each of these is checked.
+  const uncertain = `what ${programName(argv[0]?.value ?? "")} runs depends on a word that is only known when it runs`;
   const begins = argv.flatMap((word, index) => (index > 0 && /^[\w./]/.test(word.value) ? [index] : [])).slice(0, 8);
   return {
     harmless: false,
-    commands: [...new Set([at, ...begins])].filter((index) => index < argv.length).map((index) => rest(argv, index)),
+    commands: [...new Set([at, ...begins])].filter((index) => index < argv.length).map((index) => argv.slice(index)),
     uncertain,
     ...more,
   };
@@ -100,7 +98,7 @@ export function script(text: string | undefined, own = true, positional?: readon
   return { text: guess, own, ...(positional === undefined ? {} : { positional }) };
 }
 
-/** A shell that reads what to do from its input. */
+/** A shell that reads commands from its input. */
 export function fromInput(input: Input): Partial<Wrapped> {
   switch (input.kind) {
     case "known":

@@ -1,9 +1,9 @@
-/** Programs that run another one named by their arguments or their input: what they would run. */
+/** The table of wrappers: programs that run a command given in their arguments or input. */
 import { words } from "../../../lib/text.ts";
 import { type Field, programName } from "../syntax/field.ts";
 import { findRuns } from "./find.ts";
 import { leadingOptions } from "./leading-options.ts";
-import { type Input, plain, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+import { type Input, plain, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./other-machines.ts";
 import { callback, crontab, evaluate, keyBinding, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
 import { LOOSE } from "./unknown-options.ts";
@@ -20,10 +20,10 @@ import {
 } from "./other-languages.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
-/** What the program would run; undefined: it is not a wrapper. */
+/** What the program would run; undefined if it is not a wrapper. */
 export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefined {
   const name = programName(argv[0]?.value ?? "");
-  if (argv.length === 2 && argv[1]?.value.startsWith("-") === true && TELLS.has(name)) return undefined;
+  if (argv.length === 2 && argv[1]?.value.startsWith("-") === true && REPORTS.has(name)) return undefined;
   const wrapper = Object.hasOwn(WRAPPERS, name)
     ? WRAPPERS[name]
     : Object.hasOwn(LOOSE, name)
@@ -34,17 +34,17 @@ export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefine
   return wrapper?.(argv, input);
 }
 
-/** With a single option they run nothing: their rows say which of these only tell something. */
-const TELLS = new Set(words("ssh strace ltrace nohup numactl"));
+/** With a single option these run nothing: the read-only table lists the options that only print something. */
+const REPORTS = new Set(words("ssh strace ltrace nohup numactl"));
 
-/** With a process it shows, or sets, that one's limits. */
+/** With a process id it shows or sets the limits of that process. */
 const prlimit: Wrapper = (argv, input) =>
   argv.some(({ value }) => /^(?:-[a-z]*p|--pid)/.test(value)) ? undefined : plain({})(argv, input);
 
 const commandBuiltin: Wrapper = (argv) => {
   const options = leadingOptions(argv, 1, { flags: "pvV" });
   if (options.seen.has("v") || options.seen.has("V")) return { harmless: true };
-  // -p looks programs up in the system's own path: the same program by name.
+  // -p looks the program up in the system's default path.
   return runs(argv, options, options.at, true);
 };
 
@@ -67,11 +67,9 @@ const ip: Wrapper = (argv) => {
   const at = argv.findIndex((word, index) => index > 0 && /^(?:netns?|vrf)$/.test(word.value));
   const verb = argv[at + 1]?.value ?? "";
   return at > 0 && /^e(?:x(?:ec?)?)?$/.test(verb)
-    ? { harmless: false, commands: [rest(argv, at + 3)], at: at + 3 }
+    ? { harmless: false, commands: [argv.slice(at + 3)], at: at + 3 }
     : undefined;
 };
-
-const su1: Wrapper = plain({}, 1, false, { privileged: true });
 
 const named = (names: string, wrapper: Wrapper) => Object.fromEntries(words(names).map((name) => [name, wrapper]));
 
@@ -92,7 +90,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
     false,
     { privileged: true },
   ),
-  ...named("gosu su-exec", su1),
+  ...named("gosu su-exec", plain({}, 1, false, { privileged: true })),
   setpriv: plain(
     {
       longValues:
@@ -200,7 +198,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   op: afterDashes(/^run$/),
   "lxc-attach": afterDashes(undefined),
   machinectl: afterDashes(/^shell$/),
-  direnv: (argv) => (argv[1]?.value === "exec" ? { harmless: false, commands: [rest(argv, 3)], at: 3 } : undefined),
+  direnv: (argv) => (argv[1]?.value === "exec" ? { harmless: false, commands: [argv.slice(3)], at: 3 } : undefined),
   command: commandBuiltin,
   builtin: plain({}, 0, true),
   exec: plain({ flags: "cl", values: "a" }),

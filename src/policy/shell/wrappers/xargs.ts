@@ -1,11 +1,11 @@
-/** xargs and parallel: commands whose arguments come from input or from after `:::`. */
+/** xargs and parallel: commands whose arguments come from input or follow `:::`. */
 import { words } from "../../../lib/text.ts";
 import { type Field, field, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
 import { leadingOptions } from "./leading-options.ts";
 import type { Input, Wrapped } from "./wrapped.ts";
 
-/** Items that are looked at one by one; the rest is unknown. */
+/** Items that are checked one by one; the rest is unknown. */
 const MOST_ITEMS = 64;
 
 export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
@@ -36,16 +36,16 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
       : lines === undefined && replace !== undefined
         ? itemsOf(input.text, "\n").map((line) => line.trimStart())
         : itemsOf(input.text, lines);
-  // Which items come together, and what quotes make of them, is not followed: then any word may come.
+  // How items are grouped and what quotes do to them is not tracked: then an item may be any word.
   const sure =
     input.kind === "known" &&
     input.guessed !== true &&
     [...seen.keys()].every((name) => SIMPLE.has(name)) &&
     (lines === undefined ? !/['"\\\v\f\r]/.test(input.text) : lines === "\\n" || /^[^\\]$/.test(lines));
   if (!sure && !items.includes(UNKNOWN)) items.push(UNKNOWN);
-  // What lists a whole tree names everything in it.
+  // The items list everything in a tree.
   const tree = items.some((item) => items.includes(`${item === "/" ? "" : item}/${UNKNOWN}`));
-  // One item may be several words, unless it is said that each comes alone.
+  // One item may be several words, unless -n 1 is given.
   const most = ["n", "max-args"].flatMap((name) => seen.get(name)?.value ?? []);
   const byLine = ["L", "l", "max-lines"].some((name) => seen.has(name));
   const alone = most.length > 0 && most.every((value) => value === "1") && !byLine;
@@ -62,11 +62,11 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
     commands,
     at: options.at,
     input: { kind: "inherited" },
-    ...(options.odd ? { uncertain: "xargs with options that cannot be known" } : {}),
+    ...(options.odd ? { uncertain: "xargs with unknown options" } : {}),
   };
 }
 
-/** Options that change neither the items nor which of them come together. */
+/** Options that change neither the items nor how they are grouped. */
 const SIMPLE = new Set(
   words("0 null d delimiter r no-run-if-empty t verbose I i replace P max-procs x exit a arg-file"),
 );
@@ -83,7 +83,7 @@ function unquoted(item: string): string {
   return item.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, "$1$2$3");
 }
 
-/** GNU parallel gives the words, put together, to a shell. */
+/** GNU parallel joins the words and passes them to a shell. */
 export function parallelRuns(argv: readonly Field[], input: Input): Wrapped {
   const options = leadingOptions(argv, 1, {
     flags: "0kmqtuvXhV",
