@@ -1,6 +1,6 @@
 /**
- * The one broker of approvals: knows the mode, asks the operator, one question at a time, and remembers what was
- * allowed for the session.
+ * The approval broker: knows the mode, asks the operator one question at a time, and remembers what was allowed for the
+ * session.
  */
 import type { ApproveMode } from "../lib/durations.ts";
 import { words } from "../lib/text.ts";
@@ -15,9 +15,9 @@ export class Approvals {
   #asker: Asker | undefined;
   #remembered: { machine: string; prefix: CommandPrefix }[] = [];
   #line: Promise<unknown> = Promise.resolve();
-  /** Questions that are asked or wait for their turn. */
+  /** Questions that are open or wait for their turn. */
   #pending = 0;
-  /** Calls of the same answer of the model that come after this one and may be asked about. */
+  /** Later calls of the same model answer that may need a question. */
   following = 0;
   readonly #now: () => number;
 
@@ -35,7 +35,7 @@ export class Approvals {
     return this.#mode;
   }
 
-  /** The mode on a machine whose rules limit how long one may approve without a question. */
+  /** The mode on a machine whose rules limit how long approvals without a question are valid. */
   modeWithin(approveMaxMs: number | undefined): ApprovalMode {
     const { mode } = this;
     if (approveMaxMs === undefined || mode.kind === "ask" || mode.kind === "none") return mode;
@@ -48,12 +48,12 @@ export class Approvals {
     this.#mode = mode.kind === "duration" ? { kind: "until", at: this.#since + mode.ms } : mode;
   }
 
-  /** Who answers questions; undefined = no one is there, every question is refused. */
+  /** Undefined if there is no terminal to ask on: then every question is refused. */
   setAsker(asker: Asker | undefined): void {
     this.#asker = asker;
   }
 
-  /** Another session: what `always` remembered was for the one before. */
+  /** For a new session: what `always` remembered was for the previous one. */
   forget(): void {
     this.#remembered = [];
   }
@@ -63,7 +63,7 @@ export class Approvals {
     return this.#remembered.filter((entry) => entry.machine === machine).map((entry) => entry.prefix);
   }
 
-  /** Decides without a person where the mode or a remembered prefix is enough. */
+  /** Decides without a question if the mode or a remembered prefix allows that. */
   settled(request: ApprovalRequest): Decision | undefined {
     const mode = this.modeWithin(request.approveMaxMs);
     if (request.answer !== undefined) return mode.kind === "none" ? { kind: "denied", by: "mode" } : undefined;
@@ -86,8 +86,8 @@ export class Approvals {
   }
 
   /**
-   * Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when no one is there to
-   * see it; `place` looks then where it would happen.
+   * Asks if the mode does not decide. Just before the question, `place` reports where it would happen and `onAsked` is
+   * called, also if there is no terminal to ask on.
    */
   async decide(
     asked: ApprovalRequest,
@@ -98,7 +98,7 @@ export class Approvals {
     this.#pending++;
     return this.#oneAtATime(async (): Promise<Decision> => {
       if (signal.aborted) return stopped(signal);
-      // Judged again here: an earlier question in the line may have been answered "always".
+      // Checked again: an earlier question may have been answered "always".
       const settled = this.settled(asked);
       if (settled !== undefined) return settled;
       const request = { ...asked, ...(await place?.()) };
@@ -110,7 +110,7 @@ export class Approvals {
   }
 
   #take(answer: ApprovalAnswer, request: ApprovalRequest, signal: AbortSignal): Decision {
-    // "No" stays the operator's, also where it stops the task with it.
+    // "No" counts as the operator's even if it also stops the task.
     if (signal.aborted && answer.kind !== "no") return stopped(signal);
     switch (answer.kind) {
       case "yes":
@@ -158,25 +158,25 @@ function machinesOf({ machine, machines }: ApprovalRequest): readonly string[] {
 
 export type RequestPlace = Pick<ApprovalRequest, "where" | "cwd" | "pane">;
 
-/** Everything a person needs to decide; texts are as the model wrote them and not yet safe for a terminal. */
-export interface ApprovalRequest {
+/** Everything a person needs to decide; texts are the model's and not yet safe for a terminal. */
+export interface ApprovalRequest extends Stated {
   readonly id: string;
   readonly call: string;
   readonly tool: string;
   /** user@host of the machine it would happen on, and the directory there. */
   readonly where: string;
   readonly cwd?: string;
-  /** Identity of that machine: what is remembered for one never counts for another. */
+  /** Identity of that machine: what is remembered for one is not used for another. */
   readonly machine: string;
-  /** A question for several machines: their names, and the identity of each. */
+  /** For a question about several machines: name and identity of each. */
   readonly machines?: readonly { readonly name: string; readonly machine: string }[];
   /** The command, or what would be done. */
   readonly action: string;
-  /** What would run by itself to take it back, where the model wrote that. */
+  /** The command that would revert it automatically, if the model wrote one. */
   readonly reverse?: string;
   /** The command outlives the call, out of sight. */
   readonly background?: boolean;
-  /** For a change of a file: which, and how many lines it gains and loses. */
+  /** For a file change: which file, and how many lines are added and removed. */
   readonly write?: {
     readonly path: string;
     readonly creates: boolean;
@@ -184,34 +184,32 @@ export interface ApprovalRequest {
     readonly added: number;
     readonly removed: number;
   };
-  /** It has happened; whether it stays. Reverted at that time (ms since the epoch) unless it is approved before. */
+  /** The change is made; it is reverted at this time (ms since the epoch) unless it is approved before. */
   readonly keep?: { readonly until: number };
-  /** The whole difference, however long. */
+  /** The whole diff. */
   readonly diff?: string;
-  /** The pane it would happen in, where that is not the shared one, and what the machine is called: PROD. */
+  /** The pane, if it is not the shared one. */
   readonly pane?: string;
+  /** From the rules of the machine: PROD. */
   readonly label?: string;
-  readonly risk: ShellJudgement["risk"];
-  readonly mutation: boolean;
-  readonly privesc: boolean;
   /** The model's reason. */
   readonly why: string;
   /** What the policy derived. */
   readonly policy: string;
-  /** The model declared much less than the policy derived: what it declared, and what was found. */
+  /** The model declared much less than the policy found. */
   readonly understated: boolean;
   readonly declared?: Stated;
   readonly found?: Stated;
-  /** A command that may be changed before it runs (it is judged again). */
+  /** The operator may edit the command, which is then judged again. */
   readonly editable: boolean;
-  /** The longest time for which the mode may answer on that machine, from when it was set. */
+  /** How long after it was set the mode may decide on that machine. */
   readonly approveMaxMs?: number;
-  /** Only a person answers this; with `typed`, by typing that name of the machine. */
+  /** Only a person may answer; with `typed`, by typing that name of the machine. */
   readonly answer?: RequiredAnswer;
   readonly typed?: string;
-  /** Other names by which the operator calls it. */
+  /** Other names of the machine that may be typed. */
   readonly alsoTyped?: readonly string[];
-  /** What `always` would remember; absent where `always` is not offered. */
+  /** What `always` would remember; absent if `always` is not offered. */
   readonly prefixes?: readonly CommandPrefix[];
 }
 
@@ -230,7 +228,7 @@ export function approvalRequest(given: Pick<ApprovalRequest, Asked> & Partial<Ap
   };
 }
 
-/** What a command is said to do, by the model or by the policy. */
+/** What a command does, according to the model or the policy. */
 export interface Stated {
   readonly risk: ShellJudgement["risk"];
   readonly mutation: boolean;
@@ -238,25 +236,22 @@ export interface Stated {
 }
 
 export type ApprovalAnswer =
-  /** `typed`: the name of the machine, where it had to be typed. */
+  /** `typed`: the name of the machine, if it had to be typed. */
   | { readonly kind: "yes"; readonly typed?: string }
-  /** Of several machines these; where a name has to be typed, the question comes again for them. */
+  /** Only these of several machines; if a name must be typed, the question is asked again for them. */
   | { readonly kind: "choose"; readonly only: readonly string[] }
-  /** On one machine first; then the question comes again for the others. */
+  /** On one machine first; then the question is asked again for the others. */
   | { readonly kind: "canary" }
-  /** `stop`: and the whole task with it. */
+  /** `stop`: also stops the whole task. */
   | { readonly kind: "no"; readonly reason?: string; readonly stop?: boolean }
   | { readonly kind: "always" }
   | { readonly kind: "edit"; readonly command: string }
-  /** The question was withdrawn (signal), or the terminal went away. */
+  /** The question was withdrawn (signal), or the terminal was closed. */
   | { readonly kind: "cancelled" }
   | { readonly kind: "nobody" };
 
 export interface Asker {
-  /**
-   * Resolves `cancelled` when the signal aborts; must not throw for that.
-   * `behind` says how many questions wait behind this one.
-   */
+  /** Resolves `cancelled` when the signal aborts. `behind` returns how many questions wait after this one. */
   ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer>;
 }
 
@@ -264,9 +259,9 @@ export type Decision =
   | {
       readonly kind: "approved";
       readonly by: "operator" | "mode" | "prefix";
-      /** And it is remembered for the session. */
+      /** Remembered for the session. */
       readonly always?: true;
-      /** Of several machines: those that were chosen; `again`: they have to be asked about once more. */
+      /** The chosen ones of several machines; `again`: the question must be asked again for them. */
       readonly only?: readonly string[];
       readonly again?: true;
       /** On one of them first. */
@@ -288,19 +283,14 @@ export interface CommandPrefix {
   readonly words: readonly string[];
   /** False: exactly these words; true: these words and any operands that follow. */
   readonly open: boolean;
-  /**
-   * With `open`: the options seen, with their values where these may name a program or a file, and places among the
-   * operands.
-   */
+  /** With `open`: the options, with values that may name a program or a file, and operands that are places. */
   readonly options?: readonly string[];
-  /** How a tool was described when it was allowed: under another description it asks again. */
+  /** The description of an MCP tool when it was allowed: with another description it is asked about again. */
   readonly described?: string;
 }
 
-/**
- * Options that keep a program from doing what it does otherwise: allowed with one of these, it is not allowed without.
- */
-const holdingBack = once(
+/** Options for a dry run: a command allowed with one of these is not allowed without it. */
+const dryRunOptions = once(
   () => new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co")),
 );
 
@@ -308,10 +298,10 @@ export function describePrefix({ words, options = [], open }: CommandPrefix): st
   return [...words, ...options].join(" ") + (open ? " …" : "");
 }
 
-/** What was allowed covers what is asked: the same program and subcommand, and no option that was not seen then. */
+/** Whether `known` covers `wanted`: the same program and subcommand, and no other options. */
 export function coversPrefix(known: CommandPrefix, wanted: CommandPrefix): boolean {
-  if (known.options?.some((option) => holdingBack().has(option) && wanted.options?.includes(option) !== true) === true)
-    return false;
+  const dryRun = known.options?.filter((option) => dryRunOptions().has(option)) ?? [];
+  if (!dryRun.every((option) => wanted.options?.includes(option) === true)) return false;
   return (
     known.open === wanted.open &&
     known.described === wanted.described &&

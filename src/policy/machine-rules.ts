@@ -1,11 +1,10 @@
-/**
- * The rules of machines, [rules."PATTERN"]: which of them hold for a machine, and what the strictest of them come to.
- */
+/** The rules of machines, [rules."PATTERN"]: which apply to a machine, and the strictest of them combined. */
 import { matchesGlob, matchNames, splitList } from "../lib/names.ts";
+import type { ShellRules } from "./verdict.ts";
 
-/** One rule as written. What is undefined says nothing. */
+/** One rule as written; undefined keys have no effect. */
 export interface MachineRule {
-  /** Matched with every name of a machine; `*` and `?` stand for characters, case does not count. */
+  /** Compared with every name of a machine; `*` and `?` are wildcards, case is ignored. */
   readonly pattern: string;
   readonly mode?: MachineMode | undefined;
   readonly label?: string | undefined;
@@ -16,25 +15,25 @@ export interface MachineRule {
   readonly notes?: string | undefined;
 }
 
-/** `guarded`: what is high risk needs the name of the machine typed. `read-only`: nothing approves a change there. */
+/** `guarded`: high risk requires typing the machine's name. `read-only`: no change can be approved. */
 export type MachineMode = "normal" | "guarded" | "read-only";
-export type AutoApprove = "none" | "read-only" | "operator" | "developer";
+type AutoApprove = ShellRules["autoApprove"];
 
-/** What holds on one machine. */
+/** The rules that apply on one machine. */
 export interface EffectiveRules {
   readonly mode: MachineMode;
-  /** What makes it read-only, where that is not the machine. */
+  /** The machine that makes it read-only, if that is another one. */
   readonly because?: string;
-  /** The machine whose name is to be typed, where it is not the one that the command is sent to. */
+  /** The machine whose name must be typed, if that is not the one that the command is sent to. */
   readonly named?: string;
-  /** What the machine is called in questions, prompts and events: "PROD". */
+  /** The machine's name in questions, prompts and events: "PROD". */
   readonly label?: string;
-  /** Instead of shell_auto_approve and shell_allow; undefined: those hold. */
+  /** Replace shell_auto_approve and shell_allow, unless undefined. */
   readonly autoApprove?: AutoApprove;
   readonly allow?: readonly string[];
-  /** Beside shell_denylist. */
+  /** In addition to shell_denylist. */
   readonly deny: readonly string[];
-  /** The longest time for which approvals without a question hold there. */
+  /** The longest time for which approvals without a question are valid. */
   readonly approveMaxMs?: number;
   readonly notes: readonly string[];
   /** The patterns that matched, in the order of the files. */
@@ -43,7 +42,7 @@ export interface EffectiveRules {
 
 export const NO_RULES: EffectiveRules = { mode: "normal", deny: [], notes: [], patterns: [] };
 
-/** `names`: everything the machine is known by. No name goes around a rule: all rules that match any of them count. */
+/** `names`: all names of the machine. A rule applies if it matches any of them, so no name avoids a rule. */
 export function effectiveRules(rules: readonly MachineRule[], names: readonly string[]): EffectiveRules {
   const known = names.flatMap(spellings);
   return strictest(rules.filter(({ pattern }) => known.some((name) => matchesName(pattern, name))));
@@ -70,7 +69,7 @@ export function strictest(rules: readonly MachineRule[]): EffectiveRules {
 
 /** From the loosest to the strictest. */
 const MODES: readonly MachineMode[] = ["normal", "guarded", "read-only"];
-/** What all of them let run: `operator` and `developer` have only the reads in common. */
+/** What all of them allow: `operator` and `developer` have only the reads in common. */
 function inAll(presets: readonly AutoApprove[]): AutoApprove {
   const [first = "none", ...others] = unique(presets);
   return others.length === 0 ? first : presets.includes("none") ? "none" : "read-only";
@@ -86,7 +85,7 @@ function inBoth(a: readonly string[], b: readonly string[]): readonly string[] {
   ]);
 }
 
-/** A prefix covers a longer one; not where the longer one names options, which a shorter entry does not allow. */
+/** A prefix covers a longer one, unless that has options, which a shorter entry does not allow. */
 function wordsCover(entry: string, longer: string): boolean {
   const [given, wanted] = [entry, longer].map((text) => text.trim().split(/\s+/)) as [string[], string[]];
   return (
@@ -95,7 +94,7 @@ function wordsCover(entry: string, longer: string): boolean {
   );
 }
 
-/** A name in the ways it may be written: without user and port, the first label of a host name. */
+/** The ways to write a name: without user and port, the first label of a host name. */
 function spellings(name: string): string[] {
   const bare = name.trim().replace(/\.$/, "");
   const host = bare.replace(/^ssh:\/\//, "").replace(/^[^@\s]*@/, "");
@@ -108,22 +107,19 @@ export function matchesName(pattern: string, name: string): boolean {
   const [first = "", ...more] = splitList(pattern);
   if (more.length > 0) return [first, ...more].some((part) => matchesName(part, name));
   const wanted = first.toLowerCase().replace(/\.$/, "");
-  // The user of an address counts only where the pattern has one: ro* does not mean root@web1.
+  // The user of an address is compared only if the pattern has one: ro* does not match root@web1.
   const known = name.toLowerCase().replace(wanted.includes("@") ? "" : /^[^@\s]*@/, "");
   if (matchesGlob(wanted, known) || (wanted.includes("[") && matchNames([wanted], [known]).length > 0)) return true;
   const [one, other] = [addressOf(wanted), addressOf(known)];
   if (one !== undefined && one === other) return true;
-  // Ids of machines and containers: with or without hyphens, whole or cut as engines cut them.
+  // Ids of machines and containers: with or without hyphens, whole or shortened.
   const [a, b] = [wanted, known].map((id) => id.replaceAll("-", "")) as [string, string];
   return ID.test(a) && ID.test(b) && (a.startsWith(b) || b.startsWith(a));
 }
 
 const ID = /^[0-9a-f]{12,64}$/;
 
-/**
- * An address has many spellings: `::1` and `0:0:0:0:0:0:0:1`, in brackets, with a zone, `10.7`, an IPv4 one in an IPv6
- * one.
- */
+/** One spelling for each address: not `0:0:0:0:0:0:0:1`, brackets, zones, `10.7`, or IPv4 inside IPv6. */
 function addressOf(text: string): string | undefined {
   const bare = text.replace(/^\[([^\]]+)\]$/, "$1").replace(/%.*$/, "");
   if (!/^(?:[\da-f.]*:[\da-f.:]*|[\dx][\da-fx.]*)$/.test(bare)) return undefined;

@@ -1,15 +1,15 @@
-/** What the policy says about an action, and what it needs to know. Knows no tool, model, target or configuration. */
+/** The policy's verdict on an action, and the rules it depends on. */
 import type { Lockout } from "./shell/dangers/lockout.ts";
 
 export type Verdict =
   | { readonly kind: "allow"; readonly why: string }
   | { readonly kind: "ask"; readonly why: string; readonly answer?: RequiredAnswer }
-  /** `instead` is for the model; `brief` is why for people, where that differs. */
+  /** `instead` is for the model; `brief` is `why` for people, if that differs. */
   | { readonly kind: "deny"; readonly why: string; readonly instead?: string; readonly brief?: string };
 
 /**
- * A question that only a person answers: no approval mode, duration or remembered prefix covers it.
- * `typed`: the person must type the name of the machine.
+ * Only a person may answer: no approval mode, duration or remembered prefix covers it. `typed`: the person must type
+ * the name of the machine.
  */
 export type RequiredAnswer = "in-person" | "typed";
 
@@ -23,10 +23,10 @@ export function requiredAnswer(
 
 export type Level = "block" | "ask" | "off";
 
-/** The settings the shell judge needs; names as in [tools] and [safety]. */
+/** The settings for judging commands; names as in [tools] and [safety]. */
 export interface ShellRules {
   readonly autoApprove: "none" | "read-only" | "operator" | "developer";
-  /** Hosts that the operator preset may ask over HTTP: fetch_allowed_domains. */
+  /** Hosts that the operator preset may read from over HTTP: fetch_allowed_domains. */
   readonly hosts?: readonly string[];
   readonly allow: readonly string[];
   readonly denylist: readonly string[];
@@ -36,25 +36,25 @@ export interface ShellRules {
     readonly dangerousRm: Level;
     readonly disk: Level;
     readonly forkBomb: Level;
-    /** `guard`: as `ask`, and what it changes is reverted unless the operator keeps it. */
+    /** `guard`: as `ask`, and the change is reverted unless the operator keeps it. */
     readonly lockout: Level | "guard";
     readonly data: Level;
   };
 }
 
 /**
- * What an allowed text still depends on: to be checked on the target before it runs unasked. `git-config`: the
- * repository's own configuration names no program, in each of these directories.
+ * To be checked on the target before an allowed text runs unasked. `git-config`: the configuration of the repository in
+ * this directory names no program.
  */
 export interface Condition {
   readonly kind: "git-config";
-  /** As the command would see it: absolute, below `~`, or relative to the directory of the shell. */
+  /** Absolute, below `~`, or relative to the directory of the shell. */
   readonly directory: string;
-  /** The text enters it with `cd`: where that fails, git would look at another directory. */
+  /** The text enters it with `cd`: if that fails, git reads another directory. */
   readonly entered?: true;
 }
 
-/** A judged command: the verdict, and what the parser found out about it. */
+/** The verdict on a text, and what was found in it. */
 export interface ShellJudgement {
   readonly verdict: Verdict;
   readonly readOnly: boolean;
@@ -62,15 +62,15 @@ export interface ShellJudgement {
   readonly risk: "low" | "medium" | "high";
   readonly mutation: boolean;
   readonly privesc: boolean;
-  /** Every command the text would run, words dequoted as far as known. */
+  /** Every command the text would run, words dequoted as far as they are known. */
   readonly commands: readonly JudgedCommand[];
-  /** Why parts could not be known; non-empty is never auto-approved. */
+  /** Why parts are unknown; if there are any, the text is never auto-approved. */
   readonly uncertain: readonly string[];
-  /** The checks of [safety] that found something, whatever their level, each once. */
+  /** The [safety] checks that found something, at any level, each once. */
   readonly dangers: readonly (keyof ShellRules["safety"])[];
-  /** What of it could lock the operator out. */
+  /** Parts that could lock the operator out. */
   readonly lockouts: readonly Lockout[];
-  /** An `allow` holds only where all of these do; otherwise the operator is asked. */
+  /** An `allow` requires all of these; otherwise the operator is asked. */
   readonly conditions: readonly Condition[];
 }
 
@@ -79,6 +79,6 @@ export interface JudgedCommand {
   readonly verdict: Verdict["kind"];
   readonly why: string;
   readonly readOnly: boolean;
-  /** A row of this preset covers it: it uses the operator's credentials, or another machine. */
+  /** Allowed by this preset: it uses the operator's credentials, or another machine. */
   readonly preset?: "operator";
 }

@@ -1,9 +1,9 @@
-/** Secrets in a dump of a file: in hex, in base64, letters apart, in pieces of a line, backwards. */
+/** Secrets in a dump of a file: in hex, in base64, with spaces between letters, folded, backwards. */
 import { findSecrets } from "../../lib/secrets/find-secrets.ts";
 import "../../lib/secrets/long-texts.ts";
 import { once } from "../../lib/values.ts";
 
-/** The text has such a dump in it, and what was dumped holds a secret. */
+/** Whether the text contains such a dump of a secret. */
 export function dumpsSecret(output: string): boolean {
   // A pattern that begins with a line break is ten times as fast as one with ^.
   const text = `\n${output}\n`;
@@ -15,7 +15,7 @@ export function dumpsSecret(output: string): boolean {
   });
 }
 
-/** Of a longer dump the beginning decides: what is read of it at once is shorter. */
+/** Only the beginning of a longer dump is checked. */
 const LONGEST = 256 * 1024;
 
 interface Dump {
@@ -69,7 +69,7 @@ const dumps = once((): readonly Dump[] => [
   },
 ]);
 
-/** Most lines are as long as the longest. Numbers alone, such as those of `seq`, fold nothing that is a secret. */
+/** Most lines are as long as the longest. Numbers alone, such as those of `seq`, do not count. */
 function isFolded(text: string): boolean {
   const beginning = text.slice(1, 512);
   if (!/[A-Za-z]/.test(beginning)) return false;

@@ -1,4 +1,4 @@
-/** Secrets in output that is known to hold them: names stay, values go, unless name or value is plainly harmless. */
+/** Secrets in listings and settings: names stay, values are masked, unless the name or value is harmless. */
 import type { SecretSpan } from "../../lib/secrets/find-secrets.ts";
 import { once } from "../../lib/values.ts";
 import { words } from "../../lib/text.ts";
@@ -14,9 +14,9 @@ export function listedSecrets(text: string, kind: OutputKind): SecretSpan[] {
   return spans;
 }
 
-/** A variable is named like what holds a secret. */
-export function isTellingName(name: string): boolean {
-  return TELLING_NAME.test(name.toUpperCase());
+/** Whether a name suggests a secret. */
+export function suggestsSecret(name: string): boolean {
+  return SECRET_NAME.test(name.toUpperCase());
 }
 
 /** `grep -r` in a directory: lines of .env files among others. */
@@ -26,17 +26,13 @@ function foundInFiles(text: string, spans: SecretSpan[]): void {
     line(match[2] ?? "", match.index + (match[1] ?? "").length, "screen", spans);
 }
 
-/** In a file of settings also a plain word behind a telling name is a secret. */
+/** In settings even a plain word is a secret after a name that suggests one. */
 function settings(text: string, spans: SecretSpan[]): void {
   for (const match of text.matchAll(SETTING)) {
-    const [whole, lead = "", value = ""] = match;
+    const [, lead = "", value = ""] = match;
     if (harmlessValue(value) || /^(?:string|text|bool|object|array|integer)$/i.test(value)) continue;
     const start = match.index + lead.length;
-    spans.push({
-      start,
-      end: match.index + whole.length - (whole.length - lead.length - value.length),
-      kind: "password",
-    });
+    spans.push({ start, end: start + value.length, kind: "password" });
   }
 }
 
@@ -74,7 +70,7 @@ function line(text: string, at: number, kind: Listed, spans: SecretSpan[]): void
     if (inner !== "" && !harmlessValue(inner)) spans.push({ start, end: start + inner.length, kind: what });
   };
   const bare = text.trim();
-  // A program can make any value look like a comment, a message or a number.
+  // Any line may be a value, even one that looks like a comment, a message or a number.
   if (kind === "opaque") {
     const start = at + text.indexOf(bare);
     if (bare !== "") spans.push({ start, end: start + bare.length, kind: "value" });
@@ -117,7 +113,7 @@ function line(text: string, at: number, kind: Listed, spans: SecretSpan[]): void
   put(text.slice(0, text.length - text.trimStart().length), bare, "secret");
 }
 
-/** What went wrong, and how a program is used: the model needs these words. */
+/** Errors and usage texts, which the model needs. */
 function isMessage(text: string): boolean {
   return (
     /^(?:error|fatal|warning|warn|usage|note|hint)\b(?!=)/i.test(text) ||
@@ -142,16 +138,16 @@ function harmlessName(name: string, value: string): boolean {
     /^(?:LC_|XDG_|SSH_(?:CONNECTION|CLIENT|TTY)$|GIT_CONFIG_(?:COUNT|KEY_))/.test(upper)
   )
     return true;
-  if (TELLING_NAME.test(upper)) return false;
+  if (SECRET_NAME.test(upper)) return false;
   return HARMLESS_END.test(upper) || (/(?:PATH|DIR|HOME|ROOT|FILE|FOLDER|SOCK)$/.test(upper) && /^[~/.]/.test(value));
 }
 
-/** Whether the name of a variable says that it holds a secret. */
-export function tellsOfSecret(name: string): boolean {
-  return !harmlessName(name, "") && TELLING_NAME.test(name.toUpperCase());
+/** Like `suggestsSecret`, for environment variables: well-known ones are harmless. */
+export function isSecretVariable(name: string): boolean {
+  return !harmlessName(name, "") && suggestsSecret(name);
 }
 
-const TELLING_NAME = /KEY|SECRET|TOKEN|PASS|PWD|CRED|AUTH|PRIVATE|SALT|SIGN|CERT|COOKIE|SESSION|DSN|WEBHOOK|PIN$|SEED/;
+const SECRET_NAME = /KEY|SECRET|TOKEN|PASS|PWD|CRED|AUTH|PRIVATE|SALT|SIGN|CERT|COOKIE|SESSION|DSN|WEBHOOK|PIN$|SEED/;
 const HARMLESS_END =
   /(?:^|_)(?:HOST|HOSTNAME|PORT|USER|USERNAME|NAME|REGION|ZONE|ENV|ENVIRONMENT|LEVEL|MODE|DEBUG|TIMEOUT|VERSION|LANG|LOCALE|TZ|DOMAIN|URL|URI|BUCKET|ENDPOINT|ENABLED|SIZE|LIMIT|COUNT|INTERVAL|DATABASE|DB|SCHEMA|TABLE|QUEUE|TOPIC|PROVIDER|DRIVER|CONNECTION|CHANNEL|STAGE|FORMAT|TYPE|PROFILE|CLUSTER|NAMESPACE|EMAIL|ORIGIN|PREFIX|SUFFIX|IMAGE|ARCH|OS|DISTRO|CPUS?|MEMORY|THREADS|WORKERS)$/;
 
@@ -169,7 +165,7 @@ const harmlessVariables = once(
     ),
 );
 
-/** Fields of what secret stores print that are about the secret, not the secret. */
+/** Fields in the output of secret stores that describe the secret. */
 const harmlessFields = once(
   () =>
     new Set(

@@ -1,4 +1,4 @@
-/** Whether a URL or a search would carry a secret away: as it is, encoded, backwards, in pieces, or by its name. */
+/** Whether a URL or a search contains a secret: as it is, encoded, backwards, in pieces, or by its name. */
 import { KnownSecrets } from "../../lib/secrets/known-secrets.ts";
 
 export interface SecretValue {
@@ -31,12 +31,12 @@ export function outgoingSecret(text: string, secrets: readonly SecretValue[]): s
   return undefined;
 }
 
-/** So many characters in a row of a secret are a piece of it. */
+/** This many consecutive characters of a secret count as a piece of it. */
 const PIECE = 8;
 const MOST_READINGS = 200;
 const DEPTH = 3;
 
-/** The text in every way a server could read it: percent, base64 and hex decoded, parameters and labels joined. */
+/** All ways a server could read the text: percent, base64 and hex decoded, parameters and labels joined. */
 function readings(text: string): ReadonlySet<string> {
   const all = new Set([text]);
   let newest = [text];
@@ -57,7 +57,7 @@ function decodings(text: string): string[] {
   const out: string[] = [percentDecoded(text), text.replaceAll("+", " ")];
   const url = URL.parse(text);
   if (url !== null) {
-    // Cut into parameters, path segments or labels of the host, and joined again by the receiver.
+    // Split into parameters, path segments or labels of the host, which the receiver joins.
     out.push(
       [...url.searchParams.values()].join(""),
       url.pathname.split("/").join(""),

@@ -1,28 +1,25 @@
-/**
- * What a command or a file is known to print: ordinary text, a listing of variables, settings, or secrets and nothing
- * else.
- */
+/** What a command prints or a file contains: ordinary text, variables, settings, or only secrets. */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
-import { tellsOfSecret } from "./listed-secrets.ts";
+import { isSecretVariable } from "./listed-secrets.ts";
 
 /**
- * `screen`: a terminal on which a listing of variables may still be, among other things. `opaque`: secrets that a
- * program has changed (`rev .env`): its lines cannot be distinguished.
+ * `screen`: a terminal that may still show a listing of variables. `opaque`: secrets in a form that a program changed
+ * (`rev .env`), so that every line may be one.
  */
 export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
 
-/** Names and values, or values alone: more than shapes and telling names is taken out of it. */
+/** Names and values, or values alone: all values are masked, not only those that look like secrets. */
 export function isListing(kind: OutputKind | undefined): boolean {
   return kind === "variables" || kind === "secrets" || kind === "opaque";
 }
 
-/** Values that only their place distinguishes from other text. */
+/** Its values are secrets whatever they look like. */
 export function isSecret(kind: OutputKind | undefined): boolean {
   return kind === "secrets" || kind === "opaque";
 }
 
-/** The strictest that any command of a text, or any file it names, asks for. `extra` is [privacy] mask_output. */
+/** The strictest kind of all commands and of the files they name. `extra` is [privacy] mask_output. */
 export function outputKind(commands: readonly (readonly string[])[], extra: readonly string[]): OutputKind {
   let kind = "ordinary" as OutputKind;
   const raise = (to: OutputKind): void => {
@@ -38,7 +35,7 @@ export function outputKind(commands: readonly (readonly string[])[], extra: read
     if (readsVariables(name, rest)) raise("variables");
     if (isListed(printsSecrets(), name, rest) || isListed(byProgram(extra), name, rest)) raise("secrets");
     if (isListed(printsSettings(), name, rest)) raise("settings");
-    // The files that find finds are read by another command, or by its own -exec.
+    // Files that find lists may be read by another command, or by its -exec.
     const only =
       name === "find" ? commands.length === 1 && !rest.some((word) => /^-(exec|ok)/.test(word)) : namesOnly().has(name);
     if (!only)
@@ -47,7 +44,7 @@ export function outputKind(commands: readonly (readonly string[])[], extra: read
   return changesAnyText(commands) && (kind === "variables" || kind === "secrets") ? "opaque" : kind;
 }
 
-/** A program among them may print what it reads in another form. */
+/** Whether one of the programs may print its input in another form. */
 export function changesAnyText(commands: readonly (readonly string[])[]): boolean {
   return commands.some(([program = "", ...rest]) => changesText(nameOf(program), rest));
 }
@@ -56,7 +53,7 @@ function nameOf(program: string): string {
   return program.slice(program.lastIndexOf("/") + 1);
 }
 
-/** Programs that run what an argument says: the paths in it count. */
+/** Programs that run code in an argument, which may contain paths. */
 const INTERPRETERS = /^(?:python[\d.]*|perl|ruby|node|bun|deno|php|lua|[gmn]?awk|sed|jq|yq|bash|sh|zsh)$/;
 
 function readsVariables(name: string, rest: readonly string[]): boolean {
@@ -82,7 +79,7 @@ function isPath(word: string): boolean {
   return !/\s/.test(word);
 }
 
-/** What comes out need not look like what went in. */
+/** Whether its output may look different from its input. */
 function changesText(name: string, rest: readonly string[]): boolean {
   if (/^(?:[ef]?grep|rg)$/.test(name))
     return rest.some((word) => /^-[a-zA-Z]*[or]|^--(?:only|label|replace)/.test(word));
@@ -102,7 +99,7 @@ const changes = once(
     ),
 );
 
-/** What is in a file of that name. */
+/** What a file of that name contains. */
 export function fileKind(path: string): OutputKind {
   if (/[*?[]/.test(path)) return globKind(path);
   if (/\.(?:pub|crt|cer)$/.test(path)) return "ordinary";
@@ -112,7 +109,7 @@ export function fileKind(path: string): OutputKind {
   return /\.(?:ini|conf|cnf|cfg|ya?ml|toml|properties|json|tfvars|xml)$/.test(path) ? "settings" : "ordinary";
 }
 
-/** A pattern that says something of the name, and can mean a file of secrets. */
+/** The strictest kind of the files that a pattern may match; it must contain two characters of the name. */
 function globKind(pattern: string): OutputKind {
   const last = pattern.slice(pattern.lastIndexOf("/") + 1);
   if (last.replaceAll(/[*?]|\[[^\]]*\]/g, "").length < 2) return "ordinary";
@@ -141,7 +138,7 @@ const typical = once(() =>
 
 const STRICTNESS: readonly OutputKind[] = ["ordinary", "settings", "screen", "variables", "secrets", "opaque"];
 
-/** Programs that print names and facts of files, never what is in them. */
+/** Programs that print names and attributes of files, never their contents. */
 const namesOnly = once(
   () =>
     new Set(
@@ -151,16 +148,16 @@ const namesOnly = once(
     ),
 );
 
-/** Files of keys, and nothing else a model needs as it is. */
+/** Files that contain only keys. */
 const SECRET_FILE =
   /(?:^|\/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_[a-z0-9]+_key|\.pgpass|\.netrc|_netrc|\.git-credentials|\.vault-token|\.htpasswd|g?shadow-?|credentials\.csv)$|(?:^|\/)\.aws\/credentials$|\.(?:pem|key|p8|ppk|keytab|jks|pfx|p12|kdbx)$/;
 
-/** It lists variables whose names suggest a secret, or all of them. */
+/** Whether it lists all variables, or some whose names suggest a secret. */
 export function listsSecrets([program = "", ...rest]: readonly string[]): boolean {
   const name = nameOf(program);
   const named = rest.filter((word) => !word.startsWith("-"));
   const asked = /^(?:printenv|declare|typeset)$/.test(name) && named.length > 0;
-  return listsVariables(name, rest) && (!asked || named.some((word) => !/^\w+$/.test(word) || tellsOfSecret(word)));
+  return listsVariables(name, rest) && (!asked || named.some((word) => !/^\w+$/.test(word) || isSecretVariable(word)));
 }
 
 /**
@@ -189,7 +186,7 @@ export function takesApart(
 
 const MOST_PATTERNS = 3;
 
-/** `env`, `printenv`, `set`, `export -p` and the like; `env A=b program`, `export A=b` and `set -e` list nothing. */
+/** `env`, `printenv`, `set`, `export -p` and the like; not `env A=b program`, `export A=b` and `set -e`. */
 function listsVariables(name: string, rest: readonly string[]): boolean {
   const operands = rest.filter((word) => !word.startsWith("-"));
   switch (name) {
@@ -208,9 +205,7 @@ function listsVariables(name: string, rest: readonly string[]): boolean {
   }
 }
 
-/**
- * Commands whose output is secrets: the program and words that follow it in this order, options between them or not.
- */
+/** Commands that print secrets: the program and words that follow it in this order, perhaps with options between. */
 const PRINTS_SECRETS: readonly string[] = [
   "kubectl get secret",
   "kubectl get secrets",
@@ -280,7 +275,7 @@ const PRINTS_SECRETS: readonly string[] = [
   "systemctl show-environment",
 ];
 
-/** Commands that print what is in files of settings. */
+/** Commands that print settings. */
 const PRINTS_SETTINGS: readonly string[] = [
   "helm get",
   "kubectl get configmap",
@@ -310,7 +305,7 @@ const PRINTS_SETTINGS: readonly string[] = [
 const printsSecrets = once(() => byProgram(PRINTS_SECRETS));
 const printsSettings = once(() => byProgram(PRINTS_SETTINGS));
 
-/** The words that must follow a program, in this order, for each entry about it. */
+/** For each program, the words that must follow it, one list per entry. */
 function byProgram(entries: readonly string[]): Map<string, string[][]> {
   const split = entries.map((entry) => entry.trim().split(/\s+/)).filter(([program]) => program !== "");
   return new Map(

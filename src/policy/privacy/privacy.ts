@@ -1,6 +1,6 @@
 /**
- * Keeps secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which becomes its value only
- * on the target.
+ * Hides secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which is replaced by its value
+ * only on the target.
  */
 import { collectAfter } from "../../lib/garbage.ts";
 import { findSecrets, replaceSpans, type SecretSpan } from "../../lib/secrets/find-secrets.ts";
@@ -8,7 +8,7 @@ import { type KnownSpan, KnownSecrets } from "../../lib/secrets/known-secrets.ts
 import { HeldText, safeCut } from "../../lib/secrets/redact.ts";
 import { placeHint, unfinished } from "../../lib/secrets/secret-shapes.ts";
 import { detached } from "../../lib/text.ts";
-import { isTellingName, listedSecrets } from "./listed-secrets.ts";
+import { suggestsSecret, listedSecrets } from "./listed-secrets.ts";
 import type { SecretValue } from "./outgoing-secret.ts";
 import { isListing, type OutputKind } from "./output-kind.ts";
 import { insertLiterals } from "./shell-literal.ts";
@@ -17,17 +17,17 @@ export interface NamedSecret {
   readonly number: number;
   /** Such as "AWS key". */
   readonly kind: string;
-  /** Where it was met first, in words: "run_shell: cat .env", "prompt". */
+  /** Where it was first seen, in words: "run_shell: cat .env", "prompt". */
   readonly from: string;
   readonly value: string;
 }
 
 export interface PrivacyOptions {
-  /** [privacy] to_model: false leaves what the model gets as it is. */
+  /** [privacy] to_model; false: the model sees secrets. */
   readonly mask: boolean;
-  /** buddy's own keys: never named, never put in. */
+  /** buddy's own keys, which get no name. Keys are only added to this list. */
   own(): readonly string[];
-  /** The list has changed; it is to be kept with the session. */
+  /** The list of secrets has changed and should be stored with the session. */
   changed?(): void;
 }
 
@@ -35,7 +35,7 @@ export interface MaskContext {
   /** For /privacy. */
   readonly from: string;
   readonly output?: OutputKind;
-  /** Text is missing before or after this one: a secret may be cut there. */
+  /** Text is missing before or after this one: it may begin or end inside a secret. */
   readonly cutStart?: boolean;
   readonly cutEnd?: boolean;
 }
@@ -45,16 +45,16 @@ export class Privacy {
   #secrets = new Map<number, NamedSecret>();
   #byValue = new Map<string, NamedSecret>();
   #next = 1;
-  /** Those that are masked wherever they appear, not only in the place where they were found. */
+  /** Secrets that are masked wherever they appear, not only where they were found. */
   #known: KnownSecrets<number> | undefined;
-  /** Plain words that were put into a command: from then on they are masked everywhere, too. */
+  /** Secrets that were inserted into a command: from then on even plain words are masked everywhere. */
   readonly #used = new Set<number>();
-  /** What a secret holds inside (decoded base64): named when it is seen. */
+  /** Decoded base64 of a secret, and its kind: gets a name when it is seen. */
   readonly #watched = new Map<string, string>();
-  /** What the command prints that begins now: for its stored output. */
+  /** What the current command prints: for its stored output. */
   #storing: OutputKind = "ordinary";
   #screen: OutputKind = "ordinary";
-  /** Whether a text shows a secret in another form; set with the first command, as a start does without it. */
+  /** Whether a text shows a secret in another form; set with the first command, so that a start does not load it. */
   dumpsSecret?: (text: string) => boolean;
   #own: { readonly keys: readonly string[]; readonly known: KnownSecrets<undefined> } | undefined;
 
@@ -71,12 +71,11 @@ export class Privacy {
     if (isListing(output)) this.#screen = "screen";
   }
 
-  /** What a terminal shows: a listing of variables may be there long after the command that printed it. */
+  /** What a terminal shows: it may contain a listing of variables long after the command. */
   get screen(): OutputKind {
     return this.#screen;
   }
 
-  /** No secret was met yet. */
   get empty(): boolean {
     return this.#secrets.size === 0;
   }
@@ -89,7 +88,7 @@ export class Privacy {
     return this.#secrets.get(number);
   }
 
-  /** Forgets the value; its name means nothing from then on. */
+  /** Forgets the value; its name has no value from then on. */
   drop(number: number): boolean {
     const secret = this.#secrets.get(number);
     if (secret === undefined) return false;
@@ -100,7 +99,7 @@ export class Privacy {
     return true;
   }
 
-  /** The secrets of another session, or of none. */
+  /** Replaces all secrets by those of another session. */
   restore(secrets: readonly NamedSecret[]): void {
     this.#secrets = new Map(secrets.map((secret) => [secret.number, secret]));
     this.#byValue = new Map(secrets.map((secret) => [secret.value, secret]));
@@ -111,31 +110,31 @@ export class Privacy {
     this.#known = undefined;
   }
 
-  /** What the model may see of a text. */
+  /** The text with names for secrets, for the model. */
   mask(text: string, context: MaskContext): string {
     if (text === "") return text;
     if (!this.enabled) return this.hideOwn(text);
-    // Most prompts are a sentence: they need none of what follows.
+    // Fast path: most prompts are a sentence.
     const whole =
       text.length < LONG_TEXT && context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
-    if (whole && this.#secrets.size === 0 && !mayHoldSecrets(text) && this.dumpsSecret?.(text) !== true)
+    if (whole && this.#secrets.size === 0 && !mayContainSecrets(text) && this.dumpsSecret?.(text) !== true)
       return this.hideOwn(text);
     const clean = this.hideOwn(text);
     const spans = this.#spans(clean, context);
-    // A flood comes in small pieces.
+    // A flood of output arrives in small pieces.
     if (clean.length <= 8 * LONG_TEXT) collectAfter(SPAN * spans.length);
     return replaceSpans(clean, spans, (span, value) => this.#replacement(span, value, context.from));
   }
 
-  /** Known secrets only, by name: for words that buddy makes itself. */
+  /** Masks known secrets only: for buddy's own messages. */
   maskKnown(text: string): string {
     if (this.#secrets.size === 0) return text;
     return replaceSpans(text, this.#knownSecrets().find(text), ({ tag, form }) => this.#shown(tag, form));
   }
 
   /**
-   * For the output that begins now: as many bytes, with stars instead of secrets, as it is read by offset. What
-   * no call waits for may still be looked at on the screen: the secrets of a listing get their names here.
+   * Replaces secrets in stored output by stars, byte by byte, because it is read by offset. Secrets of a listing also
+   * get names here: the screen may show it later although no call waits for it.
    */
   stars(output: OutputKind = this.#storing): (text: string) => string {
     return (text) => {
@@ -149,18 +148,18 @@ export class Privacy {
     };
   }
 
-  /** buddy's own keys are taken out whatever the setting says. */
+  /** Removes buddy's own keys, whatever the setting is. */
   hideOwn(text: string): string {
     return replaceSpans(text, this.#ownSecrets().find(text), () => "[redacted]");
   }
 
-  /** For output that arrives in pieces: what could still become a secret is held back, up to a bound. */
+  /** For output that arrives in pieces: an end that may become a secret is held back, up to a limit. */
   stream(context: MaskContext): HeldText {
     const cutAt = isListing(context.output ?? "ordinary") ? afterLastLine : afterLastWord;
     return new HeldText((text) => this.mask(text, context), cutAt);
   }
 
-  /** The names a text of the model uses; `unknown` are those without a value. */
+  /** The names in a text of the model; `unknown` are those without a value. */
   used(text: string): { readonly names: readonly string[]; readonly unknown: readonly string[] } {
     const names = new Set<string>();
     const unknown = new Set<string>();
@@ -172,12 +171,12 @@ export class Privacy {
     return { names: [...names], unknown: [...unknown] };
   }
 
-  /** The text with values instead of names, for the target and nothing else. */
+  /** The text with values instead of names, only for the target. */
   reveal(text: string): string {
     return text.replaceAll(new RegExp(NAME, "g"), (written, number: string) => this.#take(Number(number)) ?? written);
   }
 
-  /** The same for a command: each value is one literal piece, so that nothing in it is read by the shell. */
+  /** The same for a command: the shell reads each value as literal text. */
   revealCommand(command: string, shell: string): string {
     const dialect = shell === "fish" ? "fish" : "posix";
     return insertLiterals(
@@ -188,7 +187,7 @@ export class Privacy {
     );
   }
 
-  /** What no URL and no query may give away. */
+  /** The values that no URL and no query may contain. */
   values(): SecretValue[] {
     const own = this.#options.own().filter((key) => key.length >= 6);
     const named = this.list().map((secret) => ({ value: secret.value, name: nameOf(secret) }));
@@ -257,11 +256,11 @@ export class Privacy {
   }
 
   #learn({ value, number, kind }: NamedSecret): void {
-    // Of a variable that is only not known to be harmless, a value like `web-01` may be any word.
-    const telling = isTelling(value) && (!kind.startsWith("value of ") || isTellingName(kind) || isRandom(value));
-    if (!telling && !this.#used.has(number)) return;
+    // The value of a variable whose name suggests nothing may be an ordinary word, such as `web-01`.
+    const distinct = isDistinct(value) && (!kind.startsWith("value of ") || suggestsSecret(kind) || isRandom(value));
+    if (!distinct && !this.#used.has(number)) return;
     this.#known?.add(value, number, {
-      encoded: telling && value.length >= 10,
+      encoded: distinct && value.length >= 10,
       parts: value.length >= 18 && isRandom(value) ? 12 : 0,
     });
   }
@@ -275,7 +274,7 @@ export class Privacy {
     return known;
   }
 
-  /** Where a text was cut, half a secret may remain that no shape recognises. */
+  /** Where a text was cut, a part of a secret may remain that no pattern recognises. */
   #atEdges(text: string, { cutStart, cutEnd }: MaskContext): Span[] {
     const spans: Span[] = [];
     if (cutEnd === true) {
@@ -301,7 +300,7 @@ export function nameOf({ number, kind }: Pick<NamedSecret, "number" | "kind">): 
   return `‹secret-${number}: ${kind}›`;
 }
 
-/** A name as the model may write it; its number decides. */
+/** A name as the model may write it; only the number matters. */
 const NAME = "‹secret-(\\d{1,6})(?:: [^›\\n]{0,80})?›";
 /** Also the forms that have no value (`‹secret-3, encoded›`). */
 const ANY_NAME = "‹secret-(\\d{1,6})[^›\\n]{0,100}›";
@@ -309,14 +308,14 @@ const ANY_NAME = "‹secret-(\\d{1,6})[^›\\n]{0,100}›";
 const MOST_SECRETS = 2_000;
 const LONGEST_FROM = 120;
 const LONG_TEXT = 4096;
-/** Garbage of one secret, about. */
+/** Garbage of one secret, roughly. */
 const SPAN = 1024;
 
 /**
- * Every text with a secret in it has one of these words or signs, or a long token; ordinary sentences have none. Not a
- * regular expression: compiling it took longer than a whole prompt takes here.
+ * Every text with a secret has one of these words or signs, or a long token; ordinary sentences have none. Not a
+ * regular expression: compiling it took longer than reading a whole prompt here.
  */
-function mayHoldSecrets(text: string): boolean {
+function mayContainSecrets(text: string): boolean {
   let token = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -325,7 +324,7 @@ function mayHoldSecrets(text: string): boolean {
     if (token === LONG_TOKEN) return true;
   }
   const small = text.toLowerCase();
-  for (const word of TELLING_WORDS) if (small.includes(word)) return true;
+  for (const word of SECRET_WORDS) if (small.includes(word)) return true;
   return false;
 }
 
@@ -338,21 +337,21 @@ function isTokenSign(code: number): boolean {
 
 const [EQUALS, AT, COLON, SPACE] = [61, 64, 58, 32];
 const LONG_TOKEN = 14;
-const TELLING_WORDS = "pass secret token key login cookie bearer auth curl mysql psk credential -----begin".split(" ");
+const SECRET_WORDS = "pass secret token key login cookie bearer auth curl mysql psk credential -----begin".split(" ");
 
 /** The beginning of a well-known key. */
 const BEGUN =
   /^(?:AKIA|ASIA|sk-|sk_|rk_|gh[pousr]_|github_pat|gl(?:pat|ptt|dt|rt)-|xox|xapp-|AIza|ya29|eyJ|npm_|pypi-|hf_|hv[sbr]\.|SG\.|dckr_|whsec_)/;
 
-/** Wherever it appears it can only be this secret, not a word of the language. */
-function isTelling(value: string): boolean {
+/** Not an ordinary word, number or path: wherever it appears, it is this secret. */
+function isDistinct(value: string): boolean {
   return (
     value.length >= 6 &&
     !/^[A-Za-z]+$|^[0-9.,:/ -]{1,11}$|^[A-Za-z]+(?:[-_. ][A-Za-z]+){1,2}$|^[~/.][\w./-]*$/.test(value)
   );
 }
 
-/** Letters, digits and signs as a generator mixes them, unlike words, paths, dates and hashes. */
+/** Mixed letters, digits and signs, unlike words, paths, dates and hashes. */
 function isRandom(text: string): boolean {
   if (text.length < 10 || !/[0-9]/.test(text) || !/[A-Za-z]/.test(text) || /^[0-9a-f-]+$|^[\d.:TZ-]+$/.test(text))
     return false;
@@ -375,16 +374,16 @@ function isMasked(text: string, start: number, end: number): boolean {
   return /^(?:‹secret-\d+[^›]*›|\[redacted\])$/.test(value);
 }
 
-/** What base64 hides, where it is text: `user:password` of a sign-in gives its password. */
+/** The text inside base64; of `user:password` only the password. */
 function decoded(value: string): string | undefined {
   if (!/^[A-Za-z0-9+/]{8,4000}={0,2}$/.test(value) || value.replace(/=+$/, "").length % 4 === 1) return undefined;
   const text = Buffer.from(value, "base64").toString();
   if (!/^[\x20-\x7e\n]{6,}$/.test(text)) return undefined;
   const inner = /^[^:\s]{1,100}:(\S{6,})$/.exec(text)?.[1] ?? text.trim();
-  return isTelling(inner) ? inner : undefined;
+  return isDistinct(inner) ? inner : undefined;
 }
 
-/** Of spans that overlap, the one that covers most; where none covers the others, one over all. */
+/** Of overlapping spans the one that covers the others, or else one over all of them. */
 function widest(spans: Span[]): Span[] {
   spans.sort((a, b) => a.start - b.start || b.end - a.end || rank(a) - rank(b));
   const out: Span[] = [];
@@ -399,7 +398,7 @@ function widest(spans: Span[]): Span[] {
   return out;
 }
 
-/** Of two over the same text: the one that is known as a whole, then what a shape says. */
+/** Of two spans over the same text: a whole known secret first, then one found by its form. */
 function rank(span: Span): number {
   if ("tag" in span) return span.form === "whole" ? 0 : 2;
   return "kind" in span ? 1 : 3;
@@ -415,7 +414,7 @@ function afterLastLine(text: string): number {
 
 function afterLastWord(text: string): number {
   const cut = safeCut(text);
-  // An end that cannot be the beginning of a secret (`[y/N]`) need not wait.
+  // An end that cannot begin a secret (`[y/N]`) is not held back.
   return cut < text.length && text.length - cut < 80 && harmlessEnd(text, cut) ? text.length : cut;
 }
 

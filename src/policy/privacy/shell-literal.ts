@@ -1,6 +1,6 @@
-/** Puts a value into a shell command as one literal piece, whatever quotes it is in. */
+/** Puts a value into a shell command as literal text, whatever quotes surround it. */
 
-/** Replaces each match of `pattern` in `command`; `value` gives its text, which can hold any character but NUL. */
+/** Replaces each match of `pattern` in `command`; `value` returns the text, which may have any character but NUL. */
 export function insertLiterals(
   command: string,
   pattern: RegExp,
@@ -28,18 +28,18 @@ function literal(value: string, place: Place, shell: "posix" | "fish"): string {
   if (place === "ansi") return value.replace(/[\\']/g, "\\$&");
   const inner = shell === "fish" ? value.replace(/[\\']/g, "\\$&") : value.replaceAll("'", String.raw`'\''`);
   if (place === "single") return inner;
-  // Out of the double quotes for a moment: inside them `!` cannot be written safely in an interactive bash.
+  // Closes the double quotes and opens them again: `!` is not safe inside them in an interactive bash.
   return place === "double" ? `"'${inner}'"` : `'${inner}'`;
 }
 
-/** Reads a command once from left to right and says which quotes a place is in. */
+/** Reads a command from left to right and reports which quotes a place is in. */
 class QuoteScanner {
   readonly #text: string;
   readonly #fish: boolean;
   #at = 0;
-  /** Innermost last: `"`, `'`, `$'`, and `(` for a substitution, in which quotes start over. */
+  /** Innermost last: `"`, `'`, `$'`, and `(` for a substitution, which has quotes of its own. */
   readonly #open: ("'" | '"' | "$'" | "(")[] = [];
-  /** Here-documents whose body begins with the next line, then the one that is being read. */
+  /** Here-documents whose body begins on the next line, and the one that is being read. */
   #waiting: HereDocument[] = [];
   #body: HereDocument | undefined;
 
@@ -89,7 +89,7 @@ class QuoteScanner {
     else if (char === "'" || char === '"') this.#open.push(char);
     else if (char === "(") this.#open.push("(");
     else if (char === ")" && this.#open.at(-1) === "(") this.#open.pop();
-    else if (char === "#" && /(^|[\s;&|(])$/.test(text.slice(0, this.#at))) {
+    else if (char === "#" && /[\s;&|(]/.test(text[this.#at - 1] ?? " ")) {
       const end = text.indexOf("\n", this.#at);
       this.#at = (end < 0 ? text.length : end) - 1;
     } else if (char === "<" && next === "<" && text[this.#at + 2] !== "<" && !this.#fish) {
@@ -106,7 +106,7 @@ class QuoteScanner {
     const { end, tabs } = this.#body!;
     const stop = this.#text.indexOf("\n", this.#at);
     const line = this.#text.slice(this.#at, stop < 0 ? this.#text.length : stop);
-    // A place inside the line is reached character by character.
+    // Not the end: continue character by character, as the caller may ask for a place inside the line.
     const started = this.#at === 0 || this.#text[this.#at - 1] === "\n";
     if (started && (tabs ? line.replace(/^\t+/, "") : line) === end) {
       this.#body = this.#waiting.shift();
@@ -124,7 +124,7 @@ class QuoteScanner {
 
 interface HereDocument {
   readonly end: string;
-  /** Its delimiter has no quotes: `$`, backquote and backslash mean something in it. */
+  /** Its delimiter is not quoted: `$`, backquote and backslash are special in it. */
   readonly expands: boolean;
   readonly tabs: boolean;
 }

@@ -1,4 +1,4 @@
-/** IP addresses as numbers: which are reachable on the public internet, and which networks contain them. */
+/** IP addresses as numbers: which are public, and which networks contain them. */
 export function notPublic(address: Address): string | undefined {
   return address.family === 4 ? notPublic4(address.value) : notPublic6(address.value);
 }
@@ -37,7 +37,7 @@ export function contains(network: Network, address: Address): boolean {
   return network.value >> shift === address.value >> shift;
 }
 
-/** The IPv4 address that an IPv6 one carries in a well-known place. */
+/** The IPv4 address inside an IPv6 one. */
 export function innerAddress(address: Address): Address | undefined {
   if (address.family === 4) return undefined;
   const shift = CARRIERS.find(([network]) => contains(network, address))?.[1];
@@ -48,7 +48,7 @@ function parse4(text: string): bigint | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
   if (match === null) return undefined;
   const bytes = match.slice(1).map(Number);
-  // 010 is ten to some and eight to others
+  // Some programs read 010 as ten, others as eight.
   if (bytes.some((byte) => byte > 255) || match.slice(1).some((part) => part.length > 1 && part.startsWith("0"))) {
     return undefined;
   }
@@ -77,7 +77,7 @@ function notPublic4(value: bigint): string | undefined {
   return RESERVED_4.find(([network]) => contains(network, { family: 4, value }))?.[1];
 }
 
-/** Only 2000::/3 is public, and not all of it; whatever carries an IPv4 address inside is refused whole. */
+/** Only 2000::/3 is public, and not all of it; any address with an IPv4 address inside is refused. */
 function notPublic6(value: bigint): string | undefined {
   const known = RESERVED_6.find(([network]) => contains(network, { family: 6, value }))?.[1];
   if (known !== undefined) return known;

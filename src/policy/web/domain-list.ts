@@ -26,7 +26,7 @@ export class DomainList {
     return this.#everything || this.#networks.some((network) => contains(network, address));
   }
 
-  /** Also where the address is an IPv4 one inside an IPv6 one. */
+  /** Also checks the IPv4 address inside an IPv6 one. */
   reaches(address: Address): boolean {
     const inner = innerAddress(address);
     return this.hasAddress(address) || (inner !== undefined && this.hasAddress(inner));
@@ -63,15 +63,15 @@ export function isListedHost(url: string, entries: readonly string[]): boolean {
 }
 
 /**
- * Whether a text names the host of a URL: as the host of a URL in it, or as a separate word. A part of a path is
- * neither, and a word that may as well be a file (`README.md`, `install.sh`) has to be written as a URL.
+ * Whether a text names the host of a URL: as the host of a URL in it, or as a separate word, not as a part of a path. A
+ * word that may be a file (`README.md`, `install.sh`) must be written as a URL.
  */
 export function namesHost(text: string, url: string): boolean {
   const parsed = URL.parse(url);
   if (parsed === null) return false;
   const host = bareHost(parsed);
   const bare = host.replace(/^www\./, "");
-  // In any script: the last letters of `bücher.de` are not a name.
+  // Letters of any script: `cher.de` is not a name in `bücher.de`.
   const names = /(:\/\/|^|[^\p{L}\p{M}\p{N}._-])((?:[\p{L}\p{M}\p{N}_-]+\.)+[\p{L}\p{M}\p{N}-]+|\[[0-9a-f:.]+\])/gu;
   return [...text.toLowerCase().matchAll(names)].some(([, before = "", named = ""]) => {
     const inUrl = before === "://";
@@ -80,7 +80,7 @@ export function namesHost(text: string, url: string): boolean {
   });
 }
 
-/** Top-level domains that are also endings of files. */
+/** Top-level domains that are also file extensions. */
 const FILE_ENDINGS: ReadonlySet<string> = new Set(
   words(
     "am as bz cab cc cl cr dot foo gd in info la map md mk ml mm mo mov ms new page pics pl pm properties ps pt pub " +
@@ -88,10 +88,7 @@ const FILE_ENDINGS: ReadonlySet<string> = new Set(
   ),
 );
 
-/**
- * The host as the URL parser writes it, without brackets and final dots; also for entries written as an address with
- * scheme, port or path.
- */
+/** The host as the URL parser writes it, without brackets and final dots; entries may have a scheme, port or path. */
 function canonicalHost(text: string): string | undefined {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//.test(text) ? text : `http://${text}`);
   return url === null || url.hostname === "" ? undefined : bareHost(url);

@@ -1,6 +1,4 @@
-/**
- * GET without server-side request forgery: every hop judged, and the address that was judged is the one connected to.
- */
+/** GET without server-side request forgery: every redirect is judged, and it connects to the judged address. */
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { VERSION } from "../../lib/version.ts";
@@ -13,25 +11,25 @@ export interface SafeFetchOptions {
   readonly rules: UrlRules;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Decompressed bytes of the body that are read; the rest is cut off. */
+  /** Decompressed bytes of the body to read; the rest is cut off. */
   readonly maxBytes?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** False: the body is not read. */
   readonly wants?: (headers: Headers) => boolean;
-  /** Things the operator should know: a proxy that resolves names for itself. */
+  /** For what the operator should know, such as a proxy that resolves names itself. */
   readonly onNotice?: (text: string) => void;
-  /** Asked before a redirect to another host is followed; false ends it there. */
+  /** Called before a redirect to another host is followed; false refuses it. */
   readonly mayVisit?: ((url: string) => Promise<boolean>) | undefined;
   readonly resolve?: Resolve;
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Certificates to trust besides the system's. */
+  /** Certificates to trust in addition to the system's. */
   readonly ca?: string;
 }
 
 export type FetchOutcome =
   | {
       readonly kind: "page";
-      /** Where it came from in the end. */
+      /** After redirects. */
       readonly url: string;
       readonly status: number;
       readonly headers: Headers;
@@ -45,7 +43,7 @@ export type FetchOutcome =
 
 export type SafeFetch = (url: string, options: SafeFetchOptions) => Promise<FetchOutcome>;
 
-/** Throws only when the caller's own signal is aborted. */
+/** Throws only if the caller's signal is aborted. */
 export async function safeFetch(text: string, options: SafeFetchOptions): Promise<FetchOutcome> {
   const deadline = AbortSignal.timeout(options.timeoutMs);
   const signal = AbortSignal.any([options.signal, deadline]);
@@ -81,7 +79,7 @@ export async function safeFetch(text: string, options: SafeFetchOptions): Promis
   }
 }
 
-/** One request; the body is still unread. */
+/** One request; the body is not read yet. */
 async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): Promise<Response | FetchOutcome> {
   const url = URL.parse(at);
   const choice = url === null ? undefined : chooseProxy(url, options.environment ?? process.env);
@@ -98,7 +96,7 @@ async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): 
       return [];
     }
   });
-  // behind a proxy this machine often cannot resolve public names; then the name alone is judged
+  // Behind a proxy this machine often cannot resolve public names; then only the name is judged.
   const decided = proxied && unresolved ? await judgeUrl(at, options.rules) : verdict;
   if (decided.kind === "deny") return { kind: "refused", url: at, why: decided.why };
   if (choice?.kind === "unusable")
@@ -110,7 +108,7 @@ async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): 
   return fetchVia(decided.url, { ...request(decided, options, signal), proxy: choice.proxy.href });
 }
 
-/** Connects by number, so that no second look-up can give another answer; the certificate is checked by name. */
+/** Connects by address, so that no second look-up can return another one; the certificate is checked by name. */
 async function connect(allowed: Allowed, options: SafeFetchOptions, signal: AbortSignal): Promise<Response> {
   const candidates = allowed.addresses.slice(0, MAX_ADDRESSES);
   for (const [i, address] of candidates.entries()) {
@@ -133,7 +131,7 @@ function request({ url, host }: Allowed, options: SafeFetchOptions, signal: Abor
     method: "GET",
     redirect: "manual",
     credentials: "omit",
-    // a pooled connection would skip the check of the certificate against this name
+    // A pooled connection would skip the check of the certificate against this name.
     keepalive: false,
     signal,
     headers: {
@@ -147,7 +145,7 @@ function request({ url, host }: Allowed, options: SafeFetchOptions, signal: Abor
       ...(parseAddress(host) === undefined ? { serverName: host } : {}),
       ...(options.ca === undefined ? {} : { ca: options.ca }),
     },
-    // "" would leave the environment's proxy on
+    // "" would use the environment's proxy.
     ...({ proxy: false } as object),
   };
 }
@@ -175,7 +173,7 @@ async function readUpTo(
   const chunks: Uint8Array[] = [];
   try {
     for (let room = maxBytes; ;) {
-      // measured: fetch decompresses as it is read, so that a bomb costs no more than the bytes taken here
+      // Measured: fetch decompresses on demand, so that a bomb costs no more than the bytes read here.
       const { done, value } = await unlessAborted(signal, reader.read());
       if (done) return { bytes: Buffer.concat(chunks), cut: false };
       chunks.push(value.subarray(0, room));

@@ -1,21 +1,18 @@
-/**
- * Which addresses of the web may be fetched: decided on the URL as parsed once, its name, and every address the name
- * has.
- */
+/** Which URLs may be fetched: decided on the parsed URL, its host name, and every address of that name. */
 import { type Address, notPublic, parseAddress } from "./addresses.ts";
 import { DomainList, bareHost } from "./domain-list.ts";
 import { asItLooks } from "../screen/invisible.ts";
 import { showLine } from "../screen/terminal-text.ts";
 
 export interface UrlRules {
-  /** fetch_allowed_domains: when not empty, nothing else is fetched, and what is listed may also be private. */
+  /** fetch_allowed_domains: if not empty, nothing else is fetched, and listed hosts may be private. */
   readonly allow: readonly string[];
-  /** fetch_blocked_domains: comes first. */
+  /** fetch_blocked_domains: takes precedence. */
   readonly deny: readonly string[];
 }
 
 export type UrlVerdict =
-  /** `host` is the name or address without brackets; `addresses` are all checked, empty when nothing was resolved. */
+  /** `host` is a name, or an address without brackets; `addresses` have been checked, empty if nothing was resolved. */
   | {
       readonly kind: "allow";
       readonly why: string;
@@ -25,7 +22,7 @@ export type UrlVerdict =
     }
   | { readonly kind: "deny"; readonly why: string };
 
-/** Names → addresses; an empty list when the name does not exist. */
+/** From a name to its addresses; empty if the name does not exist. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** Judges a URL and every address of its name. Without `resolve` the name alone is judged. */
@@ -109,7 +106,7 @@ function deny(why: string): UrlVerdict {
   return { kind: "deny", why };
 }
 
-/** Names that mean this machine or the local network whatever a name server says. */
+/** Names of this machine or the local network, whatever a name server answers. */
 function localName(host: string): string | undefined {
   if (LOOPBACK_NAME.test(host)) return "a name of this machine";
   if (METADATA_NAME.test(host)) return "a cloud metadata service";
@@ -131,12 +128,12 @@ const METADATA_NAME =
   /^(?:(?:.+\.)?metadata(?:\.google)?\.internal|metadata|metadata\.goog|instance-data|metadata\.(?:azure|tencentyun|packet)\..+)$/;
 const LOCAL_SUFFIX =
   /\.(?:local|localdomain|localnet|internal|svc|consul|intranet|lan|home|corp|private|home\.arpa|in-addr\.arpa|ip6\.arpa)$/;
-/** Services that answer with the address written in the name. */
+/** DNS services that resolve to the address in the name. */
 const EMBEDDED = /(?:^|[.-])(\d{1,3}(?:[.-]\d{1,3}){3}|[0-9a-f]{8})\.(?:nip|sslip|xip)\.io$/;
 
 const MAX_URL = 8192;
 
-/** White space around a URL says nothing; the parser takes it off too. */
+/** Without the white space around it, as the URL parser reads it. */
 function trimmed(text: string): string {
   let start = 0;
   let end = text.length;
@@ -151,8 +148,8 @@ function authorityOf(text: string): string {
 }
 
 /**
- * The host was given in percent-encoding, full-width letters, invisible characters, or as an address in octal, hex or
- * short form; or the URL has backslashes or control characters in it, which other programs read differently.
+ * The host has percent-encoding, full-width letters or invisible characters, or is an address in octal, hex or short
+ * form; or the URL has backslashes or control characters, which other programs read differently.
  */
 function oddlyWritten(text: string, url: URL): boolean {
   if (/[\x00-\x1f\x7f]/.test(text) || /^[^?#]*\\/.test(text)) return true;
@@ -162,7 +159,7 @@ function oddlyWritten(text: string, url: URL): boolean {
   return /[%\u3002\uff61]/.test(host) || asItLooks(host) !== host.normalize("NFC");
 }
 
-/** Ports that browsers refuse, and two databases': what a GET says there can be taken for another protocol. */
+/** Ports that browsers refuse, and those of two databases: a server there may take a GET for another protocol. */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,

@@ -9,7 +9,7 @@ import { parseText } from "./parse.ts";
 import { flat, Scope, type Value } from "./scope.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
 import { INHERITED } from "../wrappers/wrapped.ts";
-import { tellsOfSecret } from "../../privacy/listed-secrets.ts";
+import { isSecretVariable } from "../../privacy/listed-secrets.ts";
 
 export interface WalkContext {
   /** `bash` unless given; any other means that nothing but the grammar all shells share is certain. */
@@ -69,7 +69,7 @@ class Walk implements Expansion {
 
   fromEnvironment(name: string): void {
     this.found.environment ||= isFromEnvironment(name);
-    if (!this.found.testsEmpty && tellsOfSecret(name)) this.found.secretVariable ??= name;
+    if (!this.found.testsEmpty && isSecretVariable(name)) this.found.secretVariable ??= name;
   }
 
   runText(text: string): void {

@@ -1,6 +1,6 @@
 /**
- * Shells and programs that pass text to one: sh -c, eval, source, trap, at, crontab, su, and builtins that run a command
- * later.
+ * Shells and programs that pass text to one: sh -c, eval, source, trap, at, crontab, su, and builtins that run a
+ * command later.
  */
 import { type Field, field, programName, UNKNOWN } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./leading-options.ts";
