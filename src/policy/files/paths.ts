@@ -1,4 +1,4 @@
-/** Where a tool may write: decided on the path as it is on the target once `..` and symlinks are resolved. */
+/** Where a tool may write: decided on the path on the target, with `..` and symlinks resolved. */
 import { isBuddysOwn } from "./secret-files.ts";
 import { asItLooks, inLatin } from "../screen/invisible.ts";
 import {
@@ -17,32 +17,30 @@ import { showLine } from "../screen/terminal-text.ts";
 import type { ShellRules, Verdict } from "../verdict.ts";
 
 export interface PathFacts {
-  /** As the tool was asked, before anything was resolved. */
+  /** As the model wrote it. */
   readonly asked?: string;
   /** Absolute, without `.`, `..` and symlinks, on the target. */
   readonly path: string;
   /** The home directory on the target. */
   readonly home: string;
-  /** The same without symlinks, where it is known. */
+  /** The same without symlinks, if known. */
   readonly realHome?: string;
   /** The file system on the target ignores case. */
   readonly caseInsensitive: boolean;
-  /** It would be written as root, on purpose. */
+  /** It would be written as root. */
   readonly sudo?: boolean;
 }
 
 export interface PathRules {
-  /** files_allowed_paths, resolved on the target; empty = anywhere that is not sensitive. */
+  /** files_allowed_paths, resolved on the target; empty: anywhere that is not sensitive. */
   readonly allowedRoots: readonly string[];
   /** buddy's own files on the target: the configuration in use, the sign-in, the sessions. */
   readonly ownPaths?: readonly string[];
-  /** [safety] lockout; absent = off. */
+  /** [safety] lockout; off if absent. */
   readonly lockout?: ShellRules["safety"]["lockout"];
 }
 
-/**
- * Where it may be written, and what holds for files that can lock the operator out, as for commands that write them.
- */
+/** Files that can lock the operator out are judged like commands that write them. */
 export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
   const verdict = judgePlace(facts, rules);
   const { lockout = "off" } = rules;
@@ -81,7 +79,7 @@ function judgePlace(facts: PathFacts, rules: PathRules): Verdict {
     if (within(path, place.fold(lexical(expandHome(own, facts.home)))))
       return deny(`${shown} is one of buddy's own files`, "let the operator change it by hand");
   const sensitive = place.sensitive(path) ?? place.sensitiveAtHome(place.fold(lexical(expandHome(asked, facts.home))));
-  // `/` or the home directory among the allowed roots says nothing of ~/.ssh; naming it or something in it does
+  // An allowed root of `/` or the home directory does not include ~/.ssh; naming ~/.ssh or something in it does.
   const named = sensitive !== undefined && root !== undefined && within(root, sensitive.root);
   const access = place.decidesAccess(path);
   if (sensitive !== undefined && !named) {
@@ -89,11 +87,11 @@ function judgePlace(facts: PathFacts, rules: PathRules): Verdict {
     if (!asRoot || place.isLive(path)) return deny(`${shown} is ${sensitive.what}`, sensitive.instead);
   }
   if (access && (named || facts.sudo === true))
-    return { kind: "ask", why: `${shown} decides who gets in or whether the machine starts`, answer: "typed" };
+    return { kind: "ask", why: `${shown} controls who can log in or whether the machine boots`, answer: "typed" };
 
   const lookalike = place.sensitive(place.fold(lexical(inLatin(asItLooks(facts.path)))));
   if (lookalike !== undefined && sensitive === undefined)
-    return deny(`${shown} only looks as if it were ${lookalike.what}`, "write the name in plain letters");
+    return deny(`${shown} looks as if it is ${lookalike.what}, but is not`, "write the name in plain letters");
   if (hardToSee(facts.path) || hardToSee(asked))
     return { kind: "ask", why: `the name ${shown} has characters that are hard to see` };
   if (insideGit(path))
@@ -105,7 +103,7 @@ function judgePlace(facts: PathFacts, rules: PathRules): Verdict {
     return { kind: "ask", why: `${shown} has the name of a file that grants access or runs commands` };
   if (sensitive?.system === true && !named) return { kind: "ask", why: `${shown} is ${sensitive.what}` };
   if (root === undefined && !path.slice(1).includes("/"))
-    return { kind: "ask", why: `${shown} is right in the root directory` };
+    return { kind: "ask", why: `${shown} is directly in the root directory` };
   return {
     kind: "allow",
     why: root === undefined ? "not a sensitive place" : `below ${showLine(root)}, which is allowed`,
@@ -116,12 +114,12 @@ interface Sensitive {
   readonly root: string;
   readonly what: string;
   readonly instead?: string;
-  /** A system file: as root it may be written, when the operator says so. */
+  /** A system file: it may be written as root if the operator approves. */
   readonly system?: boolean;
 }
 
 class Place {
-  /** As the system names it and as it resolves; none when it is unknown or the root directory. */
+  /** The home directory with and without symlinks; none if it is unknown or the root directory. */
   readonly #homes: readonly string[];
   readonly #caseInsensitive: boolean;
 
@@ -168,7 +166,7 @@ class Place {
     return undefined;
   }
 
-  /** Who gets in, who becomes root, whether the machine starts. */
+  /** Controls who can log in, who becomes root, or whether the machine boots. */
   decidesAccess(path: string): boolean {
     return ACCESS_NAME.test(path) || ACCESS_FILES.some((file) => within(path, this.fold(file)));
   }
@@ -203,8 +201,8 @@ const SYSTEM_INSTEAD = "set sudo: true, and the operator is asked";
 const LIVE_INSTEAD = "change it with a command the operator approves";
 
 /**
- * Other processes' roots and working directories, and the file descriptors of every process. `self/root` and `self/cwd`
- * resolve.
+ * Roots and working directories of other processes, and file descriptors of any process. `self/root` and `self/cwd` are
+ * resolved on the target.
  */
 const PROCESS_VIEW =
   /^\/(?:dev\/(?:fd|std(?:in|out|err))(?:\/|$)|proc\/(?:(?:self|thread-self|[0-9]+)\/(?:task\/[0-9]+\/)?fd(?:info)?(?:\/|$)|[0-9]+\/))/;
@@ -213,7 +211,7 @@ function deny(why: string, instead?: string): Verdict {
   return { kind: "deny", why, ...(instead === undefined ? {} : { instead }) };
 }
 
-/** True for the root itself and for what is below it; `/srv/app` does not cover `/srv/app2`. */
+/** The root itself or below it; `/srv/app2` is not within `/srv/app`. */
 function within(path: string, root: string): boolean {
   return root === "/" || path === root || path.startsWith(`${root}/`);
 }
@@ -222,7 +220,7 @@ function expandHome(path: string, home: string): string {
   return path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
 }
 
-/** Without doubled or trailing slashes, `.` and `..`, by the text alone. */
+/** Without double and trailing slashes, `.` and `..`; does not look at the file system. */
 function lexical(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/"))
@@ -231,12 +229,12 @@ function lexical(path: string): string {
   return (path.startsWith("/") ? "/" : "") + parts.join("/");
 }
 
-/** Controls, bidi, zero-width and unusual spaces anywhere; a space at either end of a name. */
+/** Control, bidi and zero-width characters and unusual spaces; a space at either end of a name. */
 function hardToSee(path: string): boolean {
   return showLine(path) !== path || /(?:^|\/) | (?:\/|$)/.test(path);
 }
 
-/** Any spelling of .git counts, also the short name some Windows file systems give it, and bare repositories. */
+/** .git in any spelling, also the short name on some Windows file systems, and bare repositories. */
 function insideGit(path: string): boolean {
   const parts = path.toLowerCase().split("/");
   return parts.some(

@@ -1,9 +1,9 @@
-/** Files of keys, and buddy's own: reading one hands it to the model, so buddy asks although nothing changes. */
+/** Files with keys, and buddy's own files: reading one shows it to the model, so buddy asks before it is read. */
 import { HOME, isFixed, ONE, SPLIT, STAR, UNKNOWN, WORD, WORDS } from "../shell/syntax/field.ts";
 import { type Path, resolved } from "../shell/dangers/protected-paths.ts";
 import { keys, own, type Secret } from "./secret-names.ts";
 
-/** Whether the file at this path holds keys. A path of a shell word may contain the characters that represent globs. */
+/** Whether the file at this path contains keys. A path from a shell word may contain the stand-ins for globs. */
 export const holdsSecrets = remembered((path, directory) => {
   const place = placeOf(path, directory);
   if (keys().some((secret) => isAt(place, secret))) return true;
@@ -11,7 +11,7 @@ export const holdsSecrets = remembered((path, directory) => {
   return way !== undefined && (way === "anywhere" || keys().some((secret) => endsAt(way, secret)));
 });
 
-/** A directory whose every file holds keys, such as `~/.ssh`. */
+/** A directory in which every file contains keys, such as `~/.ssh`. */
 export const holdsSecretFiles = remembered((path, directory) => {
   const place = placeOf(path, directory);
   return keys().some(
@@ -36,28 +36,28 @@ function isAbove(place: Path, files: readonly Secret[]): boolean {
   );
 }
 
-/** Some file of keys has this name, whatever directory it is in. */
+/** Whether a file with keys may have this name, in any directory. */
 export function mayNameSecret(name: string): boolean {
   return keys().some(({ parts }) => parts.at(-1) !== "**" && mayMatch(name.toLowerCase(), parts.at(-1) as string));
 }
 
-/** buddy's own files: what it keeps of sessions and terminals. */
+/** buddy's own files: its sessions and terminals. */
 export const isBuddysOwn = remembered((path, directory) => {
   const place = placeOf(path, directory);
   return own().some((one) => isAt(place, one) || ends(place, one.parts.slice(0, -1), one.absolute));
 });
 
-/** A directory above those of its terminals: the key of their marks is in one. */
+/** A directory above buddy's own files, one of which has the key of its terminal marks. */
 export function hasBuddysBelow(path: string, directory = "."): boolean {
   return isAbove(placeOf(path, directory), own());
 }
 
-/** A variable of buddy's, or the beginning of a mark that its terminals write. */
+/** Contains a variable of buddy's, or the beginning of a terminal mark. */
 export function namesBuddy(text: string): boolean {
   return /__buddy|\bBUDDY_[A-Z]|7771[;~]|[\][]7771/.test(text);
 }
 
-/** A text that runs texts names the same files again and again. */
+/** Caches answers: texts inside texts name the same files again and again. */
 function remembered(
   answer: (path: string, directory: string) => boolean,
 ): (path: string, directory?: string) => boolean {
@@ -84,12 +84,12 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
   const last = parts.at(-1);
   if (last === undefined || but.some((name) => isOnly(parts, name))) return false;
   if (names.length === 1 && names[0]?.startsWith("*") === true && PUBLIC.test(last)) return false;
-  // Most rows end here: one comparison for each, where nothing in the path is open.
+  // Fast path: most rows end here if the last part of the path is fixed.
   if (names.at(-1) !== "**" && isFixed(last) && !mayMatch(last, names.at(-1) as string)) return false;
   if (named && !hasLetters(isFixed(last) ? last : last.replace(/\.[^.]*$/, ""))) return false;
   const below = names.at(-1) === "**";
   const fixed = below ? names.slice(0, -1) : names;
-  // `.*` asks for hidden files, and most of these are.
+  // `.*` matches hidden files, which most of these are.
   if (!below && fixed.length === 1 && !absolute)
     return (hasLetters(last) || last.startsWith(".")) && mayMatch(last, fixed[0] as string);
   if (!below && isFoundBelow(place, names, absolute)) return true;
@@ -97,9 +97,9 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
     if (absolute && (start > 0 || from !== "/")) return false;
     const enough = below ? parts.length > start + fixed.length : parts.length === start + fixed.length;
     if (enough && fixed.every((name, index) => mayMatch(parts[start + index] as string, name)))
-      // Any name at all may be one of these: that counts only where some of it is known.
-      return absolute || fixed.some((_, index) => saysSomething(parts[start + index] as string));
-    // Any name at all, in a directory that has such a file.
+      // A wholly unknown name may be any file: it counts only if some part is known.
+      return absolute || fixed.some((_, index) => isSpecific(parts[start + index] as string));
+    // An unknown name in a directory that has such a file.
     if (enough && absolute && !below && last === UNKNOWN)
       return fixed.slice(0, -1).every((name, index) => mayMatch(parts[index] as string, name));
     if (absolute || !below) return false;
@@ -107,13 +107,13 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
   return false;
 }
 
-/** Patterns for files that every project shows, and for logs: `Dockerfile*`, `docker-compose*.yml`, `dpkg.log*`. */
+/** Patterns for public project files and for logs: `Dockerfile*`, `docker-compose*.yml`, `dpkg.log*`. */
 const PUBLIC =
   /^(?:dockerfile|(?:docker-)?compose|makefile|jenkinsfile|vagrantfile|procfile|gemfile|readme|licen[cs]e|changelog|requirements|tsconfig|package|pyproject)[\w.-]*\uFDD0(?:\.?(?:ya?ml|json|txt|md|toml))?$|^(?:[\w.-]+\.log|syslog|messages)[.-]?\uFDD0$/;
 
 /**
- * Where links may make a path come out elsewhere than it reads: `anywhere` behind a link of /proc, otherwise the names
- * that follow the last `..` behind a name, which counts from a directory that only the machine knows.
+ * For a path that may lead elsewhere through links: `anywhere` below a link of /proc, otherwise the names after the
+ * last `..` that follows a name, which are relative to a directory that only the machine knows.
  */
 function wayOf(path: string, directory: string): "anywhere" | readonly string[] | undefined {
   if (!/\.\.|\/(?:proc|dev)\/|[\uFDD0-\uFDD2]/.test(path + directory)) return undefined;
@@ -144,7 +144,7 @@ function isProcessLink(parts: readonly string[]): boolean {
 
 const matches = (part: string | undefined, name: string) => part !== undefined && mayMatch(part, name);
 
-/** A path that ends in these names may be that file of the root. */
+/** A path that ends in these names may be that absolute path. */
 function endsAt(tail: readonly string[], { parts: names, absolute }: Secret): boolean {
   if (!absolute || tail.length === 0) return false;
   const fixed = names.at(-1) === "**" ? names.slice(0, -1) : names;
@@ -163,17 +163,17 @@ function endsAt(tail: readonly string[], { parts: names, absolute }: Secret): bo
   return false;
 }
 
-/** What find runs on: a name somewhere below a directory. */
+/** For paths of find: a name somewhere below a directory. */
 function isFoundBelow({ from, parts }: Path, names: readonly string[], absolute: boolean): boolean {
   const gap = parts.lastIndexOf(UNKNOWN);
   const tail = parts.slice(gap + 1);
   if (gap < 0 || tail.length === 0 || tail.length > names.length) return false;
-  // Nearly every name ends like that; only the directory makes it one of keys.
+  // The name alone says little: only its directory shows that it contains keys.
   if (tail.length < names.length && names.at(-1)?.startsWith("*") === true) return false;
   const head = parts.slice(0, gap);
   if (absolute && (from !== "/" || !head.every((part, index) => mayMatch(part, names[index] ?? "")))) return false;
   if (!isFixed(tail.at(-1) as string)) {
-    // A pattern may stand for such a file only where one can be: those of a home are not below /etc.
+    // A pattern may match such a file only where one can be: those of a home are not below /etc.
     const inHomes = from === "~" || head.length === 0 || /^(?:home|users|root)$/.test(head[0] as string);
     const above = { from, parts: head };
     if (!(hasKeysBelow(above) || isAbove(above, own())) || (names[0]?.startsWith(".") === true && !inHomes))
@@ -191,7 +191,7 @@ function ends({ from, parts }: Path, names: readonly string[], absolute: boolean
   });
 }
 
-/** Every file that the last part may stand for has this public name, or is in a directory of that name. */
+/** Every file that the last part may match has this public name, or is in a directory of that name. */
 function isOnly(parts: readonly string[], name: string): boolean {
   const last = parts.at(-1) as string;
   if (name.startsWith("*")) return last.endsWith(name.slice(1)) && last.length >= name.length;
@@ -200,14 +200,14 @@ function isOnly(parts: readonly string[], name: string): boolean {
 }
 
 /** Hidden, or a pattern with letters of the name in it. */
-const saysSomething = (part: string) => hasLetters(part) || part.startsWith(".");
+const isSpecific = (part: string) => hasLetters(part) || part.startsWith(".");
 
-/** A pattern of few letters may stand for any file: that alone does not make it one of keys. */
+/** Fixed, or a pattern with at least two letters: others may match any file. */
 function hasLetters(part: string): boolean {
   return isFixed(part) || part.replace(/[\uFDD0-\uFDDB]/g, "").length >= 2;
 }
 
-/** Something of the name is in the part: how it begins, or how it ends. */
+/** The part has the beginning or the end of the name. */
 function overlaps(part: string, name: string): boolean {
   if (!name.includes("*")) return true;
   return (
@@ -215,12 +215,12 @@ function overlaps(part: string, name: string): boolean {
   );
 }
 
-/** Numbers that are not known. */
+/** Unknown numbers. */
 const isNumeric = (part: string) => /^[\uFDD4\uFDD5\uFDD8\uFDD9]+$/.test(part);
-/** What a number may be in a name of the table. */
+/** What a number may match in a name of the table. */
 const DIGIT = /[\d#*]/;
 
-/** Whether a part of a path, with globs and unknown text in it, can be a name of the table. */
+/** Whether a part of a path, perhaps with globs and unknown text, can match a name of the table. */
 function mayMatch(part: string, name: string): boolean {
   if (name === part || name === "*") return true;
   if (name === "#") return !isFixed(part) || /^\d+$|self$/.test(part);
@@ -232,14 +232,14 @@ function mayMatch(part: string, name: string): boolean {
         part.length >= name.length - 1 && part.startsWith(name.slice(0, star)) && part.endsWith(name.slice(star + 1))
       );
   }
-  // Text that is not known matches a name only where something of the name is known.
+  // Unknown text matches a name only if some of the name is known.
   if (part === UNKNOWN || isNumeric(part) || part === WORD || (part.includes(UNKNOWN) && !overlaps(part, name)))
     return false;
   if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
-  // `*release` and `vault_pass*` have nothing in common but that both leave something open.
+  // `*release` and `vault_pass*` have no text in common.
   const [, end] = /^\uFDD0([^\uFDD0-\uFDDB]+)$/.exec(part) ?? [];
   if (end !== undefined && /^[^*#]+\*$/.test(name) && !name.includes(end.slice(0, 2))) return false;
-  // Columns are positions in the name that can be reached.
+  // The positions in the name that can be reached.
   let reached = new Set<number>([0]);
   const skipStars = (positions: Set<number>) => {
     for (const at of positions) if (name[at] === "*" || name[at] === "#") positions.add(at + 1);

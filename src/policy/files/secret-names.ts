@@ -1,23 +1,20 @@
-/** The names of files of keys, and of buddy's own. */
+/** The names of files with keys, and of buddy's own files. */
 import { once } from "../../lib/values.ts";
 
 export interface Secret {
   /**
-   * Names from a directory down; `*` stands for any characters, `**` at the end for anything below, `#` for digits,
-   * alone also for `self` and the like.
+   * Names of directories and the file; `*` matches any characters, `**` at the end anything below, `#` digits, alone
+   * also `self` and the like.
    */
   readonly parts: readonly string[];
   readonly absolute: boolean;
-  /** Names that are public all the same. */
+  /** Public exceptions. */
   readonly but: readonly string[];
-  /** Many harmless files end alike: a pattern counts only if it says more of the name than that. */
+  /** Many harmless files have the same ending: a pattern counts only if it has more of the name than that. */
   readonly named: boolean;
 }
 
-/**
- * `a/b` may be in any directory, `/a/b` is in the root; `!` and what follows are public; `=a.json` is not meant by
- * `*.json`.
- */
+/** `a/b` may be in any directory, `/a/b` is absolute; names after `!` are public; `*.json` does not match `=a.json`. */
 function table(text: string): readonly Secret[] {
   return text
     .trim()
@@ -272,7 +269,7 @@ export const keys = once(() =>
 `),
 );
 
-/** `#` stands for the number of a user. */
+/** `#` is the number of a user. */
 export const own = once(() =>
   table(`
   .buddyx/**

@@ -1,4 +1,4 @@
-/** The table of places that are not written to unless files_allowed_paths names them. */
+/** The table of paths that are not written to unless files_allowed_paths names them. */
 import { words } from "../../lib/text.ts";
 
 export const SYSTEM_DIRECTORIES: readonly string[] = [
@@ -16,18 +16,18 @@ export const SYSTEM_DIRECTORIES: readonly string[] = [
   ...words(`/ostree /sysroot /vmlinuz /vmlinuz.old /initrd.img /initrd.img.old /.dockerenv /.autorelabel`),
 ];
 
-/** Below a system directory, yet anyone's to write. */
+/** Below a system directory, but writable for everyone. */
 export const SYSTEM_EXCEPTIONS: readonly string[] = words(
   "/dev/shm /run/user /private/var/tmp /private/var/folders /run/lock",
 );
 
-/** Of those, units that run with the session of a user. */
+/** Units below these that run in the session of a user. */
 export const RUNTIME_UNITS = /^\/run\/user\/[^/]+\/systemd(?:\/|$)/;
 
-/** Views of the running system, not files: nothing is written to them as a file, as root neither. */
+/** Views of the running system, not files: not written to as files, not even as root. */
 export const LIVE_DIRECTORIES: readonly string[] = words("/dev /proc /sys");
 
-/** What decides who gets in, who becomes root, and whether the machine starts: the machine's name is typed for it. */
+/** Control who can log in, who becomes root, and whether the machine boots: the machine's name must be typed. */
 export const ACCESS_FILES: readonly string[] =
   words(`/etc/sudoers /etc/sudoers.d /etc/doas.conf /etc/doas.d /etc/polkit-1
   /usr/share/polkit-1 /etc/passwd /etc/group /etc/shadow /etc/gshadow /etc/subuid /etc/subgid /etc/master.passwd
@@ -40,7 +40,7 @@ export const ACCESS_FILES: readonly string[] =
 /** The same, in any home. */
 export const ACCESS_NAME = /\/\.ssh\/authorized_keys2?$/;
 
-/** Directories of that name count wherever they are: service users have homes in odd places. */
+/** Names that are sensitive in any directory: service users have homes in unusual places. */
 export const PRIVATE_NAMES: readonly (readonly [name: string, what: string])[] = [
   [".ssh", "among SSH keys and access lists"],
   [".gnupg", "among GnuPG keys"],

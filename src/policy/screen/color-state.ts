@@ -1,13 +1,10 @@
-/**
- * The colours foreign text asked for, kept as a state and written again in one plain form; nothing else of SGR
- * survives.
- */
+/** The colours that untrusted text sets, kept as a state and written in one plain form; other SGR codes are dropped. */
 export class ColorState {
   readonly #on = new Set<number>();
   #front: Color = "";
   #behind: Color = "";
 
-  /** Takes the parameters of an SGR sequence (between CSI and m). Conceal, blink and what is unknown are ignored. */
+  /** `parameters`: of an SGR sequence, between CSI and m. Conceal, blink and unknown codes are ignored. */
   apply(parameters: string): void {
     if (!/^[0-9;:]*$/.test(parameters)) return;
     const plain = parameters.includes(":") ? withoutColons(parameters) : parameters;
@@ -15,10 +12,10 @@ export class ColorState {
     for (let i = 0; i < numbers.length; i++) i += this.#one(numbers, i);
   }
 
-  /** The sequence that makes this state from any other; empty for the default state. */
+  /** The sequence that sets this state from any other; empty for the default state. */
   sequence(): string {
     const codes = [...this.#on].sort().map(String);
-    // the same colour in front and behind would hide text
+    // The same colour in front and behind would hide text.
     if (this.#front !== this.#behind) codes.push(...codesOf(this.#front, 3), ...codesOf(this.#behind, 4));
     return codes.length === 0 ? "" : `\x1b[0;${codes.join(";")}m`;
   }
@@ -57,13 +54,11 @@ export class ColorState {
 /** "" default, "0" … "15" the terminal's own, "5;n" of 256, "2;r;g;b". */
 type Color = string;
 
-/** bold, dim, italic, underline, inverse, struck */
+/** Bold, dim, italic, underline, inverse, struck. */
 const ATTRIBUTES: ReadonlySet<number> = new Set([1, 2, 3, 4, 7, 9]);
 const ENDED_BY: Readonly<Record<number, readonly number[]>> = { 22: [1, 2], 23: [3], 24: [4], 27: [7], 29: [9] };
 
-/**
- * 38:2::r:g:b and 38:2:r:g:b mean 38;2;r;g;b; other colon forms (4:3, a curly underline) count by their first number.
- */
+/** 38:2::r:g:b and 38:2:r:g:b mean 38;2;r;g;b; `Number.parseInt` reads the first number of other forms, such as 4:3. */
 function withoutColons(parameters: string): string {
   return parameters
     .replace(/([34]8):2:[0-9]*:([0-9]+):([0-9]+):([0-9]+)/g, "$1;2;$2;$3;$4")

@@ -1,4 +1,4 @@
-/** Which characters a person cannot see or tell apart on a screen, and how they are written so that they can. */
+/** Characters that a person cannot see or tell apart on a screen, and how they are escaped. */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
 
@@ -9,17 +9,15 @@ export function escaped(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0xfffd).toString(16)}}`;
 }
 
-/** Runs that pass as they are in output: something to see, or a space. U+2800 is a braille cell without dots. */
+/** Text that is shown as it is in output: visible characters and spaces. U+2800 is a braille cell without dots. */
 export const plainOutput = once(() => /[[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Co}]--[\p{DI}\u2800]]+/vy);
 
-/**
- * Runs that pass as they are in a command: no space but U+0020 (a no-break space does not separate words in a shell).
- */
+/** The same for a command: the only space is U+0020, as a no-break space does not separate words in a shell. */
 export const plainCommand = once(() => /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800]]+/vy);
 
 export const combining = once(() => /^[\p{M}--\p{DI}]$/v);
 
-/** The same text without what cannot be seen, compatibility forms folded: what a person would take it for. */
+/** The text as a person would read it: without invisible characters, compatibility forms folded. */
 export function asItLooks(text: string): string {
   return text
     .normalize("NFKC")
@@ -27,10 +25,7 @@ export function asItLooks(text: string): string {
     .normalize("NFC");
 }
 
-/**
- * Letters of other scripts that are drawn like Latin ones, as the Latin ones; only for telling what a name is taken
- * for.
- */
+/** Replaces letters of other scripts that look like Latin ones; only to find out what a name may be mistaken for. */
 export function inLatin(text: string): string {
   return text.replace(
     /[\p{sc=Cyrl}\p{sc=Grek}\p{sc=Armn}\u0131\u0251\u0261]/gv,
@@ -53,7 +48,7 @@ const joining = once(
     /^[[\p{L}\p{M}]&&[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Nkoo}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Mymr}\p{sc=Khmr}\p{sc=Thai}\p{sc=Laoo}\p{sc=Tibt}]]$/v,
 );
 
-/** A joiner (U+200C, U+200D) has work to do between two pictures or two letters of a joining script, nowhere else. */
+/** A joiner (U+200C, U+200D) has an effect only between two pictures or two letters of a joining script. */
 export function joins(before: string, joiner: string, after: string): boolean {
   if (joiner === "\u200d" && pictureBefore().test(before) && picture().test(after)) return true;
   return joining().test(before) && joining().test(after);
@@ -61,7 +56,7 @@ export function joins(before: string, joiner: string, after: string): boolean {
 
 const variantBase = once(() => /^[[\p{Emoji}\p{S}\p{L}\p{P}]--[\x21-\x22\x24-\x29\x2b-\x2f\x3a-\x7e]]$/v);
 
-/** One variation selector after a character that has variants; more than that can smuggle bytes. */
+/** One variation selector after a character that has variants; others can hide data. */
 export function varies(base: string, selector: string): boolean {
   const code = selector.codePointAt(0) ?? 0;
   if (code >= 0xfe00 && code <= 0xfe0f) return variantBase().test(base);

@@ -5,12 +5,12 @@ import { ColorState } from "./color-state.ts";
 import { combining, escaped, inLatin, joins, plainCommand, plainOutput, varies } from "./invisible.ts";
 
 /**
- * A filter for text that arrives in pieces; the result does not depend on where the pieces were cut.
+ * A filter for text that arrives in pieces; the result does not depend on where they were cut.
  *
- * - `output`: control sequences are dropped, colour is written again in a plain form, every line ends reset, a lone
- *   carriage return starts a new line (nothing is overwritten), what cannot be seen is written as `\u{202e}`.
- * - `command`: for approval. Nothing is dropped, everything that is not plainly visible is written as `\u{1b}`.
- * - `line`: as `command`, with line ends and tabs written out too: for names and one-line questions.
+ * - `output`: control sequences are dropped, colour is rewritten in a plain form and reset at the end of each line, a
+ *   lone carriage return starts a new line (nothing is overwritten), invisible characters are escaped: `\u{202e}`.
+ * - `command`: for approval. Nothing is dropped; everything that is not clearly visible is escaped: `\u{1b}`.
+ * - `line`: as `command`, with line ends and tabs escaped too: for names and one-line questions.
  */
 export class TerminalText {
   readonly #command: boolean;
@@ -24,9 +24,9 @@ export class TerminalText {
   #state: State = "ground";
   #parameters = "";
   #skipped = 0;
-  /** A carriage return or a joiner whose meaning the next character decides. */
+  /** A carriage return or a joiner; the next character decides what it means. */
   #held = "";
-  /** First half of a character cut in two by the chunks. */
+  /** The first half of a character that was cut in two. */
   #half = "";
   #atStart = true;
   #before = "";
@@ -41,7 +41,7 @@ export class TerminalText {
     this.#inline = mode === "line";
     this.#plain = this.#command ? plainCommand() : plainOutput();
     this.#colors = options.color === true && !this.#command ? new ColorState() : undefined;
-    // cutting a command would hide what is approved
+    // Cutting a command would hide what is approved.
     this.#maxLine = this.#command ? Number.POSITIVE_INFINITY : (options.maxLine ?? MAX_LINE);
   }
 
@@ -93,7 +93,7 @@ export class TerminalText {
     }
   }
 
-  /** Where the whole lines from here end that pass as they are: a flood has a million, each of them several strings. */
+  /** Fast path for floods of output: the end of the whole plain lines that begin at `at`. */
   #plainLines(text: string, at: number): number {
     if (this.#command || this.#state !== "ground" || this.#column > 0 || this.#cut > 0 || this.#held !== "") return at;
     if (this.#colors !== undefined && this.#colors.sequence() !== "") return at;
@@ -127,7 +127,7 @@ export class TerminalText {
     else this.#inGround(character);
   }
 
-  /** Decides on a held carriage return or joiner now that the next character is known. */
+  /** Handles a held carriage return or joiner now that the next character is known. */
   #settle(next: string): void {
     const held = this.#held;
     if (held === "") return;
@@ -170,7 +170,7 @@ export class TerminalText {
   #control(character: string): void {
     if (character === "\t") this.#show(character);
     else if (character === "\r") this.#held = character;
-    // form feed, vertical tab and next-line move down on a terminal
+    // Form feed, vertical tab and next-line move down on a terminal.
     else if (character === "\n" || character === "\f" || character === "\v" || character === "\x85") this.#newLine();
     else this.#enter(character === "\x1b" ? "escape" : (OPENERS_8BIT[character] ?? "ground"));
   }
@@ -181,7 +181,7 @@ export class TerminalText {
     this.#skipped = 0;
   }
 
-  /** Inside an escape sequence. A line end always ends it, so that an unfinished one can hide at most one line. */
+  /** A line end always ends a sequence, so that an unfinished one can hide at most one line. */
   #inSequence(character: string): void {
     const code = character.codePointAt(0) ?? 0;
     if (code === 0x1b) return this.#enter("escape");
@@ -261,24 +261,24 @@ export interface TerminalTextOptions {
   readonly mode?: "output" | "command" | "line";
   /** Keep plain colour; only in output. */
   readonly color?: boolean;
-  /** Characters of a line of output that are shown. */
+  /** The most characters shown of a line of output. */
   readonly maxLine?: number;
 }
 
 export function showText(text: string | Uint8Array, options: TerminalTextOptions = {}): string {
-  // The expressions for everything else take milliseconds to make, and a start shows only this.
+  // The expressions for other text take milliseconds to compile, and a start shows only short plain text.
   const short = Math.min(SHORT, options.maxLine ?? SHORT);
   if (typeof text === "string" && text.length <= short && /^[\x20-\x7e]*$/.test(text)) return text;
   const filter = new TerminalText(options);
   return filter.push(text) + filter.end();
 }
 
-/** One line, whatever it contains. */
+/** Always one line. */
 export function showLine(text: string): string {
   return showText(text, { mode: "line" });
 }
 
-/** Words that have Latin letters and others that are drawn like Latin ones; those are written as `\u{430}`. */
+/** Words that mix Latin letters with others that look like Latin ones, which are escaped: `\u{430}`. */
 export function mixedWords(text: string): string[] {
   // oxlint-disable-next-line no-control-regex
   if (/^[\0-\x7f]*$/.test(text)) return [];
@@ -294,12 +294,12 @@ const SHORT = 1_000;
 type State = "ground" | "escape" | "escape-more" | "csi" | "osc" | "string";
 
 const MAX_LINE = 20_000;
-/** Bounded: behind each line that is too long it begins again. */
+/** Bounded: it is matched again after each line that is too long. */
 const PLAIN_LINES = /[\t\n\x20-\x7e]{1,65536}/y;
-/** Combining marks on one base: scripts in use need up to five. */
+/** Combining marks on one character: scripts in use need up to five. */
 const MAX_MARKS = 8;
 const MAX_PARAMETERS = 128;
-/** Characters of OSC, DCS, APC, PM or SOS that are skipped before the rest counts as text. */
+/** Characters of an OSC, DCS, APC, PM or SOS string that are skipped; the rest is text. */
 const MAX_STRING = 65_536;
 
 const OPENERS: Readonly<Record<string, State>> = {
@@ -337,7 +337,7 @@ function isHighSurrogate(text: string): boolean {
   return text >= "\ud800" && text <= "\udbff";
 }
 
-/** A byte of a name is named; there is nothing to say of others. */
+/** Shows which byte it is if it stands for one of a file name. */
 function replaced(character: string): string {
   return character >= "\udc80" && character <= "\udcff" ? shownName(character) : "\ufffd";
 }

@@ -1,6 +1,6 @@
 /**
- * `shell_allow` and the `developer` preset: word prefixes a command may start with to run unasked, under options known
- * to run nothing.
+ * `shell_allow` and the `developer` preset: a command that starts with one of these prefixes runs unasked, with options
+ * that are known to run nothing.
  */
 import { words as wordList } from "../../lib/text.ts";
 import { unlistedOption } from "./known-options.ts";
@@ -8,7 +8,7 @@ import { isFixed } from "./syntax/field.ts";
 import { gitCall } from "./wrappers/git.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
 
-/** The entry that allows the command, or undefined. Every word of it must be known. */
+/** The entry that allows the command. Every word of the command must be known. */
 export function allowedBy(command: FoundCommand, entries: readonly string[]): string | undefined {
   if (command.writes.length > 0 || command.assigns.length > 0) return undefined;
   const words = command.argv.map((word) => word.value);
@@ -16,9 +16,7 @@ export function allowedBy(command: FoundCommand, entries: readonly string[]): st
   return entries.find((entry) => matches(words, wordsOf(entry), 0)) ?? coveredBy(command, entries);
 }
 
-/**
- * A wrapper allowed by an entry that reaches into the command it runs allows that command: `sudo systemctl restart`.
- */
+/** An entry for a wrapper that includes words of the inner command allows that command: `sudo systemctl restart`. */
 function coveredBy(command: FoundCommand, entries: readonly string[]): string | undefined {
   const { by } = command;
   if (by?.at === undefined) return undefined;
@@ -27,7 +25,7 @@ function coveredBy(command: FoundCommand, entries: readonly string[]): string | 
   return entries.find((entry) => wordsOf(entry).length > at && matches(words, wordsOf(entry), at));
 }
 
-/** The entry is the beginning of the words, and no option of the program at `program` can run something. */
+/** The words start with the entry, and no option of the program at index `program` can run something. */
 function matches(words: readonly string[], entry: readonly string[], program: number): boolean {
   if (entry.length === 0 || !entry.every((word, index) => words[index] === word && isFixed(word))) return false;
   return unlistedOption(words.slice(program), entry) === undefined;
@@ -35,10 +33,7 @@ function matches(words: readonly string[], entry: readonly string[], program: nu
 
 const wordsOf = (entry: string) => entry.split(/\s+/).filter((word) => word !== "");
 
-/**
- * Everyday building, testing and version control of one's own work: nothing that publishes, deletes or leaves the
- * machine for good.
- */
+/** Everyday building, testing and version control: nothing that publishes or deletes. */
 export function allowedForDevelopers(command: FoundCommand): boolean {
   const git = gitCall(command.argv);
   if (git === undefined) return allowedBy(command, DEVELOPER) !== undefined;
@@ -54,7 +49,7 @@ export function allowedForDevelopers(command: FoundCommand): boolean {
 
 const without = (pattern: RegExp) => (args: readonly string[]) => !args.some((word) => pattern.test(word));
 const FORCED = /^(?:-[a-zA-Z]*f|--force|--discard-changes|--force-create|-C)/;
-/** A refspec that overwrites, or a place that is not a configured remote. */
+/** A refspec that overwrites, or an address instead of a configured remote. */
 const OTHER_PLACE = /^\+|:|^-[a-zA-Z]*f|^--force/;
 const GIT: Readonly<Record<string, (args: readonly string[]) => boolean>> = {
   add: without(FORCED),
@@ -72,10 +67,7 @@ const GIT: Readonly<Record<string, (args: readonly string[]) => boolean>> = {
   restore: (args) => args[0] === "--staged",
 };
 
-/**
- * Word prefixes of the preset: programs, and programs with the subcommands that are everyday. Every one has a row of
- * known options.
- */
+/** Prefixes of the preset: programs, and programs with subcommands. Each has a row of known options. */
 export const DEVELOPER: readonly string[] = [
   ...wordList(`make ninja ctest just task gofmt pytest tox nox ruff black mypy pyright flake8 isort tsc eslint prettier
     biome oxlint vitest jest phpunit shellcheck shfmt mkdir touch`),

@@ -1,4 +1,4 @@
-/** The single files that a text is known to overwrite, remove or create, so that they can be kept before it runs. */
+/** The files that a text is known to overwrite, remove or create, so that they can be saved before it runs. */
 import { posix } from "node:path";
 import { words } from "../../lib/text.ts";
 import { type Field, HOME, isFixed, programName, readable, shown, SPLIT } from "./syntax/field.ts";
@@ -8,20 +8,20 @@ import { leadingOptions, type OptionShape } from "./wrappers/leading-options.ts"
 
 export interface ChangedFiles {
   readonly places: readonly ChangedPlace[];
-  /** Words of the text that name files only when it runs: globs, variables, the output of other commands. */
+  /** Words that stand for files known only when it runs: globs, variables, the output of other commands. */
   readonly unknown: readonly string[];
-  /** Some of it runs on another machine or in a container. */
+  /** A part of it runs on another machine or in a container. */
   readonly elsewhere: boolean;
-  /** Some of the files are changed with another user's rights. */
+  /** Files are changed with another user's rights. */
   readonly privileged: boolean;
 }
 
 export interface ChangedPlace {
   /** Absolute. */
   readonly path: string;
-  /** Where `path` is a directory, the file of this name in it. */
+  /** If `path` is a directory, the file of this name in it. */
   readonly inside?: string;
-  /** The program follows a link at the end of the path, and changes the file that it leads to. */
+  /** If `path` is a link, the program changes the file it points to. */
   readonly follow: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ChangedFilesContext extends WalkContext {
   readonly home: string;
 }
 
-/** Commands that it does not know are left out. */
+/** Unknown commands are left out. */
 export function changedFiles(text: string, context: ChangedFilesContext): ChangedFiles {
   const walked = walkText(text, context);
   const places = new Map<string, ChangedPlace>();
@@ -60,7 +60,7 @@ export function changedFiles(text: string, context: ChangedFilesContext): Change
     for (const { file, directories } of found.writes) add({ field: plain(file), follow: true }, directories);
   }
   for (const { file, directories } of walked.writes) add({ field: plain(file), follow: true }, directories);
-  // What a script that is run like that does cannot be separated from the rest.
+  // Commands of a script that sudo runs cannot be told from the others.
   privileged ||= walked.commands.some(({ wrapped }) => wrapped?.privileged === true && wrapped.scripts !== undefined);
   return { places: [...places.values()], unknown: [...unknown], elsewhere: runsElsewhere(walked), privileged };
 }
@@ -71,7 +71,7 @@ function isPrivileged({ by }: FoundCommand): boolean {
   return false;
 }
 
-/** As it was written, where it was. */
+/** For people: as it was written, if it was. */
 function source(field: Field): string {
   const text = shown(field);
   return text === "" || text.includes("\uFFFD") ? "what another command prints" : text;
@@ -81,7 +81,7 @@ const plain = (value: string): Field => ({ value, source: readable(value) });
 
 interface Named {
   readonly field: Field;
-  /** Names the file has where `field` is a directory: those of the sources. */
+  /** If `field` is a directory, the names of the files in it: those of the sources. */
   readonly inside?: readonly string[];
   readonly follow: boolean;
 }
@@ -90,7 +90,7 @@ function absolute(value: string, directory: string, { cwd, home }: ChangedFilesC
   const expanded = (text: string) => text.replaceAll(SPLIT, "").replaceAll(HOME, home);
   if (!isFixed(directory) && !/^[/\uFDD3]/.test(value)) return undefined;
   const path = posix.resolve(cwd, expanded(isFixed(directory) ? directory : "/"), expanded(value));
-  // A path that ends with a slash names a directory; `resolve` would hide that.
+  // A final slash, which `resolve` removes, means a directory.
   return value.endsWith("/") && path !== "/" ? `${path}/` : path;
 }
 
@@ -105,7 +105,7 @@ const ELSEWHERE = new Set(
     chroot unshare systemd-run at batch`),
 );
 
-/** What a program does to its operands; options that take a value must be known, so that operands are. */
+/** Which operands a program changes; its options with values must be known, to tell operands from values. */
 interface Row {
   readonly shape: OptionShape;
   named(given: Given): readonly Named[];
@@ -128,7 +128,7 @@ function given(argv: readonly Field[], shape: OptionShape): Given {
   for (let at = 1; at < argv.length;) {
     const options = leadingOptions(argv, at, shape);
     for (const [name, value] of options.seen) seen.set(name, value);
-    // `leadingOptions` takes what it cannot know for an option.
+    // `leadingOptions` takes unknown words for options.
     operands.push(...argv.slice(at, options.at).filter(({ value }) => !isFixed(value) && !value.startsWith("-")));
     if (argv.slice(at, options.at).some(({ value }) => value === "--")) {
       operands.push(...argv.slice(options.at));
@@ -286,6 +286,6 @@ const ROWS: ReadonlyMap<string, Row> = new Map(
   ).flatMap(([programs, row]) => words(programs).map((name): [string, Row] => [name, row])),
 );
 
-/** Where a name may count from several directories, each is looked at. */
+/** A name may be relative to several directories: so many of them are tried. */
 const MOST_DIRECTORIES = 4;
 const MOST_PLACES = 40;

@@ -1,4 +1,4 @@
-/** What "always" remembers of a command: a word prefix narrow enough that the operator knows what was allowed. */
+/** What "always" remembers of a command: a narrow word prefix, so that the operator knows what was allowed. */
 import { words } from "../../lib/text.ts";
 import { readOptions, rowOf } from "./known-options.ts";
 import { outsideCommonGrammar } from "./syntax/common-grammar.ts";
@@ -7,15 +7,15 @@ import type { CommandPrefix } from "../approvals.ts";
 import type { ShellJudgement } from "../verdict.ts";
 
 /**
- * The prefixes that would have to be allowed for this text to run unasked, or undefined where "always" must not be
- * offered: uncertain, dangerous, privileged, or anything but plain commands (redirections, expansions, groups).
+ * The prefixes to allow for this text to run unasked. Undefined if "always" must not be offered: for uncertain,
+ * dangerous or privileged texts, and those with redirections, expansions or groups.
  */
 export function prefixesOf(text: string, judgement: ShellJudgement): readonly CommandPrefix[] | undefined {
   const { verdict, risk, privesc, uncertain, commands } = judgement;
   if (verdict.kind !== "ask" || risk === "high" || privesc || uncertain.length > 0) return undefined;
-  // Words do not show redirections or assignments; a remembered `make` must not cover `make > ~/.profile`.
+  // Words do not include redirections and assignments; a remembered `make` must not cover `make > ~/.profile`.
   if (/[<>`$(){}]/.test(text) || /(^|[\s;&|])[A-Za-z_]\w*=/.test(text)) return undefined;
-  // It runs in the operator's own shell, which may be fish: there \x2d is a dash.
+  // It runs in the operator's shell, which may be fish, where \x2d is a dash.
   if (outsideCommonGrammar(text) !== undefined) return undefined;
   const asking = commands.filter((command) => command.verdict !== "allow");
   if (asking.length === 0 || asking.some((command) => command.verdict === "deny" || command.words.length === 0))
@@ -38,8 +38,8 @@ function prefixOf(words: readonly string[]): CommandPrefix {
 }
 
 /**
- * The first words, as many operands as decide what is done, the options with their values, and operands that say where
- * from or to: addresses, refspecs that overwrite or delete, what is installed from a file or a repository.
+ * The first words, the operands that decide what is done, the options with their values, and operands that are sources
+ * or destinations: addresses, refspecs that overwrite or delete, files or repositories to install from.
  */
 function opened(first: readonly string[], words: readonly string[], operands: number): CommandPrefix {
   const read = readOptions(words, first.length, rowOf(words)?.row);
@@ -51,7 +51,7 @@ function opened(first: readonly string[], words: readonly string[], operands: nu
   const installs = name !== "git" && INSTALLS.has(first.at(-1) ?? "");
   const places = read.operands.slice(operands).filter((word) => /^\+|:/.test(word) || (installs && isPlace(word)));
   const decisive = read.operands.slice(0, operands);
-  // What a project lists is not what else could be named.
+  // Installing what a project lists does not allow installing other packages.
   const open = !(installs && read.operands.length === 0);
   return { words: [...first, ...decisive], open, options: unique([...options, ...places]) };
 }
@@ -62,17 +62,17 @@ const unique = (list: readonly string[]) => [...new Set(list)].toSorted();
 const isPlace = (value: string) => /^[.~/]|\//.test(value);
 const isSubcommand = (word: string) => /^[a-z][a-z0-9:_-]*$/i.test(word);
 
-/** Programs whose every use is of one kind: any operands. */
+/** Programs that do the same with any operands. */
 const OPEN = new Set(words("mkdir touch pytest tsc eslint prettier jest vitest"));
-/** Programs whose operands say what is done. */
+/** Programs whose operands decide what is done. */
 const TARGETS = new Set(words("make ninja just task"));
-/** The first operand is the place that data comes from or goes to. */
+/** The first operand is the source or destination of data. */
 const REMOTES = new Set(["git fetch", "git pull", "git push", "git clone"]);
 
-/** What they take by name from a known place, or from anywhere by a path or an address; it runs what it brings. */
+/** Subcommands that install by name from a registry, or from any path or address, and run what they install. */
 const INSTALLS = new Set(words("install i add upgrade update up reinstall pull get ci sync"));
 
-/** Subcommands that run or set whatever comes after them: only the very same words again. */
+/** Subcommands that run or set what follows them: only exactly the same words are remembered. */
 const RUNNERS = new Set([
   ...words("exec dlx x config debug attach cp filter-branch rebase"),
   ...["docker", "podman"].flatMap((name) => [`${name} run`, `${name} create`, `${name} build`]),
@@ -81,7 +81,7 @@ const RUNNERS = new Set([
   "go generate",
 ]);
 
-/** Programs with subcommands, and those of their subcommands that have subcommands again. */
+/** Programs with subcommands, and those of their subcommands that have subcommands themselves. */
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   git: words("remote stash worktree submodule notes bisect"),
   docker: words("compose container image network volume"),

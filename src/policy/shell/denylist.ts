@@ -1,15 +1,12 @@
-/**
- * `shell_denylist`: word prefixes against every command of the text, where `*` and `?` match characters, or
- * `/regex/` against the text itself.
- */
+/** `shell_denylist`: word prefixes of any command, with the wildcards `*` and `?`, or `/regex/` for the whole text. */
 import { matchesGlob } from "../../lib/names.ts";
 import { isUnknown, programName } from "./syntax/field.ts";
 import { gitCall } from "./wrappers/git.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
 
-export type Denied = "yes" | "no" | "maybe";
+type Denied = "yes" | "no" | "maybe";
 
-/** The entry that matches, and whether it surely does. */
+/** The entry that matches, and whether that is certain. */
 export function deniedBy(
   command: FoundCommand,
   entries: readonly string[],

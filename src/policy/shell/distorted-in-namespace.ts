@@ -1,14 +1,11 @@
 /**
- * Reads that would get wrong facts in a read-only mount namespace: there every mount is read-only, other processes
- * cannot be looked into, and without root the files of other users have no owner. They run outside it.
+ * Reads that would get wrong results in a read-only mount namespace: there every mount is read-only, other processes
+ * cannot be inspected, and without root the files of other users have no owner. They run outside it.
  */
 import { words } from "../../lib/text.ts";
 import type { ShellJudgement } from "../verdict.ts";
 
-/**
- * Why the text needs the machine as it is; undefined: it can run in the namespace. `owners`: names of owners are right
- * there.
- */
+/** Why the text cannot run in the namespace; undefined if it can. `owners`: owners of files are right in it. */
 export function distortedInNamespace(text: string, { commands }: ShellJudgement, owners: boolean): string | undefined {
   if (PROCESS_FILES.test(text)) return "it looks into a process or at the mounts";
   if (WRITABLE.test(text)) return "it asks what can be written";

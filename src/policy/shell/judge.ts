@@ -1,4 +1,5 @@
-/** What the policy says about a shell command. Import it lazily: it brings the bash parser with it. */
+/** Judges a shell command. Import it lazily: it loads the bash parser. */
+import { words as wordList } from "../../lib/text.ts";
 import { allowedBy, allowedForDevelopers } from "./allowlist.ts";
 import { deniedBy, textDeniedBy } from "./denylist.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
@@ -24,15 +25,15 @@ import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } fr
 
 /** What is known about the machine and the shell a text would run on. */
 export interface ShellContext {
-  /** The shell that runs what is not asked about: `bash` unless given. Any other name means a machine without bash. */
+  /** The shell that runs unasked commands: `bash` by default. Any other name means a machine without bash. */
   readonly shell?: string;
-  /** The operator's own shell, in which everything else runs: what a list allows must mean the same in it. */
+  /** The operator's shell, in which everything else runs: what a list allows must mean the same in it. */
   readonly pane?: string;
-  /** The directory of the shell, absolute, where it is known. */
+  /** The directory of the shell, absolute, if known. */
   readonly cwd?: string;
-  /** A home directory is one whatever its path is; this names it where it is unusual. */
+  /** The home directory, to recognise it when it is written out. */
   readonly home?: string;
-  /** Helps to know `$USER`. */
+  /** The value of `$USER`. */
   readonly user?: string;
 }
 
@@ -78,7 +79,7 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
   };
 }
 
-/** What the commands that are proven read-only still depend on, each once. */
+/** The conditions of all commands that are proven read-only, each once. */
 function conditions(found: readonly FoundCommand[], judged: readonly Judged[]): Condition[] {
   const all = found.flatMap((command, index) =>
     judged[index]?.command.readOnly === true ? conditionsOf(command) : [],
@@ -137,10 +138,10 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
       true,
     );
   const entry = allowedBy(found, rules.allow);
-  if (entry !== undefined) return done("allow", `shell_allow has “${entry}”`);
+  if (entry !== undefined) return done("allow", `shell_allow contains “${entry}”`);
   if (rules.autoApprove === "developer" && allowedForDevelopers(found))
     return done("allow", "an everyday developer command");
-  // Where the preset knows the program, it says what is missing.
+  // If the preset has rows for the program, its reason is the better one.
   return done("ask", why === own ? (whatItDoes(found) ?? why) : why);
 }
 
@@ -161,28 +162,14 @@ function dangersOf(found: FoundCommand, cwd: string | undefined): readonly Dange
   return [first, dataDanger(found, cwd), lockoutDanger(found, cwd)].filter(isFound);
 }
 
-/** A pattern for a program (`/bin/r?`) counts as each one that it may match; one without letters says nothing. */
+/** A pattern for a program (`/bin/r?`) is checked as each program that it may match, unless it has no letters. */
 function mayBe(argv: FoundCommand["argv"]): readonly FoundCommand["argv"][] {
   const [program, ...rest] = argv;
   const name = programName(program?.value ?? "");
   if (!isGlob(name) || !/[a-z]/.test(name)) return [argv];
   return DESTRUCTIVE.filter((one) => globMatches(name, one)).map((one) => [field(one), ...rest]);
 }
-const DESTRUCTIVE = [
-  "rm",
-  "git",
-  "dd",
-  "find",
-  "chmod",
-  "chown",
-  "mv",
-  "tee",
-  "cp",
-  "shred",
-  "wipefs",
-  "mkfs",
-  "rsync",
-];
+const DESTRUCTIVE = wordList("rm git dd find chmod chown mv tee cp shred wipefs mkfs rsync");
 
 /** A danger that fish, zsh or a plain POSIX shell would find in the text although bash does not. */
 function dangerElsewhere(known: Walked, context: ShellContext, cwd: string | undefined): Danger | undefined {
@@ -190,13 +177,13 @@ function dangerElsewhere(known: Walked, context: ShellContext, cwd: string | und
   let judged: Set<string> | undefined;
   let work = 0;
   for (const reading of known.texts.flatMap((text) => otherReadings(text)).slice(0, MOST_READINGS)) {
-    // Texts in texts in texts are found again in every reading of the outer ones.
+    // Nested texts are found again in every reading of the outer ones.
     if (work > MOST_WORK) break;
     const walked = walkText(reading, context);
     work += walked.work;
     if (walked.forkBomb) return FORK_BOMB;
     for (const found of walked.commands) {
-      // What bash runs, too, was judged with the directory it runs in.
+      // What bash also runs was already judged, with the directory it runs in.
       judged ??= new Set(known.commands.map(key));
       const [danger] = judged.has(key(found)) ? [] : dangersOf(found, cwd);
       if (danger !== undefined) return danger;
@@ -225,7 +212,7 @@ function overall(
     readOnly: boolean;
     cwd: string | undefined;
     dangers: readonly Danger[];
-    /** Why the operator's own shell may read it differently. */
+    /** Why the operator's shell may read it differently. */
     own: string | undefined;
   },
 ): Verdict {
@@ -251,7 +238,7 @@ function overall(
   if (uncertain.length > 0) return { kind: "ask", why: `cannot be analysed: ${uncertain[0]}` };
   const write = walked.writes[0];
   if (write !== undefined) return { kind: "ask", why: `it writes to ${readable(write.file)}` };
-  // What a wrapper runs says more than that it runs something.
+  // The command inside a wrapper gives a better reason than the wrapper.
   const open = judged.filter((item) => item.command.verdict !== "allow");
   const inner = open.find((item) => walked.commands[judged.indexOf(item)]?.wrapped === undefined) ?? open[0];
   if (inner !== undefined) return { kind: "ask", why: inner.command.why };
@@ -259,8 +246,8 @@ function overall(
   if (effect !== undefined) return { kind: "ask", why: effect };
   const variable = readOnly ? walked.secretVariable : undefined;
   if (variable !== undefined) return { kind: "ask", why: `$${variable} is a secret the model would see` };
-  if (readOnly && handsVariablesOn(text, walked, judged))
-    return { kind: "ask", why: "it makes text of variables that may be secret" };
+  if (readOnly && passesVariablesOn(text, walked, judged))
+    return { kind: "ask", why: "it builds text from variables that may be secret" };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);
   if (secret !== undefined) return { kind: "ask", why: secret };
   if (own !== undefined) return { kind: "ask", why: own };
@@ -271,8 +258,8 @@ function overall(
   };
 }
 
-/** Listed variables that become words of another command: nothing distinguishes their values from its own text then. */
-function handsVariablesOn(text: string, walked: Walked, judged: readonly Judged[]): boolean {
+/** Listed variables become words of another command, where their values cannot be told from other text. */
+function passesVariablesOn(text: string, walked: Walked, judged: readonly Judged[]): boolean {
   const commands = judged.map(({ command }, at) => ({ ...command, grouped: walked.commands[at]?.grouped === true }));
   if (takesApart(commands)) return true;
   if (!judged.some(({ command }) => listsSecrets(command.words))) return false;
@@ -282,7 +269,7 @@ function handsVariablesOn(text: string, walked: Walked, judged: readonly Judged[
   );
 }
 
-/** A danger in words for people: without what a model should do instead. */
+/** A danger in words for people, without what is meant for the model. */
 function briefly({ why, brief }: Danger): string {
   return brief ?? why.replace(/^permission denied: /, "");
 }

@@ -1,12 +1,13 @@
 /**
- * Options of programs that can run something by their options: those listed run nothing. `shell_allow`, the developer
- * preset and "always" go by this table.
+ * Programs with options that can run something, and those of their options that run nothing. `shell_allow`, the
+ * developer preset and "always" use this table.
  */
+import { once } from "../../lib/values.ts";
 import { programName } from "./syntax/field.ts";
 
 /**
- * A row: `program [subcommand]: options`; programs with the same ones are separated by `|`. `-x=` takes a value, which
- * is text or a path that nothing runs; `--` frees what follows `--`.
+ * A row: `program [subcommand]: options`; programs with the same options are separated by `|`. `-x=` takes a value,
+ * which is text or a path that is not run; `--` allows anything after `--`.
  */
 const TABLE = `
 git add: -v -n -N -p -i -u -A -f --verbose --dry-run --intent-to-add --patch --update --all --force
@@ -137,32 +138,31 @@ logrotate: -d -f -v --debug --force --verbose
 `;
 
 interface Row {
-  /** Options as written, without the `=` that says whether a value follows. */
+  /** Whether the option takes a value. */
   readonly options: ReadonlyMap<string, boolean>;
-  /** Words behind `--` belong to a program of the project. */
+  /** Words after `--` are for a program of the project. */
   readonly free: boolean;
 }
 
-let rows: ReadonlyMap<string, Row> | undefined;
-
-function table(): ReadonlyMap<string, Row> {
-  return (rows ??= new Map(
-    TABLE.trim()
-      .split("\n")
-      .flatMap((line) => {
-        const colon = line.indexOf(": ");
-        const options = line.slice(colon + 2).split(" ");
-        const row: Row = {
-          options: new Map(options.map((word) => [word.replace(/=$/, ""), word.endsWith("=")])),
-          free: options.includes("--"),
-        };
-        return line
-          .slice(0, colon)
-          .split("|")
-          .map((name) => [name, row] as const);
-      }),
-  ));
-}
+const table = once(
+  () =>
+    new Map(
+      TABLE.trim()
+        .split("\n")
+        .flatMap((line) => {
+          const colon = line.indexOf(": ");
+          const options = line.slice(colon + 2).split(" ");
+          const row: Row = {
+            options: new Map(options.map((word) => [word.replace(/=$/, ""), word.endsWith("=")])),
+            free: options.includes("--"),
+          };
+          return line
+            .slice(0, colon)
+            .split("|")
+            .map((name) => [name, row] as const);
+        }),
+    ),
+);
 
 /** The row of a program, or of its subcommand; undefined: the program is not in the table. */
 export function rowOf(words: readonly string[]): { readonly row: Row; readonly from: number } | undefined {
@@ -185,14 +185,11 @@ export function rowOf(words: readonly string[]): { readonly row: Row; readonly f
 export interface SeenOption {
   readonly name: string;
   readonly value: string | undefined;
-  /** In the table: what it does, and whether it takes a value, is known. */
+  /** It is in the table. */
   readonly known: boolean;
 }
 
-/**
- * The options among the words from an index on, and the other words. A word behind an option that is not known may be
- * its value.
- */
+/** The options and operands from index `from` on. A word after an unknown option may be its value. */
 export function readOptions(
   words: readonly string[],
   from: number,
@@ -237,7 +234,7 @@ export function readOptions(
     ) {
       const next = words[at + 1];
       const value = equals < 0 && next !== undefined && !next.startsWith("-") ? next : undefined;
-      // The next word stays where it is: it may be an operand as well.
+      // The next word is not skipped: it may be an operand as well.
       seen(word, value, false);
     }
   }
@@ -269,8 +266,8 @@ function bundled(
 }
 
 /**
- * An option that the table does not list, for a program whose options can run something. `listed` are words that the
- * operator wrote out.
+ * An option that the table does not list, for a program whose options can run something. `listed`: words of the
+ * operator's own entry.
  */
 export function unlistedOption(words: readonly string[], listed: readonly string[] = []): string | undefined {
   const found = rowOf(words);

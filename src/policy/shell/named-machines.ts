@@ -1,10 +1,10 @@
-/** The other machines that a text names: destinations of ssh and its relatives, and URLs like `ssh://host`. */
+/** The other machines that a text names: destinations of ssh, scp and the like, and URLs such as `ssh://host`. */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
 import { type EffectiveRules, strictest } from "../machine-rules.ts";
 import type { JudgedCommand } from "../verdict.ts";
 
-/** As they are written, with and without user, port and path. */
+/** As written, with or without user, port and path. */
 export function namedMachines(commands: readonly Pick<JudgedCommand, "words">[]): string[] {
   const names = commands.flatMap(({ words: [program = "", ...rest] }) => {
     const name = program.slice(program.lastIndexOf("/") + 1);
@@ -14,7 +14,7 @@ export function namedMachines(commands: readonly Pick<JudgedCommand, "words">[])
   return [...new Set(names)];
 }
 
-/** What holds for a text on one machine that names another one: the strictest of both. */
+/** The rules for a text on one machine that names another one: the strictest of both. */
 export function alsoNamed(rules: EffectiveRules, named: EffectiveRules, name: string): EffectiveRules {
   if (named.patterns.length === 0) return rules;
   const both = strictest([rules, named].map((one) => ({ ...one, pattern: "", notes: undefined })));
@@ -22,7 +22,7 @@ export function alsoNamed(rules: EffectiveRules, named: EffectiveRules, name: st
   return { ...rules, ...both, notes: rules.notes, patterns: [...rules.patterns, ...named.patterns], ...stricter };
 }
 
-/** Whether it can name any: most texts need not be looked at. */
+/** A quick check: most texts name none. */
 export function mayNameMachines(text: string): boolean {
   return /ssh|scp|sftp|rsync|mosh/.test(text);
 }
@@ -30,7 +30,7 @@ export function mayNameMachines(text: string): boolean {
 const CONNECTS = /^(?:auto)?ssh$|^(?:sftp|mosh|sshfs|ssh-copy-id)$/;
 const COPIES = /^(?:scp|rsync|sftp|sshfs)$/;
 
-/** The first operand, the machines on the way to it, and what options call its real name. */
+/** The first operand, the jump hosts, and the host name given in options. */
 function destinations(args: readonly string[]): string[] {
   const found: string[] = [];
   for (let at = 0; at < args.length; at++) {

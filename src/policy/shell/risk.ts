@@ -1,4 +1,4 @@
-/** How much a command could harm, derived from its words: compared with what the model declared. */
+/** The risk of a command, derived from its words and compared with what the model declared. */
 import { words } from "../../lib/text.ts";
 import { type Field, programName } from "./syntax/field.ts";
 import { criticalPath } from "./dangers/protected-paths.ts";
@@ -170,7 +170,7 @@ const READS: Readonly<Record<string, Check>> = {
   tcpdump: (words) => !words.some((word) => /^-[a-zA-Z]*[wzW]/.test(word)),
 };
 
-/** rm, mv, cp and friends on a critical path, however harmless the form. */
+/** rm, mv, cp and the like on a critical path. */
 function touchesSystem(name: string, argv: readonly Field[], directories: readonly string[]): boolean {
   if (!/^(?:rm|mv|chmod|chown|chgrp|ln|truncate|tee|cp|install)$/.test(name)) return false;
   const changed = onlyLast(name, argv) ? argv.slice(-1) : argv.slice(1);
@@ -182,7 +182,7 @@ function touchesSystem(name: string, argv: readonly Field[], directories: readon
   );
 }
 
-/** These read all but their last operand, except with the destination in an option (`-t`) or to make directories. */
+/** These only read all operands but the last, unless an option has the destination (`-t`) or creates directories. */
 function onlyLast(name: string, argv: readonly Field[]): boolean {
   return /^(?:cp|install|ln)$/.test(name) && !argv.some(({ value }) => /^-(?:\w*[td]|-t|-d)/.test(value));
 }

@@ -1,6 +1,4 @@
-/**
- * Which file of keys, or of buddy's own, a read would show to the model: one rule for words, scripts and redirections.
- */
+/** Which file with keys, or of buddy itself, a read would show to the model: in words, scripts and redirections. */
 import { words } from "../../lib/text.ts";
 import { hasBuddysBelow, hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../files/secret-files.ts";
 import { hasDevicesBelow, isDeviceToRead, isOfAnotherMachine, startingAt } from "./dangers/protected-paths.ts";
@@ -9,7 +7,7 @@ import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { openedBy, readsAnyFile } from "./unknown-names.ts";
 import { findPlan, patternName } from "./wrappers/find.ts";
 
-/** Why a read needs a question; undefined: it shows nothing secret. */
+/** Why a read needs a question; undefined if it shows nothing secret. */
 export function secretRead(found: FoundCommand, cwd: string | undefined): string | undefined {
   const program = programName(found.argv[0]?.value ?? "");
   if (TEXT_ONLY.has(program) || (program === "openssl" && PRINTS_CERTIFICATES.has(found.argv[1]?.value ?? "")))
@@ -35,27 +33,27 @@ export function secretRead(found: FoundCommand, cwd: string | undefined): string
   return undefined;
 }
 
-/** Of a name that may be any, what find starts at; of others the path itself. */
+/** Where find starts, if the name may be any; otherwise the path itself. */
 function above(path: string): string {
   const [, start] = /^([^]*?)\/\uFDD2(?:\/([^/]*))?$/.exec(path) ?? [];
   const name = /[^/]*$/.exec(path)?.[0] ?? "";
   return start !== undefined && isAnyName(name) ? start || "/" : path;
 }
 
-/** A pattern that says nearly nothing about the names it matches. */
+/** A pattern that matches nearly any name. */
 const isAnyName = (name: string) => name.replace(/[\uFDD0-\uFDDB]/g, "").length < 2;
 
-/** What a script of these programs reads other files with. */
+/** How scripts of these programs read other files. */
 const LOADS: ReadonlyMap<string, RegExp> = new Map([
   ["jq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
   ["gojq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
-  // One of the two programs of that name hands its script to jq.
+  // One of the two programs of that name passes its script to jq.
   ["yq", /load\w*\s*\(|\b(?:eval|system)\s*\(|\b(?:import|include)\b/],
 ]);
 
 const withSecrets = (path: string) => `${readable(path)} contains secrets the model would see`;
 
-/** The same of a redirection. */
+/** The same for redirections. */
 export function secretInput(walked: Walked, cwd: string | undefined): string | undefined {
   for (const { file, directories } of walked.reads)
     for (const place of startingAt(directories, cwd))
@@ -65,7 +63,7 @@ export function secretInput(walked: Walked, cwd: string | undefined): string | u
   return undefined;
 }
 
-/** Names of such files that are listed, and then handed to a program that reads what they hold. */
+/** The same for names that are listed and passed on to a program that reads the files. */
 export function secretPassedOn(walked: Walked, cwd: string | undefined): string | undefined {
   const passed = walked.commands.some(({ argv, by }) => {
     if (NAMES_ONLY.has(programName(argv[0]?.value ?? ""))) return false;
@@ -90,7 +88,7 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
   return undefined;
 }
 
-/** What `ls -A` lists in addition to what it is asked for. */
+/** The hidden files that `ls -A` lists. */
 function hiddenIn(program: string, { argv }: FoundCommand): readonly string[] {
   const args = argv.slice(1).map(({ value }) => value);
   if (program !== "ls" || !args.some((word) => /^-[a-zA-Z1]*[aAf]|^--a/.test(word))) return [];
@@ -99,23 +97,23 @@ function hiddenIn(program: string, { argv }: FoundCommand): readonly string[] {
 }
 
 /**
- * Programs whose words are text, or names of units, packages, users and processes, never files; and those that use
- * files of keys and values without printing them, where a row covers the call.
+ * Programs whose arguments are text, or names of units, packages, users and processes, not files; and those that use
+ * files with keys and values without printing them, if a row covers the call.
  */
 const TEXT_ONLY: ReadonlySet<string> = new Set(
   words(`echo printf systemctl service dpkg-query apt-cache getent id groups pgrep pidof ps
     terraform tofu etcdctl curl psql mysql mariadb`),
 );
-/** Of openssl: of a file of keys they say only that it holds no certificate. */
+/** Of openssl: they do not print keys. */
 const PRINTS_CERTIFICATES = new Set(["x509", "crl", "verify"]);
-/** Programs that print names and facts of files, never what is in them. */
+/** Programs that print names and attributes of files, never their contents. */
 const NAMES_ONLY: ReadonlySet<string> = new Set(
   words(`ls stat du find gfind test [ tree file realpath readlink dirname basename cd pushd echo printf pwd which type
     namei lsattr getfacl`),
 );
 export const namesOnly = (program: string): boolean => NAMES_ONLY.has(programName(program));
 
-/** Options with which they print what a file holds, as names. */
+/** Options with which they print the contents of a file, as names. */
 const LISTS_FROM_FILE = /^(?:--files0?-from|--exclude-from|--fromfile|--magic-file|-files0-from|-X)/;
 
 function printsNamesOnly({ argv }: FoundCommand): boolean {
@@ -132,14 +130,14 @@ const PATTERN_FIRST = new Set(words("grep egrep fgrep zgrep rg ag ack"));
 const SCRIPTED = new Set(words("sed gsed awk gawk mawk nawk"));
 const MOST_TOKENS = 64;
 
-/** Whatever in the words may be the path of a file that is read. */
+/** Everything in the words that may be the path of a file that is read. */
 function pathsOf(program: string, found: FoundCommand): readonly string[] {
   const { argv, by, wrapped } = found;
   const paths: string[] = [];
-  // The words of a command that it runs are that command's.
+  // Without the words of the command that it runs.
   const args = argv.slice(1, wrapped?.at).map((word) => word.value);
   if (isFind(program)) paths.push(...foundBy(argv));
-  // Names count from every directory that find comes to.
+  // Names are relative to every directory that find visits.
   if (by !== undefined && by.command.argv.some(({ value }) => /^-(?:exec|ok)dir$/.test(value)))
     for (const start of foundBy(by.command.argv))
       paths.push(...args.filter((word) => !word.startsWith("-")).map((word) => `${above(start)}/${UNKNOWN}/${word}`));
@@ -157,14 +155,14 @@ function pathsOf(program: string, found: FoundCommand): readonly string[] {
       if (/[/~]/.test(token) || token.startsWith(HOME) || SCRIPTED.has(program) || /[=@:]/.test(word))
         paths.push(token);
   }
-  // A search without a place to search reads the directory it is in.
+  // A search without a directory reads the current one.
   const operands = args.filter((word) => !word.startsWith("-"));
   const searches = PATTERN_FIRST.has(program) && by === undefined && isRecursive(program, found);
   if (searches && operands.length < 2) paths.push(".");
   return paths.filter((path) => path !== "");
 }
 
-/** Where the script of jq is among its words: in it `.key` is a field. What it may load is looked for apart. */
+/** The index of the script of jq, in which `.key` is a field, not a file. `LOADS` finds files that it reads. */
 function scriptOfJq(args: readonly string[]): number {
   for (let at = 0; at < args.length; at++) {
     const word = args[at] as string;
@@ -193,7 +191,7 @@ const RECURSIVE = new Set(words("rg ag ack diff gdiff sdiff tar bsdtar gtar zip 
 /** Reads everything below a directory. */
 function isRecursive(program: string, { argv, by }: FoundCommand): boolean {
   const options = argv.slice(1).map((word) => readable(word.value));
-  // Only names such as *.conf, which no file of keys has.
+  // Only names such as *.conf, which no file with keys has.
   if (options.some((word) => /^--include=\*\.(?:conf|cfg|ini|log|md|txt|service|yaml|yml|json|[a-z]{1,3})$/.test(word)))
     return false;
   const wrapper = programName(by?.command.argv[0]?.value ?? "");

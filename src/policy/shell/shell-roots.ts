@@ -1,6 +1,6 @@
 /**
- * shell_roots: commands run only in, and change directory only to, places below the configured roots. A guardrail on
- * the working directory, not on what a command opens.
+ * shell_roots: commands run only in directories below the configured roots, and change only to such directories. It
+ * limits the working directory, not the files that a command opens.
  */
 import { posix } from "node:path";
 import type { ShellJudgement, Verdict } from "../verdict.ts";

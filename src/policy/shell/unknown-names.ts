@@ -1,7 +1,4 @@
-/**
- * Reads of files whose names only the running shell knows: where such a name may come from, and what may be in the
- * file.
- */
+/** Reads of files whose names only the running shell knows: whether such a name may be that of any file. */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
 import { mayNameSecret } from "../files/secret-files.ts";
@@ -10,11 +7,11 @@ import { type Field, programName, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 
 /**
- * Whether the text may read any file at all: some program opens what a variable of the environment or the contents of
- * another file name. Names that are listed (find, ls, git ls-files) are judged where they are listed.
+ * Whether the text may read any file at all: a program opens a file named by an environment variable or by the contents
+ * of another file. Names listed by find, ls or git ls-files are judged with those commands.
  */
 export function readsAnyFile(walked: Walked): boolean {
-  // Text of the caller's may also lead out of a directory that is known.
+  // Text that is printed may also lead out of a known directory.
   const anyText = walked.commands.some(printsGivenText);
   const readers = walked.commands.filter((found) =>
     filesOf(found).some((path) => isAnyFile(path) || (anyText && path.includes(UNKNOWN))),
@@ -24,7 +21,7 @@ export function readsAnyFile(walked: Walked): boolean {
   return walked.commands.some((found) => !readers.includes(found) && !onlyNames(found));
 }
 
-/** Not known from its start on, and its end is not known or is a name that files of keys have. */
+/** Unknown at its start, and its end is unknown or may be the name of a file with keys. */
 function isAnyFile(path: string): boolean {
   if (!path.startsWith(UNKNOWN)) return false;
   const name = path.slice(path.lastIndexOf("/") + 1);
@@ -33,19 +30,19 @@ function isAnyFile(path: string): boolean {
 
 /** Programs whose first operand is not a file. */
 const SCRIPT_FIRST = new Set(words("grep egrep fgrep ggrep zgrep rg jq gojq yq awk gawk mawk nawk sed gsed"));
-/** They read files but print no part of them. */
+/** These read files but do not print their contents. */
 const PRINT_FACTS = new Set(
   words("wc md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum md5 file cmp ls stat du"),
 );
 /** Options of jq that are followed by a name and a file. */
 const JQ_FILES = /^--(?:rawfile|slurpfile)$/;
 
-/** The words of a command that name files which it prints. */
+/** The files that a command prints. */
 function filesOf(found: FoundCommand): readonly string[] {
   return PRINT_FACTS.has(programName(found.argv[0]?.value ?? "")) ? [] : openedBy(found);
 }
 
-/** The words of a command that name files which it opens. */
+/** The files that a command opens. */
 export function openedBy({ argv }: FoundCommand): readonly string[] {
   const program = programName(argv[0]?.value ?? "");
   const valued = new Set<string>();
@@ -70,19 +67,19 @@ export function openedBy({ argv }: FoundCommand): readonly string[] {
   return files;
 }
 
-/** Programs that print names of files, numbers, or text that is written out. */
+/** Programs that print names of files, numbers, or text from their arguments. */
 const LISTS = new Set(
   words(`ls stat du find gfind fd fdfind test [ [[ tree file realpath readlink dirname basename cd pushd popd echo printf pwd which
     type whereis namei lsattr getfacl dpkg rpm apk systemctl service pgrep pidof ps id groups whoami hostname
     uname nproc date seq true false : sleep read mapfile readarray command xargs wc uptime free df lsof docker podman`),
 );
-/** Programs that only leave lines out, where they read no file. */
+/** Programs that only drop or reorder lines, if they read no file. */
 const FILTERS = new Set(words("head tail sort uniq tac cat grep egrep fgrep column nl"));
 const NAMES_OF_GIT = /^(?:ls-files|ls-tree|rev-parse|status|branch|tag|remote|rev-list|merge-base|describe)$/;
 
 /**
- * Words that make a program print text of the caller's: formats, separators, endings that are cut off. Directives with
- * digits and signs between them name nothing that is not listed anyway.
+ * Arguments that make a program print text of the caller: formats, separators, suffixes to remove. Formats with only
+ * directives, digits and punctuation do not.
  */
 const FORMATS: readonly (readonly [programs: string, words: RegExp])[] = [
   ["date", /^\+(?!(?:%[-_0^#]?[a-zA-Z]|[-_.:, 0-9T])*$)/],
@@ -99,7 +96,7 @@ const FORMATS: readonly (readonly [programs: string, words: RegExp])[] = [
   ["cut", /^--output-d/],
 ];
 const formats = once(() => new Map(FORMATS.flatMap(([programs, text]) => words(programs).map((name) => [name, text]))));
-/** Its arguments one after the other, or numbers. */
+/** A format that prints its arguments unchanged, or numbers. */
 const PLAIN_FORMAT = /^(?:(?:%s|%%|\\[nt]|\\0+|[^%\\])*|(?:%0?\d*[dix]|\\n|[-_.:, 0-9])*)$/;
 
 function printsGivenText({ argv }: FoundCommand): boolean {
@@ -114,7 +111,7 @@ function printsGivenText({ argv }: FoundCommand): boolean {
   return text !== undefined && args.some((word) => text.test(word));
 }
 
-/** What it prints are names that it lists, no text that a file or a script holds. */
+/** It prints only names that it lists, not text from a file or a script. */
 function onlyNames(found: FoundCommand): boolean {
   const { argv, wrapped } = found;
   const program = programName(argv[0]?.value ?? "");

@@ -1,4 +1,5 @@
 /** Why a program with these arguments is not proven to only read, by the rows of the table. */
+import { once } from "../../../lib/values.ts";
 import { isFixed } from "../syntax/field.ts";
 import { type Form, leading, outside } from "./form.ts";
 import { CLOUD_READERS } from "./cloud-reads.ts";
@@ -23,28 +24,26 @@ import system from "../../../../templates/policy/system.txt" with { type: "text"
 
 const PRESET_READERS: Readonly<Record<string, PresetReader>> = { ...CLOUD_READERS, ...HTTP_READERS };
 
-let rows: Rows | undefined;
-
 /** The table, read once and only where it is needed. */
-export function readOnlyRows(): Rows {
-  rows ??= new Rows([
-    files,
-    shell,
-    system,
-    network,
-    storage,
-    packages,
-    containers,
-    git,
-    macos,
-    operatorClusters,
-    operatorNetwork,
-    operatorServices,
-    operatorMachines,
-    operatorData,
-  ]);
-  return rows;
-}
+export const readOnlyRows = once(
+  () =>
+    new Rows([
+      files,
+      shell,
+      system,
+      network,
+      storage,
+      packages,
+      containers,
+      git,
+      macos,
+      operatorClusters,
+      operatorNetwork,
+      operatorServices,
+      operatorMachines,
+      operatorData,
+    ]),
+);
 
 /** Undefined: proven. Otherwise why not, to be read after the program's name. */
 export function notReadOnly(program: string, args: readonly string[], preset?: Preset): string | undefined {
