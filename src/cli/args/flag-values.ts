@@ -1,7 +1,4 @@
-/**
- * Values of flags that are not plain text (a wrong one is a usage error), and the flags of commands for several
- * machines.
- */
+/** Values of flags that are not plain text (a wrong one is a usage error), and the limits of `exec` and `run`. */
 import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { Args } from "../command.ts";
@@ -29,8 +26,8 @@ export function readAmount(value: string, flag: string): number {
   throw new BuddyError("usage", `${flag} must be an amount in USD above 0, such as 0.50, not "${value}"`);
 }
 
-/** The options of commands that work on several machines at once. */
-export const FLEET_ARGS = {
+/** How many machines at once, how many failures, how long: for `exec` and `run`. */
+export const LIMIT_ARGS = {
   parallel: {
     type: "string",
     valueHint: "N",
@@ -49,23 +46,22 @@ export const FLEET_ARGS = {
     check: readCount,
     description: "after N failures, start on no further machines",
   },
+  timeout: {
+    type: "string",
+    valueHint: "DURATION",
+    check: readDuration,
+    description: "give up after this long, with exit code 124",
+  },
 } as const satisfies Args;
 
-interface FleetLimitOptions {
-  readonly parallel?: number;
-  readonly canary?: number;
-  readonly maxFail?: number;
-}
-
-export function fleetLimits(args: {
-  readonly parallel?: string | undefined;
-  readonly canary?: string | undefined;
-  readonly "max-fail"?: string | undefined;
-}): FleetLimitOptions {
-  const { parallel, canary, "max-fail": maxFail } = args;
+export function readLimits(args: { readonly [K in keyof typeof LIMIT_ARGS]?: string | undefined }) {
+  const { parallel, canary, "max-fail": maxFail, timeout } = args;
   return {
-    ...(parallel === undefined ? {} : { parallel: readCount(parallel, "--parallel") }),
-    ...(canary === undefined ? {} : { canary: readCount(canary, "--canary") }),
-    ...(maxFail === undefined ? {} : { maxFail: readCount(maxFail, "--max-fail") }),
+    fleet: {
+      ...(parallel === undefined ? {} : { parallel: readCount(parallel, "--parallel") }),
+      ...(canary === undefined ? {} : { canary: readCount(canary, "--canary") }),
+      ...(maxFail === undefined ? {} : { maxFail: readCount(maxFail, "--max-fail") }),
+    },
+    timeoutMs: timeout === undefined ? undefined : readDuration(timeout, "--timeout"),
   };
 }

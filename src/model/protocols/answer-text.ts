@@ -1,6 +1,7 @@
 /** The words of an answer as they arrive: text and reasoning are separated, shown and kept. */
 import { GrowingText } from "../../lib/growing-text.ts";
-import type { Emit } from "./protocol.ts";
+import type { ToolCall } from "../types.ts";
+import { type Emit, type Finish, finishWith, type Json, type Reply, type ReportedUsage } from "./protocol.ts";
 import { TextChannels } from "./text-channels.ts";
 
 export class AnswerText {
@@ -72,10 +73,33 @@ export class AnswerText {
   }
 }
 
-/** The text and the reasoning of an answer that is complete. */
-export function separated(words: string): AnswerText {
+/** What the items of an answer hold; the text may have reasoning between tags in it. */
+interface AnswerParts {
+  readonly text: string;
+  readonly reasoning: readonly string[];
+  readonly items: readonly Json[];
+  readonly toolCalls: readonly ToolCall[];
+}
+
+/** The reply of a protocol whose answers are made of items, which go back as they came. */
+export function replyOf(
+  { text, reasoning, items, toolCalls }: AnswerParts,
+  { usage, finish }: { readonly usage: ReportedUsage | undefined; readonly finish: Finish | undefined },
+): Reply {
   const said = new AnswerText(() => {});
-  said.push(words);
+  said.push(text);
   said.end();
-  return said;
+  const thoughts = said.reasoning === "" ? reasoning : [...reasoning, said.reasoning];
+  return {
+    message: {
+      role: "assistant",
+      content: said.text === "" ? null : said.text,
+      toolCalls,
+      ...(thoughts.length > 0 && { reasoning: thoughts.join("\n\n") }),
+      ...(items.length > 0 && { items }),
+    },
+    usage,
+    finish: finishWith(toolCalls, finish),
+    writtenCall: said.writtenCall && toolCalls.length === 0,
+  };
 }

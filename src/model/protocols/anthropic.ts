@@ -2,14 +2,13 @@
 import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
-import type { AssistantMessage, ToolCall } from "../types.ts";
+import type { ToolCall } from "../types.ts";
 import { anthropicBody } from "./anthropic-body.ts";
-import { AnswerText, separated } from "./answer-text.ts";
+import { AnswerText, replyOf } from "./answer-text.ts";
 import {
   checkParts,
   DONE,
   finishOf,
-  finishWith,
   isCut,
   isWholeJson,
   uniqueId,
@@ -124,21 +123,7 @@ export const anthropic: Protocol<AnthropicState> = {
         items.push({ ...block.start, thinking: written, signature: block.signature });
       } else items.push(isWholeJson(json) ? { ...block.start, input: JSON.parse(json) } : block.start);
     }
-    const said = separated(text);
-    if (said.reasoning !== "") reasoning.push(said.reasoning);
-    const message: AssistantMessage = {
-      role: "assistant",
-      content: said.text === "" ? null : said.text,
-      toolCalls,
-      ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
-      ...(items.length > 0 && { items }),
-    };
-    return {
-      message,
-      usage: state.usage,
-      finish: finishWith(toolCalls, state.finish),
-      writtenCall: said.writtenCall && toolCalls.length === 0,
-    };
+    return replyOf({ text, reasoning, items, toolCalls }, state);
   },
 };
 

@@ -2,12 +2,11 @@
 import { GrowingText } from "../../lib/growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
-import type { AssistantMessage, ToolCall } from "../types.ts";
-import { AnswerText, separated } from "./answer-text.ts";
+import type { ToolCall } from "../types.ts";
+import { AnswerText, replyOf } from "./answer-text.ts";
 import {
   checkParts,
   DONE,
-  finishWith,
   isCut,
   isWholeJson,
   MOST_PARTS,
@@ -133,23 +132,9 @@ export const responses: Protocol<ResponsesState> = {
       if (words !== "") reasoning.push(words);
       items.push(item);
     }
-    const said = separated(text);
-    if (said.reasoning !== "") reasoning.push(said.reasoning);
     // A reasoning item must be followed by what it led to, or the next request is refused.
     while (items.at(-1)?.["type"] === "reasoning") items.pop();
-    const message: AssistantMessage = {
-      role: "assistant",
-      content: said.text === "" ? null : said.text,
-      toolCalls,
-      ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
-      ...(items.length > 0 && { items }),
-    };
-    return {
-      message,
-      usage: state.usage,
-      finish: finishWith(toolCalls, state.finish),
-      writtenCall: said.writtenCall && toolCalls.length === 0,
-    };
+    return replyOf({ text, reasoning, items, toolCalls }, state);
   },
 };
 

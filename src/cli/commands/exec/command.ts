@@ -1,7 +1,7 @@
 /** `buddy exec`: one prompt, the answer on stdout, everything else on stderr. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
-import { readCount, readDuration, FLEET_ARGS, fleetLimits } from "../../args/flag-values.ts";
+import { LIMIT_ARGS, readCount, readLimits } from "../../args/flag-values.ts";
 
 export const command = defineCommand({
   name: "exec",
@@ -45,13 +45,7 @@ export const command = defineCommand({
       check: readCount,
       description: "at most N model turns (default: agent.max_iterations, 50)",
     },
-    ...FLEET_ARGS,
-    timeout: {
-      type: "string",
-      valueHint: "DURATION",
-      check: readDuration,
-      description: "give up after this long, with exit code 124",
-    },
+    ...LIMIT_ARGS,
   },
   examples: [
     ['buddy exec "what listens on port 80?"', "one answer"],
@@ -84,8 +78,7 @@ Exit codes:
         fork: args.fork === true,
         maxIterations:
           args["max-iterations"] === undefined ? undefined : readCount(args["max-iterations"], "--max-iterations"),
-        fleet: fleetLimits(args),
-        timeoutMs: args.timeout === undefined ? undefined : readDuration(args.timeout, "--timeout"),
+        ...readLimits(args),
       },
       globals,
     );

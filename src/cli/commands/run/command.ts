@@ -1,6 +1,6 @@
 /** `buddy run`: one command on one machine or many, without a model. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { readDuration, FLEET_ARGS, fleetLimits } from "../../args/flag-values.ts";
+import { LIMIT_ARGS, readLimits } from "../../args/flag-values.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -14,13 +14,7 @@ export const command = defineCommand({
     },
     json: { type: "boolean", description: "print events, one JSON object per line (buddy help events)" },
     diff: { type: "boolean", description: "show differing outputs as a diff against the most common one" },
-    ...FLEET_ARGS,
-    timeout: {
-      type: "string",
-      valueHint: "DURATION",
-      check: readDuration,
-      description: "give up after this long, with exit code 124",
-    },
+    ...LIMIT_ARGS,
   },
   examples: [
     ["buddy run --on web uptime", "on all machines called web, grouped"],
@@ -53,8 +47,7 @@ configuration; 3 approval required, but there was no terminal to ask on; 124
         literal: literal === words.length,
         json: args.json === true,
         diff: args.diff === true,
-        fleet: fleetLimits(args),
-        timeoutMs: args.timeout === undefined ? undefined : readDuration(args.timeout, "--timeout"),
+        ...readLimits(args),
       },
       globals,
     );
