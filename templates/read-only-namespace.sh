@@ -1,5 +1,5 @@
 # buddy: makes a mount namespace in which every file system is read-only, and makes it again when the mounts change.
-# usage: sh read-only-namespace.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
+# usage: sh SCRIPT DIRECTORY, behind OWN_DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
 # For one of many machines it is evaluated, with DIRECTORY OWN, by a shell that has its uid in I and defines `open_namespace` and
 # `serve`. OWN is a private directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are
 # watched after `go`.
@@ -26,7 +26,7 @@ if [ -n "$own" ]; then dir=$own; else
   # Where another user has taken the first name, the second one is used.
   for dir in "$1" "${HOME:-/tmp}/.cache/buddy"; do
     [ -d "$dir" ] || mkdir -p "$dir" 2>/dev/null
-    if [ ! -L "$dir" ] && [ -d "$dir" ] && [ -O "$dir" ] && [ -w "$dir" ]; then break; fi
+    if __buddy_own "$dir" && [ -w "$dir" ]; then break; fi
     dir=
   done
   [ -n "$dir" ] || none "no private directory for it"

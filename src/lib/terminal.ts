@@ -1,5 +1,5 @@
 /** The terminal of this process: whether a stream is one, who may use it, colour, lines on stderr. */
-import { fstatSync, statSync, closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { fstatSync, lstatSync, statSync, closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { once } from "./values.ts";
 
 /** Does not load node:tty (2 ms) for a pipe, a file or /dev/null. */
@@ -11,6 +11,20 @@ export function isTerminal(fd: number): boolean {
   } catch {
     return false; // closed
   }
+}
+
+/**
+ * The socket of the tmux server that buddy was started in. That of another user (after `su`) is none: a server has its
+ * clients read and write files, with their rights.
+ */
+export function surroundingTmux(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
+  const socket = env["TMUX"]?.split(",")[0];
+  if (!socket?.startsWith("/")) return undefined;
+  const user = process.getuid?.();
+  const there = lstatSync(socket, { throwIfNoEntry: false });
+  const above = lstatSync(socket.replace(/[^/]+$/, "."), { throwIfNoEntry: false });
+  const safe = there?.isSocket() === true && there.uid === user && (above?.uid === user || above?.uid === 0);
+  return safe ? socket : undefined;
 }
 
 /** The controlling terminal, for reading and writing; undefined if there is none or we are in the background. */

@@ -1,4 +1,4 @@
-/** Scripts folded into one line, for a shell that reads them from its standard input. */
+/** What scripts for targets are made of: folded into one line for a shell that reads them from stdin, and a check. */
 import { quote } from "../lib/quote.ts";
 
 /**
@@ -33,3 +33,16 @@ export function quoteOnOneLine(word: string): string {
 export function lean(script: string): string {
   return script.replace(/^ *(?:#.*)?\n/gm, "").replace(/^ +/gm, "");
 }
+
+/**
+ * For scripts: `__buddy_own DIR`, whether it is a directory of this user, and no link. Where the links of others are
+ * followed in /tmp (macOS, BSD, Linux without protected_symlinks), one could be swapped in between the looks of `[`;
+ * there `ls` looks once.
+ */
+export const OWN_DIRECTORY = `__buddy_own() {
+  [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return
+  __buddy_links=
+  if { read -r __buddy_links </proc/sys/fs/protected_symlinks; } 2>/dev/null && [ "$__buddy_links" = 1 ]; then return; fi
+  set -- "$(id -u)" $(ls -ldn "$1")
+  case \${2-} in d*) [ "$4" = "$1" ] ;; *) return 1 ;; esac
+}`;

@@ -6,7 +6,7 @@ tmux=$1 socket=$2 session=$3 own=/tmp/buddy-$4
 unset TMUX TMUX_PANE
 tmux() { "$tmux" -u -S "$socket" "$@"; }
 lock() { :; }
-if [ -d "$own" ] && [ ! -L "$own" ] && [ -O "$own" ] && [ -w "$own" ]; then
+if __buddy_own "$own" && [ -w "$own" ]; then
   exec 9>>"$own/lock"
   lock() { flock "$@" 9 2>/dev/null; }
   lock -w 5

@@ -1,9 +1,8 @@
 # buddy: makes the private directory of a session: $1 name, $2 user id. $k is the key to use when there is none yet, $s the
 # stamp of the start-up files, which `files` writes into $n. A directory that belongs to another user is not used.
 # Few processes: each takes longer than all that is written here.
-own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 # One level at a time: nothing is made through a link, or in a directory of another user.
-make() { own "$1" || { mkdir -p "$1" 2>/dev/null && own "$1"; }; }
+make() { __buddy_own "$1" || { mkdir -p "$1" 2>/dev/null && __buddy_own "$1"; }; }
 put() { { printf %s "$2" >"$1.$$" && mv -f "$1.$$" "$1"; } 2>/dev/null || { rm -f "$1.$$"; false; }; }
 # A file that is read meanwhile is whole; the stamp comes last.
 renew() {
@@ -30,7 +29,7 @@ for b in "/tmp/buddy-$u" "${HOME:-/tmp}/.cache/buddy" "/dev/shm/buddy-$u"; do
   d=$b/$name
   if make "$b" && make "$d" && fill; then break; fi
   # No room: what was just made is of no use.
-  if own "$d" && [ ! -e "$d/stamp" ]; then rm -rf "$d" 2>/dev/null; fi
+  if __buddy_own "$d" && [ ! -e "$d/stamp" ]; then rm -rf "$d" 2>/dev/null; fi
   d=
 done
 if [ -z "$d" ]; then

@@ -8,6 +8,7 @@ import type { GlobalOptions } from "../../cli/args/options.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { secretVariables } from "../../config/profiles.ts";
 import { within } from "../../lib/waiting.ts";
+import { surroundingTmux } from "../../lib/terminal.ts";
 
 interface LazyTargetOptions {
   readonly open: (options: TargetOptions) => Promise<Target>;
@@ -93,7 +94,7 @@ export class LazyTarget implements RunTarget {
     }
     const tmux =
       target.tmux === "required" || (target.tmux === "auto" && (this.#hasTmux ??= Bun.which("tmux") !== null));
-    const ownPane = !tmux && Boolean(process.env["TMUX"] && process.env["TMUX_PANE"]);
+    const ownPane = !tmux && Boolean(surroundingTmux() && process.env["TMUX_PANE"]);
     const cwd = exactName(target.cwd ?? currentDirectory());
     return { label, ...(this.#here ??= thisMachine()), cwd, tmux, ...(ownPane ? { ownPane } : {}) };
   }

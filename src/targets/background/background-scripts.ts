@@ -10,14 +10,14 @@ import { quote } from "../../lib/quote.ts";
 const BASE = `
 mask=$(umask); umask 077
 mine() {
-  [ ! -L "$1" ] && [ -d "$1" ] || return 1
   set -- "$1" $(ls -ldn "$1")
-  [ "$4" = "$me" ] && case $2 in d???------*) ;; *) return 1 ;; esac
+  [ "\${4-}" = "$me" ] && case $2 in d???------*) ;; *) return 1 ;; esac
 }
 place() { base=$1; [ ! -L "$base" ] && mkdir -p "$base" 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
 base=$1; shift
-# Known from before: it was private then, and only its owner could have changed that.
+# Known from before: it was private then, and only its owner could have changed that. What is in /tmp may have been removed.
 if [ -n "$base" ] && { [ -L "$base" ] || [ ! -O "$base" ]; }; then base=; fi
+case $base in /tmp/*) me=$(id -u); mine "\${base%/*}" || base= ;; esac
 if [ -z "$base" ]; then
 me=$(id -u)
 case \${XDG_STATE_HOME-} in /*) place "$XDG_STATE_HOME/buddy/shells" || base= ;; esac

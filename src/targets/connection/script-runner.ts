@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
 import { quote } from "../../lib/quote.ts";
-import { lean, quoteOnOneLine } from "../script-line.ts";
+import { lean, OWN_DIRECTORY, quoteOnOneLine } from "../script-line.ts";
 import { NUMBERING } from "../numbering.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
@@ -51,12 +51,13 @@ found() {
 }
 systems() { found "$1"; [ "$r" = "/usr/bin/$1" ] || [ "$r" = "/bin/$1" ]; }
 ${NUMBERING}
+${OWN_DIRECTORY}
 makedirectory() {
   if systems id; then while read -r g n I r; do [ "$g" != Uid: ] || break; done 2>/dev/null </proc/self/status; fi
   [ -n "$I" ] || I=$(id -u)
   D=\${TMPDIR:-/tmp}/buddy-$I
   [ -d "$D" ] || (umask 077; mkdir "$D") 2>/dev/null
-  if [ -L "$D" ] || [ ! -d "$D" ] || [ ! -O "$D" ] || [ ! -w "$D" ]; then D=; return; fi
+  if ! __buddy_own "$D" || [ ! -w "$D" ]; then D=; return; fi
   __buddy_numbering
   D=$D/run.$__buddy_numbering
   for g in "$D".*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done

@@ -5,6 +5,7 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import type { AskPassword, Process, Transport } from "../target.ts";
+import { OWN_DIRECTORY } from "../script-line.ts";
 import { quote } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
 
@@ -15,9 +16,10 @@ import { within } from "../../lib/waiting.ts";
 const HELPER = `
 d=$1
 umask 077
+${OWN_DIRECTORY}
 for b in "\${d%/*/*}" "\${d%/*}"; do
   [ -d "$b" ] || mkdir "$b"
-  if [ -L "$b" ] || [ ! -O "$b" ]; then exit 1; fi
+  __buddy_own "$b" || exit 1
 done
 rm -rf "$d" && mkdir "$d" || exit 1
 trap 'rm -rf "$d"; rmdir "\${d%/*}" 2>/dev/null' EXIT

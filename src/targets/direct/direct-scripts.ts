@@ -1,5 +1,5 @@
 /** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
-import { quoteOnOneLine } from "../script-line.ts";
+import { OWN_DIRECTORY, quoteOnOneLine } from "../script-line.ts";
 import { NUMBERING } from "../numbering.ts";
 import { followClean, mayMove } from "../read-only/clean-script.ts";
 
@@ -20,10 +20,11 @@ exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
 __buddy_file= __buddy_tag= __buddy_save= __buddy_at= __buddy_for= NL='
 '
+${OWN_DIRECTORY}
 # A link there, or a directory of another user, is not used: nothing is made through it.
 for __buddy_for in "\${1%/*}" "\${HOME:-/tmp}/.cache/buddy"; do
   [ -d "$__buddy_for" ] || ( umask 077; mkdir -p "$__buddy_for" ) 2>/dev/null
-  if [ ! -L "$__buddy_for" ] && [ -O "$__buddy_for" ]; then
+  if __buddy_own "$__buddy_for"; then
     __buddy_file=$__buddy_for/\${1##*/}/env
     break
   fi

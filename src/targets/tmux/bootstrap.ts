@@ -3,6 +3,7 @@ import attach from "../../../templates/shell-init/attach.sh" with { type: "text"
 import guard from "../../../templates/shell-init/guard.sh" with { type: "text" };
 import join from "../../../templates/shell-init/join.sh" with { type: "text" };
 import { BuddyError } from "../../lib/errors.ts";
+import { OWN_DIRECTORY } from "../script-line.ts";
 import type { MachineFacts, ShellScript } from "../target.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
 
@@ -72,7 +73,7 @@ export function joinScript(args: {
 }): ShellScript {
   const { facts, socket, session } = args;
   const words = [facts.programs["tmux"] ?? "tmux", socket, session, String(facts.uid)];
-  return { name: "buddy-join", text: join + guard, args: words };
+  return { name: "buddy-join", text: `${OWN_DIRECTORY}\n${join}${guard}`, args: words };
 }
 
 /** What tmux starts in a pane, as separate words: no shell of unknown kind reads them. */

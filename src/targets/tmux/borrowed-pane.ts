@@ -5,6 +5,7 @@ import type { Pane } from "../target.ts";
 import { capturePane, sendKeys, type TmuxServer } from "./capture.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
 import { pause } from "../../lib/waiting.ts";
+import { surroundingTmux } from "../../lib/terminal.ts";
 
 export interface BorrowedPaneOptions {
   readonly tmux: TmuxServer;
@@ -43,7 +44,7 @@ const PLACE = "#{pane_current_command}|#{pane_current_path}";
 
 /** The pane of the operator's tmux that buddy was started in; undefined where that was not inside tmux. */
 export function ownPane(env: Readonly<Record<string, string | undefined>> = process.env): Pane | undefined {
-  const socket = env["TMUX"]?.split(",")[0];
+  const socket = surroundingTmux(env);
   const id = env["TMUX_PANE"];
   if (!socket || !id || Bun.which("tmux") === null) return undefined;
   return borrowedPane({
@@ -93,7 +94,7 @@ class TmuxCommands implements TmuxServer {
 export async function insideManagedPane(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<void> {
-  const socket = env["TMUX"]?.split(",")[0];
+  const socket = surroundingTmux(env);
   const pane = env["TMUX_PANE"];
   const tmux = Bun.which("tmux");
   if (!socket || !pane || tmux === null) return;

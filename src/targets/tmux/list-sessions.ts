@@ -4,6 +4,7 @@ import { openTransport, type TransportOptions } from "../connection/open-transpo
 import type { TargetOptions, Transport } from "../target.ts";
 import { isHeld } from "./session-claim.ts";
 import { tmuxSocket } from "../attach-command.ts";
+import { OWN_DIRECTORY } from "../script-line.ts";
 
 export interface ListedSession {
   readonly name: string;
@@ -57,11 +58,11 @@ done
 const END = `
 tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@" 9>&-; else "$t" -u "$@" 9>&-; fi; }
 t=$1 s=$2 name=\${2:-default}.$5
-own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
-if own "/tmp/buddy-$3"; then exec 9>>"/tmp/buddy-$3/lock"; flock -w 5 9 2>/dev/null; fi
+${OWN_DIRECTORY}
+if __buddy_own "/tmp/buddy-$3"; then exec 9>>"/tmp/buddy-$3/lock"; flock -w 5 9 2>/dev/null; fi
 tmux kill-session -t "$4" || exit
 for d in "/tmp/buddy-$3" "$HOME/.cache/buddy" "/dev/shm/buddy-$3"; do
-  if own "$d" && own "$d/$name"; then rm -rf "$d/$name"; fi
+  if __buddy_own "$d" && __buddy_own "$d/$name"; then rm -rf "$d/$name"; fi
 done
 `;
 

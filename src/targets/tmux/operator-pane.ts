@@ -15,6 +15,7 @@ import { ControlClient } from "./control.ts";
 import { asksForPassword, foregroundGroup, probeForeground } from "./probe.ts";
 import { hasPrintable, stillThere } from "./typed-keys.ts";
 import { holdsShell } from "./watch.ts";
+import { surroundingTmux } from "../../lib/terminal.ts";
 
 /** How long tmux may take to answer. */
 const JOIN_MS = 10_000;
@@ -305,8 +306,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Of the server that buddy was started from; otherwise of the default one. */
 function operatorSocket(env: Environment = process.env): string {
-  const inside = env["TMUX"]?.split(",")[0];
-  if (inside) return inside;
+  const inside = surroundingTmux(env);
+  if (inside !== undefined) return inside;
+  if (env["TMUX"])
+    throw new BuddyError("target", `the tmux server ${env["TMUX"].split(",")[0]} cannot be asked for a pane`, {
+      hint: `It has ended, or belongs to another user. ${OTHER}`,
+    });
   return `${env["TMUX_TMPDIR"] || "/tmp"}/tmux-${process.getuid?.() ?? 0}/default`;
 }
 
@@ -330,7 +335,7 @@ async function findPane(
       hint: `See them with: tmux list-panes -a -F '#{pane_id} #{session_name} #{pane_current_command}'\n${OTHER}`,
     });
   }
-  const isOwn = env["TMUX"]?.split(",")[0] === socket && env["TMUX_PANE"] === id;
+  const isOwn = surroundingTmux(env) === socket && env["TMUX_PANE"] === id;
   if (isOwn) throw refused(id, "buddy itself was started in it", "Name another pane.");
   if (row.managed) throw refused(id, "it is one of buddy's own", "Leave --pane out: buddy works in its own panes.");
   if (row.dead) throw refused(id, "the program in it has ended", "Name another pane.");

@@ -13,6 +13,7 @@ import zshInit from "../../../templates/shell-init/zsh.zsh" with { type: "text" 
 import zshenv from "../../../templates/shell-init/zshenv.zsh" with { type: "text" };
 import zshrc from "../../../templates/shell-init/zshrc.zsh" with { type: "text" };
 import { quote } from "../../lib/quote.ts";
+import { OWN_DIRECTORY } from "../script-line.ts";
 import type { MachineFacts, Transport } from "../target.ts";
 import { STAND_IN_PANE } from "../read-only/standing-shell.ts";
 
@@ -42,6 +43,7 @@ ${Object.entries(FILES)
   .map(([name, text]) => `printf %s ${quote(text)} >"$n/${name}" || return`)
   .join("\n")}
 }
+${OWN_DIRECTORY}
 ${prepare}`;
 
 export function prepareArguments(options: {
@@ -62,8 +64,8 @@ export function prepareArguments(options: {
  * it uses a directory, an opening was broken off: that goes after a day, also when it had only made the directory.
  */
 const SWEEP = `
-own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
-private() { own "$1" && case $(ls -ld "$1") in d???------*) ;; *) return 1 ;; esac; }
+${OWN_DIRECTORY}
+private() { __buddy_own "$1" && case $(ls -ld "$1") in d???------*) ;; *) return 1 ;; esac; }
 named() { if [ -r "/proc/$1/stat" ]; then IFS= read -r n <"/proc/$1/stat"; else n=$(ps -o comm= -p "$1"); fi; }
 isup() {
   while IFS= read -r s; do
@@ -77,9 +79,9 @@ sweep() {
   private "$b" || return
   find "$b" -path "$b/*/*" -prune -name opened -type f -mmin +1 | while IFS= read -r f; do
     d=\${f%/opened}
-    if own "$d" && [ ! -L "$d/servers" ] && unused; then
+    if __buddy_own "$d" && [ ! -L "$d/servers" ] && unused; then
       m=/dev/shm/buddy-$u
-      if private "$m" && own "$m/\${d##*/}"; then rm -rf "$m/\${d##*/}"; fi
+      if private "$m" && __buddy_own "$m/\${d##*/}"; then rm -rf "$m/\${d##*/}"; fi
       rm -rf "$d"
     fi
   done

@@ -6,6 +6,7 @@ import type { ReplHost, SudoState } from "../repl/host.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { rulesWords } from "./status.ts";
 import { formatDuration } from "../../lib/durations.ts";
+import { surroundingTmux } from "../../lib/terminal.ts";
 
 const targets: SlashCommand = {
   name: "targets",
@@ -115,7 +116,7 @@ export const attach: SlashCommand = {
       return;
     }
     const command = oneLine(target.attach);
-    if (process.env.TMUX === undefined)
+    if (surroundingTmux() === undefined)
       return screen.verbatim([`from another terminal: ${screen.style.bold(command)}`]);
     const problem = await split(screen, target.attach);
     if (problem === undefined) screen.verbatim([`opened in a split: ${screen.style.bold(command)}`]);

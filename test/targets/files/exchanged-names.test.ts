@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileAccess } from "../../../src/targets/files/files.ts";
+import { OWN_DIRECTORY } from "../../../src/targets/script-line.ts";
 import { needs } from "../../support/needs.ts";
 import { openPlace } from "../../support/transports.ts";
 
@@ -62,6 +63,30 @@ test.each(Object.entries(ATTACKS))("%s becomes a link", async (_, attack) => {
     process.kill(-attacker.pid, "SIGKILL");
     await attacker.exited;
     rmSync(home, { recursive: true });
+  }
+});
+
+test("a directory of another user that becomes a link and a directory again is never taken for buddy's own", async () => {
+  const shared = mkdtempSync(join(tmpdir(), "buddy-shared-"));
+  // As /tmp is.
+  chmodSync(shared, 0o1777);
+  const flip = `const { mkdirSync, renameSync, symlinkSync } = require("node:fs");
+    mkdirSync("name"); symlinkSync("/usr", "link"); console.log("begun");
+    for (;;) for (const [a, b] of [["name", "x"], ["link", "name"], ["name", "link"], ["x", "name"]]) renameSync(a, b);`;
+  const attacker = Bun.spawn(
+    ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", process.execPath, "-e", flip],
+    { cwd: shared, env: { HOME: shared }, stdout: "pipe", stderr: "ignore" },
+  );
+  try {
+    for await (const _ of attacker.stdout) break;
+    const look = `${OWN_DIRECTORY}
+      i=0 n=0; while [ $i -lt 30000 ]; do i=$((i + 1)); if __buddy_own "$1/name"; then n=$((n + 1)); fi; done; echo $n`;
+    const { stdout } = Bun.spawnSync(["sh", "-c", look, "sh", shared]);
+    expect(stdout.toString()).toBe("0\n");
+  } finally {
+    attacker.kill("SIGKILL");
+    await attacker.exited;
+    rmSync(shared, { recursive: true });
   }
 });
 

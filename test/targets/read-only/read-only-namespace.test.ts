@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
+import { NAMESPACE } from "../../../src/targets/read-only/namespace-script.ts";
 import type { Target } from "../../../src/targets/target.ts";
 import { needs } from "../../support/needs.ts";
 import { processesWith } from "../../support/processes.ts";
@@ -112,7 +113,8 @@ test("a clean shell that was killed is replaced, and a text that ran is not run 
 test("capabilities that a container handed down do not make it writable again", async () => {
   const handed = ["setpriv", "--inh-caps", "+sys_admin,+sys_ptrace"];
   const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-caps-")));
-  const script = join(import.meta.dir, "../../../templates/read-only-namespace.sh");
+  const script = join(at, "namespace.sh");
+  writeFileSync(script, NAMESPACE);
   const namespace = Bun.spawn([...handed, "sh", script, at], {
     stdin: "pipe",
     stdout: "pipe",
@@ -161,7 +163,8 @@ test("it stays the same while no mount changes, and is made again when what hold
   const looks = join(at, "looks");
   mkdirSync(join(at, "bin"));
   writeFileSync(join(at, "bin/sleep"), `#!/bin/sh\necho >>${looks}\nexec /bin/sleep 0.02\n`, { mode: 0o755 });
-  const script = join(import.meta.dir, "../../../templates/read-only-namespace.sh");
+  const script = join(at, "namespace.sh");
+  writeFileSync(script, NAMESPACE);
   // In a mount namespace of its own: other tests mount and unmount.
   const namespace = Bun.spawn(["unshare", "-m", "--propagation", "private", "sh", script, at], {
     env: { PATH: `${join(at, "bin")}:${process.env["PATH"]}` },
@@ -188,7 +191,8 @@ test("it stays the same while no mount changes, and is made again when what hold
 
 test("its script ends with its stdin, where nothing else is left to end it", async () => {
   const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-alone-")));
-  const script = join(import.meta.dir, "../../../templates/read-only-namespace.sh");
+  const script = join(at, "namespace.sh");
+  writeFileSync(script, NAMESPACE);
   const namespace = Bun.spawn(["sh", script, at], { stdin: "pipe", stdout: "pipe", cwd: "/", detached: true });
   try {
     await namespace.stdout.getReader().read();

@@ -1,6 +1,7 @@
 /** Managed tmux objects, the operator beside buddy, and a buddy that comes back: on real tmux. */
 import { expect } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
@@ -11,6 +12,7 @@ import { until } from "../../support/until.ts";
 import { available, needs } from "../../support/needs.ts";
 
 const { afterAll, beforeAll, describe, test } = await needs("tmux");
+const asRoot = await needs("tmux", "root");
 const SHELLS: readonly string[] = await available("bash", "zsh", "fish", "dash", "mksh");
 
 const text = (result: RunResult) => result.output.head + result.output.tail;
@@ -86,6 +88,44 @@ describe("the session", () => {
     await insideManagedPane({ TMUX: `${socket},1,0`, TMUX_PANE: "%999" });
     await insideManagedPane({});
   });
+
+  asRoot.test(
+    "a tmux server of another user that buddy was started in is not asked: it could write files",
+    async () => {
+      const theirs = mkdtempSync(join(tmpdir(), "buddy-theirs-"));
+      chownSync(theirs, 65_534, 65_534);
+      const [socket, file] = [join(theirs, "socket"), join(home.path, "written")];
+      const they = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "tmux",
+        "-f",
+        "/dev/null",
+        "-S",
+        socket,
+      ];
+      const run = (...argv: string[]) =>
+        Bun.spawnSync(argv, {
+          cwd: "/",
+          env: { PATH: process.env["PATH"], HOME: theirs, LC_ALL: "C.UTF-8", SHELL: "/bin/sh" },
+        });
+      try {
+        run(...they, "new-session", "-d", "sh");
+        run(...they, "set-buffer", "x");
+        run(...they, "set-hook", "-g", "after-display-message", `save-buffer '${file}'`);
+        await insideManagedPane({ TMUX: `${socket},1,0`, TMUX_PANE: "%0" });
+        expect(existsSync(file)).toBe(false);
+        // What would have happened.
+        run("tmux", "-S", socket, "display-message", "-p", "x");
+        expect(existsSync(file)).toBe(true);
+      } finally {
+        run(...they, "kill-server");
+        rmSync(theirs, { recursive: true });
+      }
+    },
+  );
 
   test("no tmux or an old one is reported, or an error when tmux is required", async () => {
     const bin = join(home.path, "bin");
