@@ -2,8 +2,8 @@
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Playbook, script } from "../src/demo/playbook.ts";
-import { type ScriptedServer, startScripted } from "../src/demo/server/server.ts";
+import { type Playbook, script } from "../test/support/scripted-model/playbook.ts";
+import { type ScriptedServer, startScripted } from "../test/support/scripted-model/server.ts";
 import { buddyBinary } from "../test/support/buddy.ts";
 import { endTmux } from "../test/support/end-tmux.ts";
 import { figure } from "./support/figures.ts";

@@ -5,9 +5,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { ScriptedReply } from "../src/demo/playbook.ts";
-import type { ScriptedRequest } from "../src/demo/server/read-request.ts";
-import { startScripted } from "../src/demo/server/server.ts";
+import type { ScriptedReply } from "../test/support/scripted-model/playbook.ts";
+import type { ScriptedRequest } from "../test/support/scripted-model/read-request.ts";
+import { startScripted } from "../test/support/scripted-model/server.ts";
 import { figure } from "./support/figures.ts";
 
 const RUNS = Number(process.env["RUNS"] ?? 7);

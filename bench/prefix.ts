@@ -5,8 +5,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { script } from "../src/demo/playbook.ts";
-import { startScripted } from "../src/demo/server/server.ts";
+import { script } from "../test/support/scripted-model/playbook.ts";
+import { startScripted } from "../test/support/scripted-model/server.ts";
 import { buddyBinary } from "../test/support/buddy.ts";
 import { endTmux } from "../test/support/end-tmux.ts";
 import { figure } from "./support/figures.ts";

@@ -79,7 +79,7 @@ async function keysAndMemory(): Promise<void> {
 /** Keys while 100 000 lines run over the screen; the model is a process of its own, or it would be measured too. */
 async function flood(): Promise<void> {
   const lines = '"```\\n" + Array.from({ length: 100_000 }, (_, i) => `${i} `.repeat(5)).join("\\n") + "\\n```\\n"';
-  const server = `const { startScripted } = await import(${JSON.stringify(join(import.meta.dir, "../src/demo/server/server.ts"))});
+  const server = `const { startScripted } = await import(${JSON.stringify(join(import.meta.dir, "../test/support/scripted-model/server.ts"))});
     const model = startScripted({ reply: () => ({ text: ${lines}, pieceChars: 400 }) });
     console.log(model.url);
     setInterval(() => {}, 1000);`;

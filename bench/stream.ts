@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { createModelClient } from "../src/model/client.ts";
-import { startScripted } from "../src/demo/server/server.ts";
+import { startScripted } from "../test/support/scripted-model/server.ts";
 import { figure } from "./support/figures.ts";
 
 const EVENTS = 20_000;

@@ -281,8 +281,6 @@ export class Run implements AsyncDisposable {
       this.sessions.close(),
       this.secrets.settled(),
     ]);
-    const { client } = this.agent;
-    if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();
   }
 
   /** With the machine's label, if there are rules that may give it one. */

@@ -1,65 +1,42 @@
-/** The client of the built-in `demo` profile: the real client, and a scripted server in this process. */
-import { createModelClient } from "../model/client.ts";
-import type { Playbook } from "./playbook.ts";
-import type { ScriptedServer } from "./server/server.ts";
-import type { Api, ModelClient, ModelInfo, ModelProfile } from "../model/types.ts";
+/** The client of the built-in `demo` profile: a playbook in this process answers, without a server or a network. */
+import type { AssistantMessage, ModelClient, ModelInfo, ModelRequest } from "../model/types.ts";
+import { usageOf } from "../model/usage.ts";
 
-export interface DemoOptions {
-  /** `demo` answers requests; `tour` is the guided run of `buddy demo`. */
-  readonly playbook?: "demo" | "tour";
-  readonly api?: Api;
-  readonly stream?: boolean;
+/** What the demo model says to a request. */
+export type Playbook = (request: ModelRequest) => PlaybookReply;
+
+export interface PlaybookReply {
+  readonly text?: string;
+  readonly toolCalls?: readonly { readonly name: string; readonly args: unknown }[];
 }
 
-export function createDemoClient({
-  playbook = "demo",
-  api = "completions",
-  stream = true,
-}: DemoOptions = {}): ModelClient & AsyncDisposable {
-  const profile: ModelProfile = { name: "demo", model: playbook, api, auth: "api-key", baseUrl: "builtin:demo" };
-  const info: ModelInfo = { contextLimit: CONTEXT_LIMIT, known: true };
-  let running: Promise<{ client: ModelClient; server: ScriptedServer }> | undefined;
-
-  async function start(): Promise<{ client: ModelClient; server: ScriptedServer }> {
-    const [{ startScripted }, script] = await Promise.all([import("./server/server.ts"), load(playbook)]);
-    // An abstract socket needs no network, not even a loopback interface; its name is secret.
-    const unix = process.platform === "linux" ? `\0buddy-demo-${crypto.randomUUID()}` : undefined;
-    const server = startScripted(script, { token: crypto.randomUUID(), ...(unix !== undefined && { unix }) });
-    const client = createModelClient({
-      name: "demo",
-      model: playbook,
-      baseUrl: server.url,
-      api,
-      auth: "api-key",
-      stream,
-      unix,
-      contextLimit: CONTEXT_LIMIT,
-      env: {},
-    });
-    return { client, server };
-  }
-
+/** `demo` answers requests; `tour` is the guided run of `buddy demo`. */
+export function createDemoClient(name: "demo" | "tour" = "demo"): ModelClient {
   return {
-    profile,
-    info,
+    profile: { name: "demo", model: name, api: "completions", auth: "api-key", baseUrl: "builtin:demo" },
+    info: INFO,
     async *stream(request, signal) {
-      running ??= start();
-      yield* (await running).client.stream(request, signal);
-    },
-    async [Symbol.asyncDispose]() {
-      await (await running)?.server.close();
-      running = undefined;
+      const playbook = name === "demo" ? (await import("./demo.ts")).demo : (await import("./tour.ts")).tour;
+      const { text, toolCalls = [] } = playbook(request);
+      for (const delta of text?.match(PIECES) ?? []) {
+        signal.throwIfAborted();
+        yield { type: "text", delta };
+      }
+      const message: AssistantMessage = {
+        role: "assistant",
+        content: text ?? null,
+        toolCalls: toolCalls.map((call) => ({
+          id: `call_${crypto.randomUUID()}`,
+          name: call.name,
+          arguments: JSON.stringify(call.args),
+        })),
+      };
+      const usage = usageOf(undefined, request, message, INFO);
+      yield { type: "done", message, usage, finish: toolCalls.length > 0 ? "tool-calls" : "stop" };
     },
   };
 }
 
-const CONTEXT_LIMIT = 128_000;
-
-async function load(name: "demo" | "tour"): Promise<Playbook> {
-  switch (name) {
-    case "demo":
-      return (await import("./playbooks/demo.ts")).demo;
-    case "tour":
-      return (await import("./playbooks/tour.ts")).tour;
-  }
-}
+const INFO: ModelInfo = { contextLimit: 128_000, known: true };
+/** As a model streams its text. */
+const PIECES = /.{1,24}/gsu;

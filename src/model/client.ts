@@ -64,8 +64,7 @@ export interface ModelOptions {
   readonly env?: Environment;
   /** In addition to the key: what must never appear in a message. */
   readonly secrets?: readonly string[];
-  /** A unix socket instead of the host of the URL. */
-  readonly unix?: string | undefined;
+
   readonly userAgent?: string;
 }
 
@@ -271,7 +270,7 @@ class HttpModelClient implements ModelClient {
   }
 
   async #prepare(request: ModelRequest, refused: string | undefined, signal: AbortSignal): Promise<Sent> {
-    const { unix, ca } = this.#options;
+    const { ca } = this.#options;
     const { session } = request;
     const { headers, situation, token } = await this.#endpoint.request({ refused, session }, signal);
     const protocol = await this.#protocol;
@@ -285,7 +284,6 @@ class HttpModelClient implements ModelClient {
       protocol,
       limits: this.#limits,
       situation,
-      unix,
       ca,
     };
   }

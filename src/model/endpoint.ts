@@ -44,8 +44,8 @@ export class Endpoint {
 
   /** Whether its list of models says how large their windows are: a private server, reached directly. */
   get reportsWindow(): boolean {
-    const { unix, proxy, env = {} } = this.#options;
-    const direct = unix === undefined && proxy === undefined && proxyFor(this.#base, env) === undefined;
+    const { proxy, env = {} } = this.#options;
+    const direct = proxy === undefined && proxyFor(this.#base, env) === undefined;
     return direct && !this.dialect.wellKnown && !this.renews && !this.usesLogin;
   }
 
@@ -87,7 +87,7 @@ export class Endpoint {
   }
 
   #situation(hidden: readonly string[]): Situation {
-    const { name, model, api, auth, key, keySource, env = {}, unix, proxy, ca } = this.#options;
+    const { name, model, api, auth, key, keySource, env = {}, proxy, ca } = this.#options;
     return {
       host: this.host,
       profile: name,
@@ -97,7 +97,7 @@ export class Endpoint {
       baseUrl: this.baseUrl,
       hasKey: Boolean(key) || (auth === "api-key" && this.renews),
       keySource: keySource ?? (this.renews ? "api_key_command" : undefined),
-      proxy: unix === undefined ? (proxy ?? proxyFor(this.#base, env)) : undefined,
+      proxy: proxy ?? proxyFor(this.#base, env),
       ownCa: ca !== undefined,
       redact: echoRedactor(hidden),
     };

@@ -40,7 +40,7 @@ export async function listModels(
       signal: AbortSignal.any([signal, late.signal]),
       redirect: "manual",
       proxy: situation.proxy ?? false,
-      ...(options.unix !== undefined && { unix: options.unix }),
+
       ...(options.ca !== undefined && { tls: { ca: options.ca } }),
     } as BunFetchRequestInit);
     const { text, whole } = await boundedText(response, MOST_BYTES);

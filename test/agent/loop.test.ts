@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Turn } from "../../src/demo/playbook.ts";
+import type { Turn } from "../support/scripted-model/playbook.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Tool } from "../../src/tools/tool.ts";

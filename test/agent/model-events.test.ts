@@ -1,6 +1,6 @@
 /** What a turn tells of a model that thinks, stumbles, is retried or is cut off. */
 import { expect, test } from "bun:test";
-import type { Turn } from "../../src/demo/playbook.ts";
+import type { Turn } from "../support/scripted-model/playbook.ts";
 import { agentOn, drain, ofType } from "../support/agent.ts";
 import { startModel } from "../support/model.ts";
 

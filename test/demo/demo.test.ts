@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { withAttachment } from "../../src/cli/commands/exec/exec-input.ts";
 import { loadOutputSchema } from "../../src/cli/commands/exec/output-schema.ts";
-import { createDemoClient, type DemoOptions } from "../../src/demo/demo-client.ts";
-import type { Message, ModelClient, ModelRequest, ToolDefinition } from "../../src/model/types.ts";
+import { createDemoClient } from "../../src/demo/demo-client.ts";
+import type { Message, ModelRequest, ToolDefinition } from "../../src/model/types.ts";
 import { done } from "../support/model.ts";
 import { needs } from "../support/needs.ts";
 
@@ -44,58 +44,46 @@ async function converse(
   prompt: string,
   run: Run = really,
   options: {
-    client?: ModelClient;
     tools?: ToolDefinition[];
-    demo?: DemoOptions;
+    demo?: "demo" | "tour";
     schema?: Record<string, unknown>;
     history?: Message[];
   } = {},
 ) {
-  const own = options.client ? undefined : createDemoClient(options.demo);
-  const client = options.client ?? own!;
+  const client = createDemoClient(options.demo);
   const messages: Message[] = [...(options.history ?? []), { role: "user", content: prompt }];
   const calls: { name: string; args: Args }[] = [];
   const said: string[] = [];
-  try {
-    for (let turn = 0; turn < 12; turn++) {
-      const request: ModelRequest = {
-        messages,
-        tools: options.tools ?? TOOLS,
-        ...(options.schema && { outputSchema: options.schema }),
-      };
-      const { message } = await done(client, request);
-      messages.push(message);
-      if (message.content) said.push(message.content);
-      if (message.toolCalls.length === 0) return { answer: message.content ?? "", calls, said, messages };
-      for (const call of message.toolCalls) {
-        const args = JSON.parse(call.arguments) as Args;
-        calls.push({ name: call.name, args });
-        const result = run(call.name, args);
-        const content = JSON.stringify({ harness_timestamp: { source: "harness", unix_millis: 1 }, result });
-        messages.push({ role: "tool", callId: call.id, name: call.name, content });
-      }
+  for (let turn = 0; turn < 12; turn++) {
+    const request: ModelRequest = {
+      messages,
+      tools: options.tools ?? TOOLS,
+      ...(options.schema && { outputSchema: options.schema }),
+    };
+    const { message } = await done(client, request);
+    messages.push(message);
+    if (message.content) said.push(message.content);
+    if (message.toolCalls.length === 0) return { answer: message.content ?? "", calls, said, messages };
+    for (const call of message.toolCalls) {
+      const args = JSON.parse(call.arguments) as Args;
+      calls.push({ name: call.name, args });
+      const result = run(call.name, args);
+      const content = JSON.stringify({ harness_timestamp: { source: "harness", unix_millis: 1 }, result });
+      messages.push({ role: "tool", callId: call.id, name: call.name, content });
     }
-  } finally {
-    await own?.[Symbol.asyncDispose]();
   }
   throw new Error("the conversation did not end");
 }
 
-describe.each(["completions", "responses"] as const)("demo on %s", (api) => {
-  test("run: uses run_shell with its required fields and reports what really came out", async () => {
-    const { answer, calls } = await converse("run: echo fox-$((6*7))", really, { demo: { api } });
-    expect(calls).toHaveLength(1);
-    expect(calls[0]).toMatchObject({
-      name: "run_shell",
-      args: { command: "echo fox-$((6*7))", risk: "low", mutation: false, privesc: false },
-    });
-    expect(String(calls[0]?.args["why"])).not.toBe("");
-    expect(answer).toContain("fox-42");
+test("run: uses run_shell with its required fields and reports what really came out", async () => {
+  const { answer, calls } = await converse("run: echo fox-$((6*7))");
+  expect(calls).toHaveLength(1);
+  expect(calls[0]).toMatchObject({
+    name: "run_shell",
+    args: { command: "echo fox-$((6*7))", risk: "low", mutation: false, privesc: false },
   });
-
-  test("without streaming too", async () => {
-    expect((await converse("run: echo plain", really, { demo: { api, stream: false } })).answer).toContain("plain");
-  });
+  expect(String(calls[0]?.args["why"])).not.toBe("");
+  expect(answer).toContain("fox-42");
 });
 
 const procps = await needs("ps");
@@ -272,7 +260,6 @@ describe("demo", () => {
       { role: "user", content: "## user\nrun: df\n\n## assistant\ncalls run_shell {}" },
     ];
     expect((await done(client, { messages, tools: [] })).message.content).toContain("asked: run: df");
-    await client[Symbol.asyncDispose]();
   });
 });
 
@@ -289,7 +276,7 @@ describe("tour", () => {
     };
 
   test("looks, asks, is blocked, starts a background shell, says what is next", async () => {
-    const { calls, said, answer } = await converse("tour", answers("(no output)"), { demo: { playbook: "tour" } });
+    const { calls, said, answer } = await converse("tour", answers("(no output)"), { demo: "tour" });
     expect(calls.map((call) => call.args["command"] ?? call.name)).toEqual([
       "uname -sr",
       "df -hP /",
@@ -311,7 +298,7 @@ describe("tour", () => {
     ["[dry run] would run: echo", "dry run"],
     ["[command failed: exit code 1]\nread-only file system", "read-only file system"],
   ])("continues after %j", async (result, words) => {
-    const { said, answer } = await converse("tour", answers(result), { demo: { playbook: "tour" } });
+    const { said, answer } = await converse("tour", answers(result), { demo: "tour" });
     expect(said.join("\n")).toContain(words);
     expect(answer).toContain("What next");
   });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Turn } from "../../src/demo/playbook.ts";
+import type { Turn } from "../support/scripted-model/playbook.ts";
 import { buddyBinary } from "../support/buddy.ts";
 import { type Container, containerTarget } from "../support/container.ts";
 import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";

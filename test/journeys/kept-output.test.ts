@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { ScriptedReply } from "../../src/demo/playbook.ts";
+import type { ScriptedReply } from "../support/scripted-model/playbook.ts";
 import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";

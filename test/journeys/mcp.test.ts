@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAlive } from "../../src/lib/processes.ts";
-import type { ScriptedRequest } from "../../src/demo/server/read-request.ts";
+import type { ScriptedRequest } from "../support/scripted-model/read-request.ts";
 import { call, execRig, type RigOptions } from "../support/exec.ts";
 import { Here } from "../support/in-process.ts";
 import { startWebServer } from "../support/mcp-web-server.ts";

@@ -1,6 +1,6 @@
 /** What a user of the binary sees when a model endpoint misbehaves, and of the model that needs none. */
 import { describe, expect, test } from "bun:test";
-import type { Turn } from "../../src/demo/playbook.ts";
+import type { Turn } from "../support/scripted-model/playbook.ts";
 import { sandbox } from "../support/buddy.ts";
 import { startModel } from "../support/model.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { Turn } from "../../src/demo/playbook.ts";
+import type { Turn } from "../support/scripted-model/playbook.ts";
 import { startModel } from "../support/model.ts";
 import { sandbox, type Sandbox } from "../support/buddy.ts";
 

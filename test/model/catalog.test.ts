@@ -5,7 +5,7 @@ import { type CatalogRule, infoFor } from "../../src/model/catalog.ts";
 import { findLocalServers } from "../../src/model/local-servers.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
 import { listModels, modelsIn } from "../../src/model/list-models.ts";
-import { startScripted } from "../../src/demo/server/server.ts";
+import { startScripted } from "../support/scripted-model/server.ts";
 import type { AssistantMessage, Message } from "../../src/model/types.ts";
 import { costOf, estimateTokens, usageOf, windowUse, windowWarning } from "../../src/model/usage.ts";
 import { catalogParts } from "../../scripts/build.ts";

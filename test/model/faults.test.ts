@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { createModelClient, type ModelOptions } from "../../src/model/client.ts";
 import { ModelError, type ModelFailure } from "../../src/model/errors.ts";
-import type { Fault, ScriptedReply } from "../../src/demo/playbook.ts";
-import { startScripted, type ScriptedServer } from "../../src/demo/server/server.ts";
+import type { Fault, ScriptedReply } from "../support/scripted-model/playbook.ts";
+import { startScripted, type ScriptedServer } from "../support/scripted-model/server.ts";
 import type { ModelClient, ModelEvent } from "../../src/model/types.ts";
 import { ask, collect, done, modelOptions, startModel, type TestModel } from "../support/model.ts";
 import { until } from "../support/until.ts";

@@ -8,11 +8,11 @@ import { ProviderError, excerpt, Malformed } from "../../src/model/provider-erro
 import { completions } from "../../src/model/protocols/completions.ts";
 import type { Protocol, Reply } from "../../src/model/protocols/protocol.ts";
 import { responses } from "../../src/model/protocols/responses.ts";
-import { bodyOf } from "../../src/demo/server/faults.ts";
-import type { ScriptedReply } from "../../src/demo/playbook.ts";
-import { readRequest } from "../../src/demo/server/read-request.ts";
-import { renderCompletions } from "../../src/demo/server/wire-completions.ts";
-import { renderResponses } from "../../src/demo/server/wire-responses.ts";
+import { bodyOf } from "../support/scripted-model/faults.ts";
+import type { ScriptedReply } from "../support/scripted-model/playbook.ts";
+import { readRequest } from "../support/scripted-model/read-request.ts";
+import { renderCompletions } from "../support/scripted-model/wire-completions.ts";
+import { renderResponses } from "../support/scripted-model/wire-responses.ts";
 import type { ModelEvent } from "../../src/model/types.ts";
 import { cases, Seeded } from "../support/seeded.ts";
 

@@ -3,7 +3,7 @@
  * off.
  */
 import { describe, expect, test } from "bun:test";
-import type { ScriptedReply } from "../../src/demo/playbook.ts";
+import type { ScriptedReply } from "../support/scripted-model/playbook.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
 import type { Message } from "../../src/model/types.ts";
 import { faultsOf } from "../support/provider-rules.ts";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Message } from "../../src/model/types.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
-import type { ScriptedRequest } from "../../src/demo/server/read-request.ts";
-import type { ScriptedReply, Turn } from "../../src/demo/playbook.ts";
+import type { ScriptedRequest } from "../support/scripted-model/read-request.ts";
+import type { ScriptedReply, Turn } from "../support/scripted-model/playbook.ts";
 import { ask, done, startModel } from "../support/model.ts";
 
 interface Kind {

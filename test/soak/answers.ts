@@ -1,7 +1,7 @@
 /**
  * What the model of a soak says: random calls of every tool, and the answers of a model that is broken or means harm.
  */
-import type { Fault, Playbook, ScriptedCall, ScriptedReply } from "../../src/demo/playbook.ts";
+import type { Fault, Playbook, ScriptedCall, ScriptedReply } from "../support/scripted-model/playbook.ts";
 import type { Seeded } from "../support/seeded.ts";
 
 export interface Script {

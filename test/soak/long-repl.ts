@@ -3,7 +3,7 @@
  * grow.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { startScripted } from "../../src/demo/server/server.ts";
+import { startScripted } from "../support/scripted-model/server.ts";
 import { buddyBinary } from "../support/buddy.ts";
 import { Pty } from "../support/pty.ts";
 import { Seeded } from "../support/seeded.ts";

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startScripted } from "../../src/demo/server/server.ts";
+import { startScripted } from "../support/scripted-model/server.ts";
 import { buddyBinary } from "../support/buddy.ts";
 import { eventProblem } from "../support/event-schema.ts";
 import { Seeded } from "../support/seeded.ts";

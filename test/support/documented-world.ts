@@ -1,7 +1,7 @@
 /** The world that the documentation talks about: a host `web1`, a container `api`, a model, a sign-in. */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Playbook } from "../../src/demo/playbook.ts";
+import type { Playbook } from "./scripted-model/playbook.ts";
 import { buddyBinary, type Sandbox, sandbox } from "./buddy.ts";
 import { containerTarget } from "./container.ts";
 import { startLoginServer } from "./login-server.ts";

@@ -1,7 +1,7 @@
 /** The compiled binary with a scripted model behind it, in a sandbox with a tmux server of its own. */
 import { randomBytes } from "node:crypto";
-import type { Playbook, Turn } from "../../src/demo/playbook.ts";
-import type { ScriptedServer } from "../../src/demo/server/server.ts";
+import type { Playbook, Turn } from "./scripted-model/playbook.ts";
+import type { ScriptedServer } from "./scripted-model/server.ts";
 import { type BuddyOptions, type BuddyRun, buddyBinary, sandbox, type Sandbox } from "./buddy.ts";
 import { eventsOf } from "./event-schema.ts";
 import { startModel } from "./model.ts";

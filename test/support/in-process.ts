@@ -25,8 +25,8 @@ import { type GlobalOptions, readGlobalOptions } from "../../src/cli/args/option
 import { type LoadedConfig, loadConfig } from "../../src/config/load.ts";
 import * as controllingTerminal from "../../src/lib/terminal.ts";
 import { Output } from "../../src/lib/output.ts";
-import type { ScriptedRequest } from "../../src/demo/server/read-request.ts";
-import type { Playbook, ScriptedReply, Turn } from "../../src/demo/playbook.ts";
+import type { ScriptedRequest } from "./scripted-model/read-request.ts";
+import type { Playbook, ScriptedReply, Turn } from "./scripted-model/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
 import { drain } from "./agent.ts";
 import { endTmuxIn } from "./end-tmux.ts";

@@ -1,7 +1,7 @@
 /** A scripted model and a real client on it, for the tests of every part. */
 import { createModelClient, type ModelOptions } from "../../src/model/client.ts";
-import { script, type Playbook, type Turn } from "../../src/demo/playbook.ts";
-import { startScripted, type ScriptedOptions, type ScriptedServer } from "../../src/demo/server/server.ts";
+import { script, type Playbook, type Turn } from "./scripted-model/playbook.ts";
+import { startScripted, type ScriptedOptions, type ScriptedServer } from "./scripted-model/server.ts";
 import type { ModelClient, ModelEvent, ModelRequest } from "../../src/model/types.ts";
 
 export interface TestModel extends AsyncDisposable {

@@ -1,5 +1,5 @@
 /** The compiled binary's REPL on a pseudo-terminal, with a scripted model behind it. */
-import type { Playbook, ScriptedReply, Turn } from "../../src/demo/playbook.ts";
+import type { Playbook, ScriptedReply, Turn } from "./scripted-model/playbook.ts";
 import { type Sandbox, buddyBinary, sandbox } from "./buddy.ts";
 import { startModel, type TestModel } from "./model.ts";
 import { Pty, type PtyOptions } from "./pty.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Turn } from "../../src/demo/playbook.ts";
+import type { Turn } from "../support/scripted-model/playbook.ts";
 import { ofType } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { from, Here } from "../support/in-process.ts";

@@ -1,7 +1,7 @@
 /** run_shell, capture-pane, send-keys and managed tmux objects as the model uses them, on a real tmux server. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { Turn } from "../../src/demo/playbook.ts";
+import type { Turn } from "../support/scripted-model/playbook.ts";
 import { ofType } from "../support/agent.ts";
 import { call, DECLARED, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";

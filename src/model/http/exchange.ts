@@ -17,8 +17,7 @@ export interface Exchange {
   readonly protocol: Protocol;
   readonly limits: ExchangeLimits;
   readonly situation: Situation;
-  /** A unix socket to use instead of the host of the URL. */
-  readonly unix?: string | undefined;
+
   /** PEM certificates to trust. */
   readonly ca?: string | undefined;
 }
@@ -56,7 +55,7 @@ export async function* exchange(
       // Bun's own limit of five minutes would end long answers; the limits are above.
       timeout: false,
       proxy: situation.proxy ?? false,
-      ...(ask.unix !== undefined && { unix: ask.unix }),
+
       ...(ask.ca !== undefined && { tls: { ca: ask.ca } }),
     } as BunFetchRequestInit);
     if (typeof body === "string") collectRequest(body.length);

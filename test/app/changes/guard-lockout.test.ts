@@ -3,7 +3,7 @@
  */
 import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
-import type { Turn } from "../../../src/demo/playbook.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approvals.ts";
 import { drain } from "../../support/agent.ts";
 import { RevertTimer, type ScriptOnTarget } from "../../../src/changes/revert-timer.ts";

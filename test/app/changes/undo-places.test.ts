@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Run } from "../../../src/app/run.ts";
 import { undo } from "../../../src/app/changes/undo.ts";
-import type { Turn } from "../../../src/demo/playbook.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approvals.ts";
 import { drain, ofType } from "../../support/agent.ts";
 import { call, DECLARED, shell } from "../../support/calls.ts";

@@ -6,7 +6,7 @@ import { changeDiff, changeListing } from "../../../src/app/changes/list-changes
 import { storeOf, undo } from "../../../src/app/changes/undo.ts";
 import type { Run } from "../../../src/app/run.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import type { Turn } from "../../../src/demo/playbook.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approvals.ts";
 import { drain, ofType } from "../../support/agent.ts";
 import { call, shell } from "../../support/calls.ts";

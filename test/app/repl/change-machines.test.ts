@@ -8,7 +8,7 @@ import { composeRun } from "../../../src/app/compose-run.ts";
 import type { Run } from "../../../src/app/run.ts";
 import { readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { type LoadedConfig, loadConfig } from "../../../src/config/load.ts";
-import type { Turn } from "../../../src/demo/playbook.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 import { sandbox } from "../../support/buddy.ts";
 import { shell } from "../../support/exec.ts";
 import { startModel } from "../../support/model.ts";

@@ -6,7 +6,7 @@ import type { Run } from "../../../src/app/run.ts";
 import { readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { replHost } from "../../../src/app/repl/repl-host.ts";
 import { loadConfig } from "../../../src/config/load.ts";
-import type { Turn } from "../../../src/demo/playbook.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 import type { Display, ReplHost } from "../../../src/ui/repl/host.ts";
 import { type Sandbox, sandbox } from "../../support/buddy.ts";
 import { shell } from "../../support/calls.ts";

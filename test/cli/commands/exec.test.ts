@@ -17,7 +17,7 @@ import { execInput, type Stdin, withAttachment } from "../../../src/cli/commands
 import type { GlobalOptions } from "../../../src/cli/args/options.ts";
 import { watchSignals } from "../../../src/cli/signals-and-crashes.ts";
 import { Output } from "../../../src/lib/output.ts";
-import type { Turn } from "../../../src/demo/playbook.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 import { eventsOf } from "../../support/event-schema.ts";
 import { endTmux } from "../../support/end-tmux.ts";
 import { call, DECLARED, shell } from "../../support/exec.ts";

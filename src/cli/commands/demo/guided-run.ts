@@ -7,7 +7,7 @@ import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { Output } from "../../../lib/output.ts";
 import { pause } from "../../../lib/waiting.ts";
 import { createDemoClient } from "../../../demo/demo-client.ts";
-import { TOUR_FILE } from "../../../demo/playbooks/tour.ts";
+import { TOUR_FILE } from "../../../demo/tour.ts";
 import type { Asker } from "../../../policy/approvals.ts";
 import { signOf } from "../../../ui/approval/question-text.ts";
 import { theme, type Theme } from "../../../ui/theme.ts";
@@ -111,7 +111,7 @@ async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (messa
     globals,
     loaded: named,
     asker,
-    client: createDemoClient({ playbook: "tour" }),
+    client: createDemoClient("tour"),
     record: false,
     problem,
   });

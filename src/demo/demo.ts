@@ -1,26 +1,21 @@
 /** The built-in `demo` model: a script that understands a few requests, uses the real tools and reports the results. */
-import type { Playbook, ScriptedReply } from "../playbook.ts";
-import type { ScriptedRequest } from "../server/read-request.ts";
+import type { ModelRequest } from "../model/types.ts";
+import type { Playbook, PlaybookReply } from "./demo-client.ts";
 import { GUIDED_TASKS } from "./guided-tasks.ts";
 import { follow, lastPrompt, roundsOf, type Call, type Plan, type Round, shellCall, resultWords } from "./plan.ts";
-import { isRecord } from "../../lib/values.ts";
+import { isRecord } from "../lib/values.ts";
 
-export const demo: Playbook = {
-  reply: (request) => {
-    const reply = answerTo(request);
-    if (!request.schema || reply.toolCalls) return reply;
-    return { ...reply, text: JSON.stringify(exampleOf(request.schema, reply.text ?? "")) };
-  },
+export const demo: Playbook = (request) => {
+  const reply = answerTo(request);
+  if (!request.outputSchema || reply.toolCalls) return reply;
+  return { ...reply, text: JSON.stringify(exampleOf(request.outputSchema, reply.text ?? "")) };
 };
 
-function answerTo(request: ScriptedRequest): ScriptedReply {
+function answerTo(request: ModelRequest): PlaybookReply {
   const prompt = lastPrompt(request);
-  if (
-    request.tools.length === 0 &&
-    /compact|summar/i.test(request.messages[0]?.role === "system" ? request.messages[0].content : "")
-  ) {
+  const [first] = request.messages;
+  if (request.tools.length === 0 && first?.role === "system" && /compact|summar/i.test(first.content))
     return { text: summary(prompt) };
-  }
   const directives = directivesIn(prompt);
   const own = ownWords(prompt);
   const plans =

@@ -34,8 +34,8 @@ export type Handler = (request: HttpRequest, response: HttpResponse) => Promise<
 
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 
-/** Listens on a free loopback port, or on a unix socket; never keeps the process alive. */
-export function listenHttp(handler: Handler, unix?: string): HttpServer {
+/** Listens on a free loopback port; never keeps the process alive. */
+export function listenHttp(handler: Handler): HttpServer {
   const open = new Set<Connection>();
   const socket = {
     open(raw: Socket<Connection>) {
@@ -52,13 +52,10 @@ export function listenHttp(handler: Handler, unix?: string): HttpServer {
     // A reset by the client; `close` follows.
     error: () => {},
   };
-  const server =
-    unix === undefined
-      ? Bun.listen<Connection>({ hostname: "127.0.0.1", port: 0, socket })
-      : Bun.listen<Connection>({ unix, socket });
+  const server = Bun.listen<Connection>({ hostname: "127.0.0.1", port: 0, socket });
   server.unref();
   return {
-    port: "port" in server && unix === undefined ? Number(server.port) : 0,
+    port: server.port,
     close: () => {
       for (const connection of open) connection.reset();
       server.stop(true);

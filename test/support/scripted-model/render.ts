@@ -1,6 +1,6 @@
 /** What the renderings of a scripted reply share. */
-import type { Json } from "../../model/protocols/protocol.ts";
-import type { ScriptedCall, ScriptedReply, ScriptedUsage } from "../playbook.ts";
+import type { Json } from "../../../src/model/protocols/protocol.ts";
+import type { ScriptedCall, ScriptedReply, ScriptedUsage } from "./playbook.ts";
 import type { ScriptedRequest } from "./read-request.ts";
 
 export interface Rendered {

@@ -1,5 +1,5 @@
 /** What a scripted model answers; each answer may have the quirks and faults of real servers. */
-import type { ScriptedRequest } from "./server/read-request.ts";
+import type { ScriptedRequest } from "./read-request.ts";
 
 export interface Playbook {
   reply(request: ScriptedRequest): ScriptedReply | Promise<ScriptedReply>;

@@ -1,7 +1,7 @@
 /** A request of any protocol in one neutral form, for playbooks and tests. */
-import { isRecord } from "../../lib/values.ts";
-import { textOf, type Json } from "../../model/protocols/protocol.ts";
-import type { Api } from "../../model/types.ts";
+import { isRecord } from "../../../src/lib/values.ts";
+import { textOf, type Json } from "../../../src/model/protocols/protocol.ts";
+import type { Api } from "../../../src/model/types.ts";
 
 export interface ScriptedRequest {
   readonly api: Api;

@@ -1,8 +1,8 @@
 /** A plan: stages of tool calls, and an answer from their real results; the conversation shows how far it is. */
-import { isRecord } from "../../lib/values.ts";
-import type { ScriptedCall, ScriptedReply } from "../playbook.ts";
-import type { ScriptedRequest, SeenTool } from "../server/read-request.ts";
-import { collapseSpaces } from "../../lib/text.ts";
+import { isRecord } from "../lib/values.ts";
+import type { ModelRequest, ToolDefinition } from "../model/types.ts";
+import type { PlaybookReply } from "./demo-client.ts";
+import { collapseSpaces } from "../lib/text.ts";
 
 export interface Plan {
   /** Each gets the results so far; no calls: the stage is skipped. */
@@ -21,7 +21,7 @@ export interface Call {
 }
 
 /** The next calls of these plans, or all their answers. */
-export function follow(plans: readonly Plan[], rounds: readonly Round[], request: ScriptedRequest): ScriptedReply {
+export function follow(plans: readonly Plan[], rounds: readonly Round[], request: ModelRequest): PlaybookReply {
   let rest = [...rounds];
   const answers: string[] = [];
   for (const plan of plans) {
@@ -46,7 +46,7 @@ function notOffered(tool: string): string {
 }
 
 /** Sends only fields that the tool's schema has. */
-function toolCalls(calls: readonly Call[], tools: readonly SeenTool[]): ScriptedCall[] {
+function toolCalls(calls: readonly Call[], tools: readonly ToolDefinition[]) {
   return calls.map(({ tool, args }) => {
     const properties = tools.find((offered) => offered.name === tool)?.parameters["properties"];
     const known = isRecord(properties)
@@ -72,18 +72,19 @@ export interface Round {
 export type Outcome =
   "ok" | "failed" | "unfinished" | "timed-out" | "blocked" | "refused" | "dry-run" | "cancelled" | "error";
 
-export function lastPrompt(request: ScriptedRequest): string {
+export function lastPrompt(request: ModelRequest): string {
   return request.messages.findLast((message) => message.role === "user")?.content ?? "";
 }
 
-export function roundsOf(request: ScriptedRequest): Round[] {
+export function roundsOf(request: ModelRequest): Round[] {
   const from = request.messages.findLastIndex((message) => message.role === "user");
   const recent = request.messages.slice(from + 1);
   const rounds: Round[] = [];
   for (const message of recent) {
-    for (const call of message.calls) {
+    if (message.role !== "assistant") continue;
+    for (const call of message.toolCalls) {
       const result = recent.find((other) => other.role === "tool" && other.callId === call.id);
-      if (result) rounds.push({ tool: call.name, args: object(call.arguments), ...read(result.content) });
+      if (result) rounds.push({ tool: call.name, args: object(call.arguments), ...read(result.content ?? "") });
     }
   }
   return rounds;

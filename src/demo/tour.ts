@@ -2,10 +2,10 @@
  * The playbook of `buddy demo`: looks at the machine, asks for a small change, is blocked once, starts a background
  * shell, and says what to do next.
  */
-import type { Playbook } from "../playbook.ts";
+import type { Playbook } from "./demo-client.ts";
 import { follow, type Plan, roundsOf, type Round, shellCall } from "./plan.ts";
 
-export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(request), request) };
+export const tour: Playbook = (request) => follow([PLAN], roundsOf(request), request);
 
 /** In /tmp, so that no file of the operator's is touched. */
 export const TOUR_FILE = `/tmp/buddy-demo-${process.pid}.txt`;

@@ -1,6 +1,6 @@
 /** A scripted reply as the Responses protocol puts it on the wire: stream events, or one document. */
-import type { Json } from "../../model/protocols/protocol.ts";
-import type { ScriptedReply } from "../playbook.ts";
+import type { Json } from "../../../src/model/protocols/protocol.ts";
+import type { ScriptedReply } from "./playbook.ts";
 import type { ScriptedRequest } from "./read-request.ts";
 import { argumentsOf, callId, finishOf, pieces, usageOf, type Rendered, type WireEvent } from "./render.ts";
 

@@ -1,6 +1,6 @@
 /** A scripted reply as chat completions put it on the wire: stream events, or one document. */
-import type { Json } from "../../model/protocols/protocol.ts";
-import type { ScriptedReply } from "../playbook.ts";
+import type { Json } from "../../../src/model/protocols/protocol.ts";
+import type { ScriptedReply } from "./playbook.ts";
 import { argumentsOf, callId, finishOf, pieces, usageOf, type Rendered } from "./render.ts";
 import type { ScriptedRequest } from "./read-request.ts";
 

@@ -1,5 +1,5 @@
 /** How an answer is sent: correctly, or with the fault that the reply asks for. */
-import type { Fault, ScriptedReply } from "../playbook.ts";
+import type { Fault, ScriptedReply } from "./playbook.ts";
 import { eventBytes, type Rendered } from "./render.ts";
 
 export interface Sending {

@@ -1,8 +1,8 @@
 /** startScripted: a playbook behind a loopback HTTP server that speaks all three protocols, streaming and not. */
-import { pause, nextTurn } from "../../lib/waiting.ts";
+import { pause, nextTurn } from "../../../src/lib/waiting.ts";
 import { bodyOf, type Sending } from "./faults.ts";
 import { listenHttp, type HttpRequest, type HttpResponse } from "./http.ts";
-import type { Fault, Playbook, ScriptedReply } from "../playbook.ts";
+import type { Fault, Playbook, ScriptedReply } from "./playbook.ts";
 import { readRequest, type ScriptedRequest } from "./read-request.ts";
 import type { Rendered } from "./render.ts";
 import { renderAnthropic } from "./wire-anthropic.ts";
@@ -35,7 +35,6 @@ export interface ScriptedOptions {
   readonly models?: readonly string[];
   /** A secret part of the path. */
   readonly token?: string;
-  readonly unix?: string;
 }
 
 export function startScripted(playbook: Playbook, options: ScriptedOptions = {}): ScriptedServer {
@@ -59,7 +58,7 @@ export function startScripted(playbook: Playbook, options: ScriptedOptions = {})
     } catch (error) {
       await sendJson(response, 500, { error: { message: `scripted model: ${String(error)}`, code: "script_failed" } });
     }
-  }, options.unix);
+  });
 
   async function answer(request: HttpRequest, response: HttpResponse): Promise<void> {
     const seen: RecordedRequest = {
@@ -79,7 +78,7 @@ export function startScripted(playbook: Playbook, options: ScriptedOptions = {})
   }
 
   const close = async () => http.close();
-  const url = `http://127.0.0.1${http.port === 0 ? "" : `:${http.port}`}${base}`;
+  const url = `http://127.0.0.1:${http.port}${base}`;
   return { url, requests, close, [Symbol.asyncDispose]: close };
 }
 
