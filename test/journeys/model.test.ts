@@ -56,8 +56,8 @@ describe("buddy exec on an endpoint", () => {
   });
 
   test.each([
-    ["", "has no certificate in it"],
-    ["0\u0082 DER", "has no certificate in it"],
+    ["", "contains no certificate"],
+    ["0\u0082 DER", "contains no certificate"],
     ["-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be read"],
   ])("with the ca_file %j: an error of the configuration", async (pem, words) => {
     using box = sandbox();
