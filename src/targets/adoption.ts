@@ -1,6 +1,6 @@
 /**
- * A target whose pane may hold a shell of the operator's: while that one is adopted, the target is the machine and user
- * in it. Its connection stays the one to the outer machine, so what needs a connection is refused.
+ * A target in whose pane buddy can adopt a shell that the operator started: while it is adopted, the target is the
+ * machine and user of that shell. The connection still leads to the outer machine, so what needs it is refused.
  */
 import { BuddyError } from "../lib/errors.ts";
 import { fileAccess } from "./files/files.ts";
@@ -19,15 +19,13 @@ import { VIEW } from "./tmux/adopted-hooks.ts";
 import type { AdoptedShell } from "./tmux/adopted-shell.ts";
 
 export interface AdoptingPane {
-  /**
-   * The shell in the foreground of the pane, with buddy's hooks in it; `ended` when what it was started from is back.
-   */
+  /** Adopts the shell in the foreground of the pane; calls `ended` when the outer shell is back. */
   adopt(ended: () => void): Promise<AdoptedShell>;
 }
 
 export interface AdoptionOptions {
   readonly tell: (notice: TargetNotice) => void;
-  /** What there is without an adopted shell, where that is not the pane's own shell: a pane of the operator's. */
+  /** The target without an adopted shell, if not `outer`: a pane of the operator has no shell of its own. */
   readonly without?: Target;
 }
 
@@ -67,7 +65,7 @@ export function adoptable(outer: Target, pane: AdoptingPane, { tell, without = o
       const around = inner.at(-1);
       if (around?.shell.isReady === true) {
         throw new BuddyError("usage", `buddy already works in the shell of ${who(around.target.identity)}`, {
-          hint: "exit in the pane leaves it.",
+          hint: "Type exit in the pane to leave it.",
         });
       }
       const view = around?.shell.machine.view ?? (await viewOf(outer.transport));
@@ -90,7 +88,7 @@ export function adoptable(outer: Target, pane: AdoptingPane, { tell, without = o
 
   function continues(target: Target, last: Target): string {
     if (target !== last || last === outer) return `commands run as ${who(target.identity)} again.`;
-    return "nothing runs until the operator adopts another one there (/adopt).";
+    return "buddy runs nothing until the operator adopts another one there (/adopt).";
   }
 }
 
@@ -99,7 +97,7 @@ async function viewOf(transport: Transport): Promise<string> {
   return stdout.toString().trim();
 }
 
-/** `sameFiles`: both see the same files; then what is done over the connection is done where it is meant. */
+/** `sameFiles`: both see the same files, so the connection can be used for file access. */
 function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Target {
   const { user, uid, host, machine, os, home, bash } = shell.machine;
   const before = outer.transport.facts;
@@ -110,7 +108,7 @@ function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Ta
     label: `${outer.identity.label}, in it ${user}@${host}`,
     user,
     host,
-    // What was remembered for one user of a machine does not count for another, nor for a container on it.
+    // Approvals remembered for one user do not apply to another, nor to a container on the same machine.
     machine: sameMachine && !isSame ? `${machine} ${user}${sameFiles ? "" : " elsewhere"}` : machine,
     os,
     cwd: shell.cwd,
@@ -140,7 +138,7 @@ function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Ta
 
 const NO_NAMESPACE = "the shell was adopted";
 
-/** A target with nothing in it: every call is refused with the same error. */
+/** A target without a shell: every call fails with the same error. */
 export function refusingTarget(target: Target, error: () => BuddyError): Target {
   const refuse = (): Promise<never> => Promise.reject(error());
   return {
@@ -159,9 +157,9 @@ export function refusingTarget(target: Target, error: () => BuddyError): Target 
 }
 
 function outside(inner: TargetIdentity, outer: TargetIdentity): BuddyError {
-  const text = `this would act on ${who(outer)} (${outer.label}), outside of the shell of ${who(inner)} that buddy works in`;
+  const text = `this would act on ${who(outer)} (${outer.label}), but buddy works in the shell of ${who(inner)}`;
   return new BuddyError("target", text, {
-    hint: "Use run_shell, which runs in that shell; files: cat, tee, sed.",
+    hint: "Use run_shell, which runs in that shell; for files cat, tee or sed.",
   });
 }
 
@@ -169,12 +167,12 @@ function who({ user, host }: TargetIdentity): string {
   return `${user}@${host}`;
 }
 
-/** The connection itself is the outer one; scripts and processes on it would not be on the machine that is meant. */
+/** The connection is the outer one; scripts on it would run on the wrong machine. */
 function innerTransport(outer: Transport, facts: MachineFacts, refuse: (() => Promise<never>) | undefined): Transport {
   return {
     label: outer.label,
     kind: outer.kind,
-    // The rules of the machine that leads there count, too.
+    // The rules of the outer machine apply, too.
     base: outer,
     facts,
     spawn: (argv, options) => outer.spawn(argv, options),
@@ -204,7 +202,7 @@ function refusingShells(refuse: () => Promise<never>): BackgroundShells {
   return { start: refuse, output: refuse, kill: refuse, list: () => Promise.resolve([]) };
 }
 
-/** Other panes than the one with the shell in it are on the outer machine. */
+/** All other panes are on the outer machine. */
 function onlyShared(panes: Panes, refuse: () => Promise<never>): Panes {
   return {
     pane: (selector = {}) => (Object.keys(selector).length === 0 ? panes.pane() : refuse()),

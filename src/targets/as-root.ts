@@ -1,15 +1,16 @@
 /**
- * Scripts that run as root on the target: as they are for root, with `sudo -n` where no password is needed, and
- * otherwise with sudo in the target's own shell, where the operator can give one.
+ * Runs scripts as root on the target: directly if buddy is root, with `sudo -n` if that needs no password, otherwise
+ * with sudo in the target's shell, where the operator can enter one.
  */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
+import { deadline } from "../lib/waiting.ts";
 import { LOADER, loaderLine } from "./script-line.ts";
 import type { AsRootOptions, RunOutcome, RunResult, ScriptOptions, ScriptResult, Shell, Transport } from "./target.ts";
 
 export interface RootScript extends ScriptOptions {
-  /** What is done, for `ps` and for sudo's own log: "write /etc/hosts". */
+  /** What it does, for `ps` and sudo's own log: "write /etc/hosts". */
   readonly purpose: string;
 }
 
@@ -18,16 +19,11 @@ export type RunAsRoot = (script: string, options: RootScript) => Promise<ScriptR
 export function runAsRoot(transport: Transport, shell: Shell | undefined, how: AsRootOptions): RunAsRoot {
   return async (script, { purpose, args = [], input = "", signal, ...rest }) => {
     const { home, uid } = transport.facts;
-    if (uid === 0) return transport.run(script, { args, input, ...(signal && { signal }), ...rest });
+    if (uid === 0) return transport.run(script, { args, input, signal, ...rest });
     const data = typeof input === "string" ? Buffer.from(input) : input;
     const text = `${STARTED}HOME=${quote(home)}; ${TAKE}\n${script}`;
     const job: Job = { name: `buddy: ${purpose}`, input: Buffer.concat([Buffer.from(loaderLine(text, args)), data]) };
-    const direct = await transport.run(WITHOUT_PASSWORD, {
-      args: [job.name],
-      input: job.input,
-      ...(signal && { signal }),
-      ...rest,
-    });
+    const direct = await transport.run(WITHOUT_PASSWORD, { args: [job.name], input: job.input, signal, ...rest });
     const started = answered(direct);
     if (started !== undefined) return started;
     const why = refusalOf(direct);
@@ -42,10 +38,10 @@ interface Job {
   readonly input: Uint8Array;
 }
 
-/** The first line of the output: sudo let the script begin. */
+/** The first line of the output: sudo has started the script. */
 const MARK = "buddy-root";
 const STARTED = `printf '${MARK}\\n'; `;
-/** The script runner has this for its scripts; a shell of root does not. */
+/** A function that script runners have and root's shell does not. */
 const TAKE = `case $(printf ab | head -c 1 2>/dev/null) in a) take() { head -c "$1"; } ;; *) take() { dd ibs=1 obs=65536 count="$1" 2>/dev/null; } ;; esac`;
 
 const NO_SUDO = 61;
@@ -62,7 +58,7 @@ function answered(result: ScriptResult): ScriptResult | undefined {
 
 type Refusal = "missing" | "password" | "forbidden" | "wrong-password" | "other";
 
-/** sudo has no exit codes of its own: what it says in the C locale is all there is. */
+/** sudo has no exit codes of its own, only messages, here in the C locale. */
 const SAID: readonly (readonly [RegExp, Refusal])[] = [
   [/incorrect password attempt|authentication failure/i, "wrong-password"],
   [
@@ -96,7 +92,7 @@ function refused(why: Refusal, stderr: string, { facts }: Transport, purpose: st
       });
     case "password":
       return new BuddyError("target", `${nothing}: sudo needs a password, and none was given`, {
-        hint: "The operator gives it on buddy's terminal or in the pane; or sudoers allows this without one (NOPASSWD).",
+        hint: "The operator can enter it on buddy's terminal or in the pane, or allow this without one (NOPASSWD in sudoers).",
       });
     case "other":
       return new BuddyError("target", `${nothing}: sudo did not start${said === "" ? "" : `: ${said}`}`, {
@@ -105,17 +101,17 @@ function refused(why: Refusal, stderr: string, { facts }: Transport, purpose: st
   }
 }
 
-/** How long a password may take. */
+/** How long the operator may take to enter the password. */
 const PASSWORD_MS = 5 * 60_000;
 
-/** $1 name of a directory. What goes in and out is in files that only this user can read, in memory where possible. */
+/** $1 name of a directory. Input and output are in files that only this user can read, in memory if possible. */
 const STAGE = `
 umask 077
 for b in "\${XDG_RUNTIME_DIR:-}" /dev/shm "\${TMPDIR:-/tmp}" /tmp; do
   [ -n "$b" ] && [ -d "$b" ] && [ -w "$b" ] && mkdir "$b/$1" 2>/dev/null && break
   b=
 done
-[ -n "$b" ] || { echo "no place for temporary files" >&2; exit 1; }
+[ -n "$b" ] || { echo "no writable directory for temporary files" >&2; exit 1; }
 cat >"$b/$1/in" || { rm -rf "$b/$1"; exit 1; }
 printf '%s' "$b/$1"
 `;
@@ -132,20 +128,20 @@ async function inShell(
   if (staged.code !== 0) throw new BuddyError("target", `cannot prepare a command for sudo: ${staged.stderr.trim()}`);
   const directory = staged.stdout.toString();
   const [from, to, errors] = ["in", "out", "err"].map((name) => quote(`${directory}/${name}`));
-  // A pane's shell may have an alias for sudo; in a direct shell, buddy's own function finds the password.
+  // A pane's shell may have an alias for sudo; in a direct shell, buddy's own function gets the password.
   const sudo = shell.kind === "direct" ? "sudo" : "command sudo";
   const line = `${sudo} -- /bin/sh -c ${quote(LOADER)} ${quote(job.name)} <${from} >${to} 2>${errors}`;
-  const limit = AbortSignal.timeout(PASSWORD_MS);
+  using limit = deadline(PASSWORD_MS);
   try {
     const ran = await shell.run(line, {
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      signal: signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
       keep: 2000,
       ...(how.password && { password: how.password }),
       ...(how.onWaiting && { onWaiting: how.onWaiting }),
       ...(how.onDelay && { onDelay: how.onDelay }),
     });
     signal?.throwIfAborted();
-    const code = exitCode(ran, limit.aborted);
+    const code = exitCode(ran, limit.signal.aborted);
     const collected = await transport.run(COLLECT, { args: [directory] });
     return { ...collected, code };
   } finally {

@@ -1,4 +1,4 @@
-/** What an operator wants to know of a machine before working on it, asked in one round trip. */
+/** What an operator wants to know about a machine before working on it, in one round trip. */
 import type { Transport } from "./target.ts";
 
 export interface MachineReport {
@@ -8,14 +8,14 @@ export interface MachineReport {
   readonly tmux: string;
   readonly shell: string;
   readonly hasBash: boolean;
-  /** Of the working directory; undefined where it is not known. */
+  /** Of the working directory; undefined if unknown. */
   readonly disk?: { readonly freeKiB: number; readonly used: string };
   readonly sudo: "root" | "none" | "free" | "password" | "unknown";
-  /** How far its clock is from this machine's; 0 when the time the answer took explains it. */
+  /** How far its clock is from ours; 0 if the time of the round trip explains the difference. */
   readonly clockOffMs: number;
 }
 
-/** One round trip; `key=value` lines. */
+/** Prints `key=value` lines. */
 const SCRIPT = `
 echo "who=$(id -un 2>/dev/null || id -u)@$(uname -n), $(uname -sm)"
 echo "clock=$(date +%s)"
@@ -54,9 +54,9 @@ export async function machineReport(transport: Transport): Promise<MachineReport
 
 const SUDO = ["root", "none", "free", "password"] as const;
 
-/** Whole seconds, and the answer took a while: only what cannot be explained by that counts. */
+/** The clock is in whole seconds, and the answer took a while: only a larger difference counts. */
 function clockOff(seconds: number, before: number, after: number): number {
   if (!Number.isFinite(seconds) || seconds === 0) return 0;
-  const there = seconds * 1000;
-  return there < before - 1000 ? there - before : there > after + 1000 ? there - after : 0;
+  const remote = seconds * 1000;
+  return remote < before - 1000 ? remote - before : remote > after + 1000 ? remote - after : 0;
 }

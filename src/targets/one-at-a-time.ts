@@ -1,8 +1,8 @@
-/** One at a time, in order; what is aborted before its turn does not run. */
+/** Runs tasks one at a time, in order; a task that is aborted before its turn does not run. */
 export class OneAtATime {
   #last: Promise<void> = Promise.resolve();
 
-  /** Gives what `act` gives, or undefined when the signal came before its turn. */
+  /** The result of `act`, or undefined if the signal fired before its turn. */
   async take<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
     const before = this.#last;
     const { promise, resolve: done } = Promise.withResolvers<void>();
@@ -24,7 +24,7 @@ export class OneAtATime {
     }
   }
 
-  /** When the queue is empty. */
+  /** Resolves when the queue is empty. */
   async idle(): Promise<void> {
     await this.#last;
   }

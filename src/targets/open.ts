@@ -1,7 +1,4 @@
-/**
- * From options to a target: the machine is reached, its shell and files are there, and it is known who and where that
- * is.
- */
+/** Opens a target from its options: connects to the machine, chooses and starts its shell, and identifies it. */
 import { shownName } from "../lib/byte-names.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { adoptable, refusingTarget } from "./adoption.ts";
@@ -16,7 +13,7 @@ import { OutputStore } from "./output/output-store.ts";
 import { choosePaneShell } from "./tmux/bootstrap.ts";
 import { insideManagedPane, ownPane } from "./tmux/borrowed-pane.ts";
 import { NoShell } from "./tmux/pane.ts";
-import { PaneWhenAsked } from "./pane-when-asked.ts";
+import { LazyPane } from "./lazy-pane.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { askTmux } from "./connection/identity.ts";
@@ -29,7 +26,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   if (options.pane === undefined && options.tmux !== "never" && isLocal(options.place)) await insideManagedPane();
   const unusable = (error: unknown): string => {
     if (!(error instanceof TmuxUnusable) || options.tmux === "required") throw error;
-    return error instanceof NoShell ? `${error.message} (attach to see: the pane says what to do)` : error.message;
+    return error instanceof NoShell ? `${error.message} (attach to the pane, which says what to do)` : error.message;
   };
   const transport = await openTransport(options);
   const tellMissing = (why: string) =>
@@ -50,7 +47,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
     const missing = options.tmux === "never" ? "" : await tmuxMissing(transport);
     if (missing !== undefined && options.tmux === "required") {
       throw new BuddyError("target", `--tmux cannot be used: ${missing} (${transport.label})`, {
-        hint: "Install tmux 3.2 or newer there, or leave --tmux out.",
+        hint: "Install tmux 3.2 or newer on that machine, or leave --tmux out.",
       });
     }
     const opened = missing === undefined ? await openWithPane(transport, options, notices).catch(unusable) : missing;
@@ -68,14 +65,20 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
 async function tmuxMissing(transport: Transport): Promise<string | undefined> {
   const { tmuxVersion: version, tmuxProblem = "tmux is not installed" } = await askTmux(transport);
   if (version === undefined) return tmuxProblem;
-  return atLeast(version, 3, 2) ? undefined : `tmux ${version} is too old: 3.2 is needed`;
+  return isTooOld(version) ? `tmux ${version} is too old: 3.2 is needed` : undefined;
+}
+
+function isTooOld(version: string): boolean {
+  // "master" and "openbsd-7.4" have no version number like 3.2 and are new enough.
+  const [, major, minor] = (/^(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+  return major !== undefined && minor !== undefined && (major < 3 || (major === 3 && minor < 2));
 }
 
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
   const base = parts(transport, options, notices);
   const shell = choosePaneShell(transport.facts, options.shell);
   const panes = managedPanes(base);
-  // Beside the pane: the first command waits for both. A connection may have room for few programs at once.
+  // In parallel with the pane: the first command needs both. Not remotely: a connection may allow few programs at once.
   if (transport.kind === "local") base.clean.start();
   try {
     const shared = await panes.openShared();
@@ -94,7 +97,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
   }
 }
 
-/** One of many machines: its pane is made with the first question about a command. */
+/** One of many machines: its pane is created with the first command that needs approval. */
 function openForMany(
   transport: Transport,
   options: TargetOptions,
@@ -102,7 +105,7 @@ function openForMany(
   unusable: (error: unknown) => void,
 ): Target {
   const base = parts(transport, options, notices);
-  const pane = new PaneWhenAsked({
+  const pane = new LazyPane({
     panes: managedPanes(base),
     direct: directShell(base),
     usable: async () => {
@@ -146,7 +149,7 @@ function managedPanes({ transport, options, notices, outputStore, clean }: Parts
   });
 }
 
-/** A pane of the operator's own tmux: the shell in it is adopted, and nothing else is there. */
+/** A pane of the operator's own tmux: buddy adopts the shell in it and has no other. */
 async function openOperatorPane(
   transport: Transport,
   id: string,
@@ -182,11 +185,11 @@ async function openOperatorPane(
   }
 }
 
-/** A pane that was there before may be anywhere: commands must run where buddy was started, or where --cd says. */
+/** An existing pane may be in any directory: commands must run where buddy was started, or where --cd says. */
 async function enterDirectory(shell: Shell, cwd: string, notices: Notices): Promise<void> {
   const { outcome } = await shell.run(`cd ${quote(cwd)}`, { waitMs: ENTER_MS });
   if (outcome.kind === "exited" && outcome.code === 0) return;
-  const why = outcome.kind === "exited" ? `cd failed (exit code ${outcome.code})` : "something is running in it";
+  const why = outcome.kind === "exited" ? `cd failed (exit code ${outcome.code})` : "a program is running in it";
   notices.tell({ kind: "warning", text: `The pane is in ${shownName(shell.cwd)}, not in ${shownName(cwd)}: ${why}.` });
 }
 
@@ -219,7 +222,7 @@ function directShell({ transport, notices, outputStore, clean }: Parts): DirectS
   });
 }
 
-/** What every target has, whatever its shell is. */
+/** What every target has, whatever its shell. */
 interface Parts {
   readonly transport: Transport;
   readonly options: TargetOptions;
@@ -240,7 +243,7 @@ function closeOutputStore({ outputStore, options }: Parts): void {
 
 interface AllParts extends Parts {
   readonly identity: TargetIdentity;
-  /** The shell has its process: where connections are few, it comes before the read-only namespace. */
+  /** Resolves when the shell has its process: if sessions are few, it comes before the read-only namespace. */
   readonly up?: Promise<void>;
   readonly shell: Shell;
   readonly panes?: Panes;
@@ -302,8 +305,8 @@ function identify(
 }
 
 /**
- * Stable for a target, so that a restart finds its session again. On this machine every directory has its own: two
- * buddies in two projects must not run their commands in each other's.
+ * Stable for a target, so that a restart finds its session again. Locally each directory has its own: two buddies in
+ * two projects must not share a session.
  */
 function sessionName(options: TargetOptions, transport: Transport): string {
   if (options.tmuxSession !== undefined && options.tmuxSession !== "") return plainName(options.tmuxSession);
@@ -320,16 +323,9 @@ function sessionName(options: TargetOptions, transport: Transport): string {
   return `buddy-${sha256(target.join(" ")).slice(0, 12)}`;
 }
 
-/** tmux reads `.` and `:` in names as addresses. */
+/** `.` and `:` have a meaning in tmux targets. */
 function plainName(name: string): string {
   return name.replace(/[^\w-]+/g, "-");
-}
-
-function atLeast(version: string, major: number, minor: number): boolean {
-  const [, a, b] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  // "master", "openbsd-7.4": newer than any number we ask for.
-  if (a === undefined || b === undefined) return true;
-  return Number(a) > major || (Number(a) === major && Number(b) >= minor);
 }
 
 class Notices {

@@ -1,24 +1,24 @@
-/** A place to work: the hops that lead to it from this machine, and every name it is known by. */
+/** A place to work: the hops that lead to it from this machine, and all its names. */
 import { parseDestination } from "./connection/ssh-destination.ts";
 import { quoteAll } from "../lib/quote.ts";
 
 export interface Place {
-  /** What people call it, once among the places of a run: "web1", "pg", "local". */
+  /** What people call it, unique among the places of a run: "web1", "pg", "local". */
   readonly name: string;
-  /** From this machine to the innermost; none = this machine. */
+  /** From this machine inwards; empty: this machine. */
   readonly path: readonly Hop[];
   readonly cd?: string;
   readonly tmux?: PlaceTmux;
-  /** Its own name first, then target names, groups and the ssh destinations as written: what rules are matched with. */
+  /** Its own name first, then target names, groups and the ssh destinations as written; rules match any of them. */
   readonly names: readonly string[];
-  /** Groups among its names that cannot be read in full and may hold it: their rules count, to be safe. */
+  /** Groups among its names that cannot be read in full and may contain it: their rules apply, to be safe. */
   readonly unsure?: readonly { readonly group: string; readonly why: string }[];
 }
 
 export type Hop =
   | { readonly kind: "ssh"; readonly destination: string }
   | { readonly kind: "container"; readonly name: string }
-  /** Any command that starts a program with piped stdio; `attach` is its form for a terminal. */
+  /** Any command that starts a program with piped stdio; `attach`: its form for a terminal. */
   | { readonly kind: "via"; readonly argv: readonly string[]; readonly attach?: readonly string[] };
 
 export interface PlaceTmux {
@@ -28,7 +28,7 @@ export interface PlaceTmux {
 
 export const LOCAL: Place = { name: "local", path: [], names: ["local"] };
 
-/** What --ssh and --container name. */
+/** The place that --ssh and --container name. */
 export function placeOf({ ssh, container }: { ssh?: string | undefined; container?: string | undefined }): Place {
   const path: Hop[] = [];
   if (ssh !== undefined) path.push({ kind: "ssh", destination: ssh });
@@ -40,7 +40,7 @@ export function isLocal({ path }: Pick<Place, "path">): boolean {
   return path.length === 0;
 }
 
-/** Whether all work is done on this machine. */
+/** Whether all places are this machine. */
 export function areLocal(places: readonly Pick<Place, "path">[]): boolean {
   return !places.some((place) => !isLocal(place));
 }
@@ -63,7 +63,7 @@ export function labelOfHop(hop: Hop): string {
   }
 }
 
-/** Two places are one when this is equal: their names, and the directory where work begins, do not matter. */
+/** Equal for places that are the same, whatever their names and directories. */
 export function pathKey(path: readonly Hop[]): string {
   return JSON.stringify(
     path.map((hop) => (hop.kind === "via" ? hop.argv : hop.kind === "ssh" ? `s ${hop.destination}` : `c ${hop.name}`)),
@@ -76,7 +76,7 @@ export function samePaths(one: readonly Place[], other: readonly Place[]): boole
   return keys(one).join("\n") === keys(other).join("\n");
 }
 
-/** "web1", "api", "api@web1", "kubectl": short, for a place without a name. */
+/** "web1", "api", "api@web1", "kubectl": a short name for a place without one. */
 export function nameOfPath(path: readonly Hop[]): string {
   const [first, ...more] = path.toReversed().map(shortName);
   return first === undefined ? LOCAL.name : [first, ...more].join("@");
@@ -93,7 +93,7 @@ export function namesOfPath(path: readonly Hop[]): string[] {
   return [...new Set([name, ...inward.flatMap(({ names }) => names)])];
 }
 
-/** What a person calls the machine at a place, which reports that host name: as it is shown first. */
+/** The names a person would use for the machine at a place that reports this host name; the first is shown. */
 export function calledNames(place: Place, host: string): string[] {
   const inner = place.path.at(-1);
   const own = inner === undefined || inner.kind === "via" ? [] : namesOfPath([inner]);

@@ -17,17 +17,15 @@ export interface Target extends AsyncDisposable {
   /** Without `panes`: the operator's own tmux pane that buddy was started in; for capture and keys only. */
   readonly ownPane?: Pane;
   readonly locks: Locks;
-  /** It is a shell that the operator started in the shared pane, which has no connection of its own. */
+  /** It is a shell that the operator started in the shared pane, without a connection of its own. */
   readonly isAdopted?: boolean;
-  /**
-   * That shell sees other files than the connection reaches, or as another user: what needs the connection is refused.
-   */
+  /** That shell sees other files than the connection, or runs as another user: what needs the connection is refused. */
   readonly isElsewhere?: boolean;
-  /** With tmux: works in the shell that the operator started in the shared pane, as the user and machine in it. */
+  /** With tmux: works in the shell that the operator started in the shared pane, as its user and on its machine. */
   adopt?(): Promise<TargetIdentity>;
-  /** The target as it is now: an adopted shell that ends later does not become the pane's own shell. */
+  /** The target as it is now: it does not change to the pane's own shell when an adopted shell ends. */
   now?(): Target;
-  /** News for the operator and the model: reconnected, pane recreated, state lost, the operator ran something. */
+  /** Notices for the operator and the model: reconnected, pane recreated, state lost, the operator ran something. */
   onNotice(listener: (notice: TargetNotice) => void): () => void;
 }
 
@@ -36,21 +34,21 @@ export interface TargetNotice {
   readonly text: string;
 }
 
-/** Who and where, taken from the machine itself at connect and checked again after a reconnect. */
+/** Who and where, reported by the machine itself when it connects and checked again after a reconnect. */
 export interface TargetIdentity {
   /** "local", "ssh deploy@web1", "container api", "container api on ssh deploy@web1": the whole path. */
   readonly label: string;
-  /** Of the innermost step. */
+  /** Of the innermost hop. */
   readonly kind: "local" | "ssh" | "container" | "via";
   readonly user: string;
   readonly host: string;
-  /** machine-id, container id or the nearest thing the system has. */
+  /** machine-id, container id or the closest equivalent. */
   readonly machine: string;
   readonly os: string;
   readonly cwd: string;
   /** Name of the shell that runs commands: bash, zsh, fish, dash, ash, mksh, sh. */
   readonly shellName: string;
-  /** Shell command the operator types to watch, where there is tmux. */
+  /** Shell command the operator types to watch, if there is tmux. */
   readonly attach?: string | undefined;
   readonly tmuxSession?: string | undefined;
 }
@@ -60,63 +58,62 @@ export interface Transport extends AsyncDisposable {
   /** The transport on which it starts its processes; absent for this machine and over ssh. */
   readonly base?: Transport;
   readonly kind: "local" | "ssh" | "container" | "via";
+  /** Path of docker or podman, for a container. */
+  readonly engine?: string;
+  /** Behind `via`: distinguishes the namespaces and environment of its processes from others. */
+  readonly surroundings?: string;
   /** Starts argv on the target with piped stdio; no shell is involved unless argv names one. */
   spawn(argv: readonly string[], options?: SpawnOptions): Process;
-  /** Makes sure processes can be started: reconnects when the connection was dropped; throws when that fails. */
+  /** Makes sure that processes can be started: reconnects after a drop; throws if that fails. */
   ensure(signal?: AbortSignal): Promise<void>;
-  /** The operator asks for it: connects again, also after a refusal, and may ask for a password on the terminal. */
+  /** At the operator's request: reconnects even after a refusal, and may ask for a password on the terminal. */
   reconnect(signal?: AbortSignal): Promise<void>;
-  /** Whether a real answer comes from the target in time; never reconnects. */
+  /** Whether the target itself answers in time; never reconnects. */
   answers(timeoutMs: number): Promise<boolean>;
-  /** Resolves when processes there are gone though their clients do not say so; rejects when the signal fires. */
+  /** Resolves when processes on the target are gone although their clients still run; rejects when the signal fires. */
   gone?(signal: AbortSignal): Promise<void>;
-  /** Whether a new connection can be made, in addition to the one in use and without questions; says why not. */
+  /** Opens a second connection without questions, to test that; returns why it fails. */
   connectAnew(signal: AbortSignal): Promise<string | undefined>;
-  /**
-   * Closes without waiting for the other side, which cleans up by itself: whatever runs or waits locally ends at once.
-   */
+  /** Closes without waiting for the target, which cleans up by itself: local processes and waits end at once. */
   abandon(): Promise<void>;
   /**
-   * Runs a short POSIX sh script there on a standing runner: one round trip, many at once, bytes in and out.
-   * After a drop it is run again: what it does must bear repeating.
+   * Runs a short POSIX sh script on a persistent runner: one round trip, several in parallel, bytes in and out.
+   * Runs it again after a drop, so it must be safe to repeat.
    */
   run(script: string, options?: ScriptOptions): Promise<ScriptResult>;
-  /** What the machine says about itself; taken when it is reached and compared after every reconnect. */
+  /** What the machine reports about itself; compared after every reconnect. */
   readonly facts: MachineFacts;
-  /** The connection was lost and is being put up again. */
   readonly isReconnecting?: boolean;
-  /**
-   * One of many machines: what can be done without a further session on its connection. Another one after a reconnect.
-   */
+  /** One of many machines: what needs no further session on its connection. Replaced by a reconnect. */
   readonly own?: SessionTexts | undefined;
 }
 
-/** Texts that run unasked, and what holds the read-only namespace, in the session that the connection has anyway. */
+/** Runs texts that need no approval, and holds the read-only namespace, in the session that every connection has. */
 export interface SessionTexts {
   /** In the marks that end a text. */
   readonly key: string;
-  /** In the environment of everything a text starts. */
+  /** In the environment of everything that a text starts. */
   readonly job: string;
-  /** The shell that runs them: it takes lines of `line` and `question`, and marks the end of each with `key`. */
+  /** The shell that runs texts: it takes lines from `line` and `question`, and marks the end of each with `key`. */
   texts(): Process;
   line(script: string, tag: number, cwd: string): string;
-  /** For the clean shell in the namespace, where that `stands`; "incomplete" says that it has not taken the text. */
+  /** For the clean shell in the namespace, if it `stands`; the mark "incomplete" reports that it has not taken it. */
   question(text: string, tag: number, cwd: string): string;
   readonly stands: boolean;
-  /** Makes the namespace, which ends with the connection; gives the line that it says. */
+  /** Makes the namespace, which ends with the connection; returns the line that its script prints. */
   start(namespace: NamespaceStart): Promise<string>;
-  /** From now on the namespace follows the mounts of the machine; so it does once anything else was started there. */
+  /** From now on the namespace follows new mounts of the machine; starting any other process has the same effect. */
   watch(): void;
-  /** Another clean shell; lines of sh that look for the namespace, and words that enter it. */
+  /** Starts another clean shell: lines of sh that look for the namespace, and words that enter it. */
   serveAgain(look: string, enter: string): void;
-  /** The last text was stopped, and may not end. */
+  /** The last text was stopped and may never end: it is not waited for. */
   forget(): void;
 }
 
 export interface NamespaceStart {
-  /** The clean shell; "" where it is not bash. */
+  /** Path of the clean shell; "" if it is not bash. */
   readonly bash: string;
-  /** Where texts begin. */
+  /** Where texts start. */
   readonly cwd: string;
 }
 
@@ -124,7 +121,7 @@ export interface MachineFacts {
   readonly user: string;
   readonly uid: number;
   readonly host: string;
-  /** machine-id, container id or the nearest thing the system has. */
+  /** machine-id, container id or the closest equivalent. */
   readonly machine: string;
   readonly os: string;
   /** Where processes start. */
@@ -132,26 +129,26 @@ export interface MachineFacts {
   readonly home: string;
   /** Path of the login shell; "" when unknown. */
   readonly loginShell: string;
-  /** Paths of the programs that matter, where they exist: tmux, setsid and the shells. */
+  /** Paths of tmux, setsid and the shells that are installed. */
   readonly programs: Readonly<Record<string, string>>;
-  /** "3.3a"; undefined without a tmux that works. */
+  /** "3.3a"; undefined without a working tmux. */
   readonly tmuxVersion?: string;
-  /** Why the tmux that is there does not work. */
+  /** Why the installed tmux does not work. */
   readonly tmuxProblem?: string;
-  /** One is there, and was not asked for its version: on one of many machines that waits for the pane. */
+  /** tmux is installed; on one of many machines its version is asked only when a pane is needed. */
   readonly tmuxUnasked?: boolean;
 }
 
 export interface ScriptOptions {
-  /** "$1", "$2", ... of the script. */
+  /** "$1", "$2", … of the script. */
   readonly args?: readonly string[];
-  /** What the script reads on stdin; without it stdin is empty. */
+  /** stdin of the script; empty by default. */
   readonly input?: string | Uint8Array;
   /** How long the target may stay silent; 30 s by default. */
   readonly timeoutMs?: number;
-  /** Waits for something on purpose: kept apart, so that others need not wait behind it. */
+  /** The script waits for something: it gets a runner of its own, so that others do not wait for it. */
   readonly slow?: boolean;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ScriptResult {
@@ -160,7 +157,7 @@ export interface ScriptResult {
   readonly stderr: string;
 }
 
-/** A script that reaches its shell in a way that `ps` does not show. */
+/** A script that `ps` does not show. */
 export interface ShellScript {
   /** "$0" of the script. */
   readonly name: string;
@@ -170,60 +167,58 @@ export interface ShellScript {
 
 export interface SpawnOptions {
   readonly signal?: AbortSignal;
-  /** Then argv is a shell, which runs this; what is written to stdin afterwards is for the script. */
+  /** argv is a shell that runs this; what is written to stdin is for the script. */
   readonly script?: ShellScript;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** A client (ssh, docker exec) or helper that ends by itself when its stdin does: it gets time for that. */
+  /** A client (ssh, docker exec) or helper that ends by itself when its stdin ends, and gets time for that. */
   readonly isClient?: boolean;
 }
 
-/** A session and process group of its own there; it ends with the connection, and with buddy. */
+/** A process on the target with its own session and group; it ends with the connection and with buddy. */
 export interface Process {
-  /** Its number there, which is its group's too; rejected when it never started. */
+  /** On the target; also the id of its group. Rejects if it never started. */
   readonly pid: Promise<number>;
   readonly stdin: { write(data: string | Uint8Array): void; end(): void };
   readonly stdout: ReadableStream<Uint8Array>;
   readonly stderr: ReadableStream<Uint8Array>;
-  /** 255 when the connection was lost. */
+  /** 255 if the connection was lost. */
   readonly exited: Promise<number>;
-  /** To the whole group; without a signal TERM, then KILL. */
+  /** Signals the whole group; by default TERM, then KILL. */
   kill(signal?: NodeJS.Signals): void;
 }
 
 export type RunOutcome =
   /** Non-zero is a result, not an exception. */
   | { readonly kind: "exited"; readonly code: number }
-  /** `busy`: nothing was typed, because a program is still in the foreground of the pane. */
+  /** `busy`: nothing was typed, because another program is in the foreground of the pane. */
   | { readonly kind: "running"; readonly why: "deadline" | "no-wait" | "busy"; readonly program?: string }
   | {
       readonly kind: "waiting";
       readonly for: "password" | "line" | "repl" | "full-screen";
       readonly program: string;
-      /** Nothing was typed: what waits was in the foreground of the pane before. */
+      /** Nothing was typed: the waiting program was in the foreground before. */
       readonly earlier?: true;
-      /** The operator was not asked about the command, and so is not asked for its password. */
+      /** The command needed no approval, so the operator is not asked for its password. */
       readonly uninvited?: true;
     }
   | { readonly kind: "incomplete"; readonly hint: string }
   | { readonly kind: "shell-ended"; readonly code: number }
   | { readonly kind: "stopped"; readonly by: "user" | "deadline" }
-  /** Connection, pane or shell gone; nothing is known about the command. */
-  /** `notRun`: it had not begun, and `why` says so; otherwise that is not known. */
+  /** The connection, pane or shell is gone. `notRun`: the command did not run; otherwise that is not known. */
   | { readonly kind: "lost"; readonly why: string; readonly notRun?: true };
 
 export interface RunResult {
   readonly outcome: RunOutcome;
-  /** What the command printed as a person would read it; head and tail when it was large. */
+  /** What the command printed, as a person would read it; head and tail if it was large. */
   readonly output: CapturedText;
-  /** Apart only in direct shells; a pane has one stream. */
+  /** Only in direct shells; a pane has one stream. */
   readonly stderr?: CapturedText;
   readonly cwd: string;
-  /** Handle for reading the full text later. */
+  /** For reading the full text later. */
   readonly outputId?: string;
-  /** The same for stderr, where it is apart. */
   readonly stderrId?: string;
-  /** What else happened: the operator ran X, a half-typed line was set aside, ... */
+  /** What else happened: the operator ran X, a half-typed line was set aside, … */
   readonly notes: readonly string[];
 }
 
@@ -237,21 +232,21 @@ export interface CapturedText {
 }
 
 export interface RunOptions {
-  /** How long to wait; undefined = without limit. */
+  /** How long to wait; undefined: no limit. */
   readonly waitMs?: number;
-  /** Send and return at once (panes only). */
+  /** Send the command and return (panes only). */
   readonly noWait?: boolean;
   readonly signal?: AbortSignal;
   readonly onOutput?: (chunk: { stream: "stdout" | "stderr"; text: string }) => void;
   /** Characters kept of head and tail together. */
   readonly keep?: number;
-  /** The command without the secrets in it: what a pane and its shell's history may show. */
+  /** The command without its secrets: what a pane and its shell's history may show. */
   readonly shown?: string;
-  /** The command was approved for this directory (`Shell.cwd`): when the shell has left it, nothing is run. */
+  /** The command was approved for this directory (`Shell.cwd`): if the shell has left it, the command does not run. */
   readonly onlyIn?: string;
-  /** It only reads, so no question was asked: it runs in a clean child, and only its last directory is taken over. */
+  /** It only reads, so it needed no approval: it runs in a clean child, and only its last directory is kept. */
   readonly unasked?: Unasked;
-  /** The command has not begun, for a reason that passes: the operator is typing. */
+  /** The command has not started yet, for a temporary reason: the operator is typing. */
   readonly onDelay?: (why: string) => void;
   /** Reports why the command waits, as soon as it is known (password prompt, ...). */
   readonly onWaiting?: (what: RunOutcome & { kind: "waiting" }) => void;
@@ -262,60 +257,57 @@ export interface RunOptions {
 /** A program on the target wants a password. */
 export interface PasswordRequest {
   readonly program: string;
-  /** What the program itself says: "[sudo] password for deploy:". */
+  /** The program's own prompt: "[sudo] password for deploy:". */
   readonly prompt: string;
-  /** Where it would be typed; `shell`: a direct shell, which no one else can type into. */
+  /** Where it would be typed; `shell`: a direct shell, into which only buddy can type. */
   readonly into: "pane" | "shell";
-  /** Aborts when the program does not ask any more. */
+  /** Fires when the program no longer asks. */
   readonly signal: AbortSignal;
 }
 
-/**
- * Undefined: the operator did not give one. The bytes go to that program and nowhere else; the receiver fills them
- * with zeros.
- */
+/** Undefined: the operator gave none. The bytes go only to that program; the receiver then overwrites them. */
 export type AskPassword = (request: PasswordRequest) => Promise<Uint8Array | undefined>;
 
 /** [safety] second_lock. */
 export type SecondLock = "auto" | "required" | "off";
 
-/** Whether unasked commands run where every file system is read-only. */
+/** Whether commands without approval run where every file system is read-only. */
 export type NamespaceState =
   | { readonly kind: "making" }
   | {
       readonly kind: "ready";
       /** Files of other users keep their owner's name inside. */
       readonly owners: boolean;
-      /** What runs inside cannot make it writable again. */
+      /** Programs inside cannot make it writable again. */
       readonly sealed: boolean;
     }
   | { readonly kind: "none"; readonly why: string };
 
-/** The locks on what runs without a question. */
+/** The locks on commands that run without approval. */
 export interface Locks {
-  /** The shell of the clean child: what the policy has to judge for. */
+  /** The shell of the clean child, whose syntax the policy must judge. */
   readonly shell: "bash" | "sh";
   readonly namespace: NamespaceState;
-  /** Once it is known whether there is a namespace. */
+  /** Resolves when it is known whether there is a namespace. */
   readonly settled: Promise<NamespaceState>;
 }
 
 export interface Unasked {
-  /** In the read-only namespace, where the target has one; what would get wrong facts in it runs outside. */
+  /** In the read-only namespace, if the target has one. False for a command that would get wrong results in it. */
   readonly inNamespace: boolean;
 }
 
-/** Where a command would run, asked of the machine now. */
+/** Where a command would run now, as the machine reports it. */
 export interface ShellPlace {
-  /** The directory itself, links followed; "" where the machine does not say. */
+  /** Links followed; "" if unknown. */
   readonly cwd: string;
-  /** "" where the machine does not say. */
+  /** "" if unknown. */
   readonly user: string;
-  /** What is in the foreground, when it is not the shell itself. */
+  /** What is in the foreground, if not the shell itself. */
   readonly program?: string;
-  /** Name of the pane, when it is not the shared one. */
+  /** Name of the pane, if not the shared one. */
   readonly pane?: string;
-  /** What is in the line at the prompt; "" where nothing is. */
+  /** The text in the line at the prompt. */
   readonly typed: string;
 }
 
@@ -323,14 +315,12 @@ export interface Shell {
   readonly kind: "tmux" | "direct";
   readonly cwd: string;
   where(): Promise<ShellPlace>;
-  /** File on the target with the exported variables and the umask, for sh to read; it may not exist yet. */
+  /** File on the target with the exported variables and the umask, as sh commands; may not exist yet. */
   readonly environmentFile?: string | undefined;
   run(command: string, options?: RunOptions): Promise<RunResult>;
-  /**
-   * Waits again for the command that was left running or waiting; the result of the last one when it has ended since.
-   */
+  /** Waits again for the command that was left running or waiting; if it has ended, returns its result. */
   wait(options?: Omit<RunOptions, "noWait">): Promise<RunResult>;
-  /** Full text of an earlier command of this session, also from before buddy was started again. */
+  /** Full text of an earlier command of this session, also from before a restart of buddy. */
   readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage>;
 }
 
@@ -338,7 +328,7 @@ export interface ReadOutputOptions {
   /** Byte offset into the text. */
   readonly offset?: number;
   readonly limit?: number;
-  /** Keep only lines that match. */
+  /** Regular expression: only lines that match. */
   readonly filter?: string;
 }
 
@@ -347,13 +337,13 @@ export interface OutputPage {
   readonly nextOffset: number;
   readonly totalBytes: number;
   readonly done: boolean;
-  /** What a filter did not do: lines too long to search, or time that ran out. */
+  /** What a filter left out: lines too long to search, or time ran out. */
   readonly note?: string;
 }
 
 /** Managed tmux objects, in addition to the shared pane. */
 export interface Panes {
-  /** The managed pane a tool names; without arguments the shared one. */
+  /** A managed pane; by default the shared one. */
   pane(selector?: PaneSelector): Promise<Pane>;
   createSession(name: string): Promise<{ session: string; created: boolean }>;
   killSession(name: string): Promise<void>;
@@ -365,7 +355,7 @@ export interface Panes {
 export interface PaneSelector {
   readonly session?: string;
   readonly pane?: string;
-  /** Raw tmux -t target (legacy); for capture any pane, for keys only managed ones. */
+  /** A tmux -t target (legacy): any pane for capture, only managed ones for keys. */
   readonly target?: string;
 }
 
@@ -376,7 +366,7 @@ export interface ManagedPane {
   readonly shared: boolean;
   /** The program in the foreground. */
   readonly command: string;
-  /** The line that the shell itself carries out: `read x`, a loop. It may not be known which, then it is "". */
+  /** The line that the shell itself runs (`read x`, a loop); "" if unknown. */
   readonly running?: string;
 }
 
@@ -399,30 +389,30 @@ export interface CaptureOptions {
 }
 
 export interface KeysOptions {
-  /** tmux key names: C-c, Enter, Up, F1, ... */
+  /** tmux key names: C-c, Enter, Up, F1, … */
   readonly keys?: readonly string[];
   readonly literalText?: string;
   readonly enter?: boolean;
   readonly delayMs?: number;
-  /** What they are meant for: with another program, user, directory or line there, nothing is typed. */
+  /** What they were approved for: if program, user, directory or line have changed, nothing is typed. */
   readonly onlyWhere?: ShellPlace;
   readonly signal?: AbortSignal;
 }
 
 export interface FileAccess {
-  /** The same files, reached as root. */
+  /** The same files, accessed as root. */
   asRoot(how?: AsRootOptions): FileAccess;
-  /** Follows `..` and symlinks on the target, also for a last component that does not exist yet. */
+  /** Follows `..` and symlinks on the target; the last component need not exist. */
   resolve(path: string): Promise<ResolvedPath>;
   read(path: string, options?: ReadOptions): Promise<FileSlice>;
   /**
-   * Atomic (temporary file + rename); keeps mode, owner, ACL and security context; creates directories. As root, a file
-   * that a program of the target can check is checked first: what fails is not written.
+   * Atomic (temporary file + rename); keeps mode, owner, ACL and security context; creates directories. As root, files
+   * that a program on the target can check are checked first, and not written if the check fails.
    */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<Written>;
-  /** Files as they are now, in one round trip; each where its directories lead. */
+  /** The state of files, in one round trip; links in their directories are followed. */
   look(places: readonly FilePlace[], options?: LookOptions): Promise<readonly SeenFile[]>;
-  /** Makes the file at this very place what it was: atomic, no link followed; says what could not be put back. */
+  /** Puts the file at this path back: atomic, follows no link; returns what could not be restored. */
   restore(
     path: string,
     state: RestorableState,
@@ -432,16 +422,16 @@ export interface FileAccess {
 
 export interface FilePlace {
   readonly path: string;
-  /** Where `path` is a directory, the file of this name in it is meant. */
+  /** If `path` is a directory: the file of this name in it. */
   readonly inside?: string;
-  /** A link at the end of the path means the file that it points to. */
+  /** Follow a link at the end of the path. */
   readonly follow: boolean;
 }
 
 export interface LookOptions {
-  /** Where relative paths start, when it is not where the shell is. */
+  /** Where relative paths start; by default the directory of the shell. */
   readonly cwd?: string;
-  /** Of one file, and of all. */
+  /** For one file, and for all. */
   readonly maxBytes?: number;
   readonly maxTotal?: number;
   readonly signal?: AbortSignal;
@@ -470,16 +460,16 @@ export type RestorableState =
       readonly gid: number;
       /** user:group by name. */
       readonly owner: string;
-      /** As getfacl prints it, where there is one and the target can report it. */
+      /** As getfacl prints it, if there is one and the target has getfacl. */
       readonly acl?: string;
     };
 
-/** How a password for sudo is asked for; needed only where sudo wants one. */
+/** How to ask for a password if sudo needs one. */
 export type AsRootOptions = Pick<RunOptions, "password" | "onWaiting" | "onDelay">;
 
 export interface WriteOptions {
   readonly signal?: AbortSignal;
-  /** The resolved path that was judged: when the path leads elsewhere by now, nothing is written. */
+  /** The resolved path that was approved: if the path now leads elsewhere, nothing is written. */
   readonly onlyAt?: string;
 }
 
@@ -488,7 +478,7 @@ export interface Written {
   readonly created: boolean;
   /** The program on the target that checked the file, and how. */
   readonly checked?: { readonly by: string; readonly how: "copy" | "whole" | "after"; readonly said?: string };
-  /** It fails on the old file in the same way, so it says nothing of the new one. */
+  /** The check fails on the old file in the same way, so its result says nothing about the new one. */
   readonly uncheckable?: string;
 }
 
@@ -496,11 +486,10 @@ export interface ResolvedPath {
   readonly path: string;
   readonly exists: boolean;
   readonly kind: "file" | "directory" | "other" | "missing";
-  /** The home directory there, for the path policy. */
+  /** The home directory on the target, for the path policy. */
   readonly home: string;
-  /** The file system there does not distinguish upper from lower case. */
   readonly caseInsensitive: boolean;
-  /** A directory on the way may not be entered: what is behind it is not known. */
+  /** A directory in the path may not be entered, so the rest of the path is unknown. */
   readonly hidden: boolean;
 }
 
@@ -516,14 +505,14 @@ export interface ReadOptions {
 export interface FileSlice {
   readonly text: string;
   readonly binary: boolean;
-  /** Of the slice: a part in plain ASCII is UTF-8 whatever the rest is. */
+  /** Of this slice: plain ASCII is UTF-8 whatever the rest of the file is. */
   readonly encoding: TextEncodingName;
   readonly lineEnds: LineEnds;
-  /** The slice as it is in the file. */
+  /** The slice as stored in the file. */
   readonly bytes: Uint8Array;
   readonly sizeBytes: number;
   readonly access: FileMode;
-  /** Lines in the slice, and lines left after it (undefined when unknown). */
+  /** Lines in the slice, and lines after it (undefined if unknown). */
   readonly lines: number;
   readonly linesLeft?: number;
   /** The only line in the slice is longer than maxBytes and was cut. */
@@ -531,27 +520,27 @@ export interface FileSlice {
 }
 
 export interface FileMode {
-  /** As `ls -l` prints it: "-rw-r--r--", with "+" behind it where there is an ACL. */
+  /** As `ls -l` prints it: "-rw-r--r--", with a final "+" if there is an ACL. */
   readonly mode: string;
   readonly links: number;
-  /** Set where the file belongs to another user than the one buddy works as. */
+  /** Set if the file belongs to another user than the one buddy works as. */
   readonly owner?: string;
 }
 
 export interface BackgroundShells {
   /**
-   * `cwd`: where it runs, if not where the target's first shell is. `unasked`: no question was asked, because the text
-   * only reads: it runs as a clean child. `shown`: what is listed instead of a command that has secrets in it.
+   * `cwd`: by default the directory of the target's shell. `unasked`: the command only reads and needed no approval, so
+   * it runs as a clean child. `shown`: listed instead of a command with secrets.
    */
   start(
     command: string,
     options?: { cwd?: string; signal?: AbortSignal; unasked?: Unasked; shown?: string },
   ): Promise<BackgroundShell>;
-  /** New output since the last look; with a filter since the last look with the same one. */
+  /** Output since the last call; with a filter, since the last call with the same filter. */
   output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;
-  /** Ends it and everything it started. One that has ended already is left alone, and so is what it left running. */
+  /** Ends it and everything it started. If it has ended already, what it left running is reported, not ended. */
   kill(id: string): Promise<BackgroundShell & { readonly leftRunning?: readonly number[] }>;
-  /** Of all sessions; `own`: this one started it. */
+  /** Of all sessions; `own`: started by this one. */
   list(): Promise<readonly (BackgroundShell & { readonly own: boolean })[]>;
 }
 
@@ -568,56 +557,56 @@ export interface BackgroundShell {
 export interface BackgroundOutput extends BackgroundShell {
   readonly stdout: string;
   readonly stderr: string;
-  /** Bytes of new output that did not fit and come with the next look. */
+  /** Bytes of new output that did not fit; the next call returns them. */
   readonly moreBytes: number;
-  /** What a filter did not do. */
+  /** What a filter left out. */
   readonly note?: string;
 }
 
-/** What `openTarget` takes; every value is already resolved from flags and configuration. */
+/** Options of `openTarget`, resolved from flags and configuration. */
 export interface TargetOptions {
   readonly place: Place;
   readonly tmux: "auto" | "required" | "never";
   /** Session name of --tmux NAME; otherwise buddy-<agentName> or buddy-<12 hex digits of the target>. */
   readonly tmuxSession?: string;
-  /** A pane of the operator's own tmux on this machine, `%3`: instead of a session of buddy's. */
+  /** A pane of the operator's own tmux on this machine (`%3`), instead of a session of buddy. */
   readonly pane?: string;
   readonly agentName: string;
-  /** tmux server socket name (-L); empty = the operator's default server. */
+  /** tmux server socket name (-L); "": the operator's default server. */
   readonly tmuxSocket: string;
   readonly maxSessions: number;
   readonly maxPanes: number;
-  /** tmux sessions that were not in use for so long end by themselves; 0 or undefined = never. */
+  /** tmux sessions that are unused for this long end by themselves; 0 or undefined: never. */
   readonly tmuxIdleMs?: number;
   readonly cwd?: string;
   /** Shell of the panes instead of the login shell: a name or a path. */
   readonly shell?: string;
-  /** How long a connection may be silent before it is asked whether it is still up. */
+  /** How long a connection may be silent before it is checked. */
   readonly heartbeatMs?: number;
   readonly backgroundTimeoutMs: number;
-  /** Id of the current session: which background shells are its own. */
+  /** Id of the current session, to know which background shells are its own. */
   readonly session?: () => string;
   /** `auto` unless given. */
   readonly secondLock?: SecondLock;
-  /** Environment variables that hold secrets: no child ever sees them. */
+  /** Environment variables with secrets: no child gets them. */
   readonly secretEnv: readonly string[];
-  /** Where the full output of commands outlives this process; without it, it ends with the target. */
+  /** Where to keep the full output of commands; without it, the output is removed with the target. */
   readonly outputs?: OutputDirectory;
-  /** Shared by several targets: an id is unique among them all. It is not closed with the target. */
+  /** Shared by several targets, so that ids are unique among them; not closed with the target. */
   readonly outputStore?: OutputStore;
   /** One of many machines: as few processes as possible. */
   readonly frugal?: boolean;
-  /** False: nothing is asked on the terminal while it is opened. */
+  /** False: opening asks nothing on the terminal. */
   readonly interactive?: boolean;
   readonly signal?: AbortSignal;
   readonly onNotice?: (notice: TargetNotice) => void;
 }
 
 export interface OutputDirectory {
-  /** Of the current session: it may change, and need not exist yet. */
+  /** Of the current session, which may change; it may not exist yet. */
   directory(): string;
-  /** Makes it, for its owner alone. */
+  /** Creates it, for its owner only. */
   prepare(directory: string): void;
-  /** Takes out of the output that begins now what may not be stored; keeps the number of bytes. */
+  /** A filter for a new output that masks what may not be stored; keeps the number of bytes. */
   hide(): (text: string) => string;
 }

@@ -100,8 +100,8 @@ namespaces.test("a direct shell of another container that shares /tmp removes no
   // The same without a container of its own: what a shell left that was killed is removed, and only that.
   const gone = join(dirname(directory), "direct-gone");
   mkdirSync(gone, { mode: 0o700 });
-  const [, numbering] = readFileSync(join(directory, "pid"), "utf8").trim().split(" ");
-  writeFileSync(join(gone, "pid"), `${Bun.spawnSync(["true"]).pid} ${numbering}\n`);
+  const [, pidSpace] = readFileSync(join(directory, "pid"), "utf8").trim().split(" ");
+  writeFileSync(join(gone, "pid"), `${Bun.spawnSync(["true"]).pid} ${pidSpace}\n`);
   expect(Bun.spawnSync(inner.slice(4)).exitCode).toBe(0);
   expect([existsSync(gone), existsSync(directory), existsSync(other)]).toEqual([false, true, false]);
 });

@@ -1,4 +1,4 @@
-/** Processes inside a container, on this machine or further in: `exec -i` of docker or podman on another transport. */
+/** Processes inside a container: `exec -i` of docker or podman on another transport. */
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
 import { LOADER } from "../script-line.ts";
@@ -15,17 +15,19 @@ export interface ContainerOptions extends InnerOptions {
 
 export class ContainerTransport extends InnerTransport {
   readonly kind = "container";
-  readonly container: FoundContainer;
+  readonly engine: string;
+  readonly #id: string;
   readonly #name: string;
 
   private constructor(options: ContainerOptions, container: FoundContainer, remoteSession: RemoteSession) {
     const facts = { ...remoteSession.facts, machine: container.id.slice(0, 12) };
     super(labelOf(options), options.base, remoteSession, facts);
     this.#name = options.name;
-    this.container = container;
+    this.#id = container.id;
+    this.engine = container.engine;
   }
 
-  /** Takes over `base`, also when it fails. */
+  /** Takes over `base` and closes it on failure. */
   static async open(options: ContainerOptions): Promise<ContainerTransport> {
     try {
       const container = await findContainer(options.base, options.name, options.signal);
@@ -37,17 +39,17 @@ export class ContainerTransport extends InnerTransport {
   }
 
   protected override async enterAgain(signal: AbortSignal): Promise<RemoteSession> {
-    const engines = [this.container.command];
+    const engines = [this.engine];
     const removed = (error: unknown): never => {
       if (!(error instanceof ContainerMissing)) throw error;
       throw new PermanentRefusal("target", `container ${this.#name} was removed`, { hint: error.hint, cause: error });
     };
     const container = await findContainer(this.base, this.#name, signal, engines).catch((error: unknown) => {
       if (!(error instanceof ContainerMissing)) throw error;
-      // It may have another name by now.
-      return findContainer(this.base, this.container.id, signal, engines).catch(removed);
+      // It may have been renamed.
+      return findContainer(this.base, this.#id, signal, engines).catch(removed);
     });
-    if (container.id !== this.container.id) {
+    if (container.id !== this.#id) {
       throw new MachineChanged("target", `container ${this.#name} was replaced (now ${container.id.slice(0, 12)})`, {
         hint: "Nothing was run in the new one. Start buddy again to work in it.",
       });
@@ -60,25 +62,21 @@ function labelOf({ name, base }: ContainerOptions): string {
   return innerLabel({ kind: "container", name }, base);
 }
 
-async function enter(
-  options: ContainerOptions,
-  { command, id }: FoundContainer,
-  again = false,
-): Promise<RemoteSession> {
+async function enter(options: ContainerOptions, { engine, id }: FoundContainer, again = false): Promise<RemoteSession> {
   try {
     return await RemoteSession.open({
       label: labelOf(options),
-      // By id: a container made again under the same name must not be entered unnoticed.
-      client: () => options.base.spawn([command, "exec", "-i", id, "sh", "-c", LOADER], { isClient: true }),
+      // By id: the name may belong to another container by now.
+      client: () => options.base.spawn([engine, "exec", "-i", id, "sh", "-c", LOADER], { isClient: true }),
       cwd: options.cwd ?? "",
       again,
       timeoutMs: OPEN_MS,
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      signal: options.signal,
     });
   } catch (error) {
     if (!(error instanceof ScriptRunnerLost)) throw error;
     if (/executable file not found|no such file or directory/i.test(error.message)) {
-      throw new BuddyError("target", `${labelOf(options)} has no sh, so nothing can be run in it`, {
+      throw new BuddyError("target", `${labelOf(options)} has no sh, so buddy cannot run commands in it`, {
         hint: "Work on its host instead, or use an image with a shell (busybox is enough).",
         cause: error,
       });
@@ -89,19 +87,15 @@ async function enter(
   }
 }
 
-// The running container and the engine that has it, or the names of the containers that run instead.
-
 interface FoundContainer {
-  /** Path of the command: docker, or podman. */
-  readonly command: string;
-  /** What answers behind the command: podman may be called docker. */
-  readonly engine: "docker" | "podman";
+  /** Path of docker or podman. */
+  readonly engine: string;
   readonly id: string;
 }
 
 /**
- * Arguments: name, engines. For each engine: command, path, version, id and status (empty when it does not know the
- * name), what it said then, running names. A session over ssh often lacks the directories where engines are installed.
+ * Arguments: name, engines. Prints for each engine: command, path, id and status (empty if it does not know the name),
+ * its error message, running names. PATH of a session over ssh often lacks the directories where engines are installed.
  */
 const FIND = `
 PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
@@ -119,36 +113,34 @@ for e; do
     f= s=$("$p" container inspect "$n" 2>&1 >/dev/null)
     r=$("$p" ps --format '{{.Names}}' 2>/dev/null)
   fi
-  printf '%s\\0' "\${e##*/}" "$p" "$v" "$f" "$s" "$r"
+  printf '%s\\0' "\${e##*/}" "$p" "$f" "$s" "$r"
   if [ -n "$f" ]; then break; fi
 done
 exit 0
 `;
 
-/** The engine answers and does not know the name. */
+/** The engine does not know the name. */
 class ContainerMissing extends PermanentRefusal {}
 
 interface Answer {
   readonly command: string;
   readonly path: string;
-  readonly version: string;
   readonly found: string;
   readonly said: string;
   readonly running: readonly string[];
 }
 
-/** `engines` are commands or their paths: the one that had it before is the only one to ask about it again. */
+/** The running container. `engines` are commands or paths: after a drop, only the one that had the container. */
 export async function findContainer(
   base: Transport,
   name: string,
-  signal?: AbortSignal,
+  signal?: AbortSignal | undefined,
   engines: readonly string[] = ["docker", "podman"],
 ): Promise<FoundContainer> {
   if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) {
-    throw new BuddyError("usage", `--container ${JSON.stringify(name)}: that is not a valid container name`);
+    throw new BuddyError("usage", `--container ${JSON.stringify(name)}: not a valid container name`);
   }
-  const options = { args: [name, ...engines], timeoutMs: 60_000 };
-  const result = await base.run(FIND, signal === undefined ? options : { ...options, signal });
+  const result = await base.run(FIND, { args: [name, ...engines], timeoutMs: 60_000, signal });
   const answers = parse(result.stdout.toString());
   const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
   if (answers.length === 0) {
@@ -162,15 +154,15 @@ export async function findContainer(
   if (known === undefined) throw unknown(name, place, answers);
   const [id = "", status = ""] = known.found.split(" ");
   if (status !== "running") throw notRunning(name, status, known.command);
-  return { command: known.path, engine: /podman/i.test(known.version) ? "podman" : "docker", id };
+  return { engine: known.path, id };
 }
 
 function parse(text: string): Answer[] {
   const fields = text.split("\0").slice(0, -1);
   const answers: Answer[] = [];
-  for (let at = 0; at + 6 <= fields.length; at += 6) {
-    const [command = "", path = "", version = "", found = "", said = "", running = ""] = fields.slice(at, at + 6);
-    answers.push({ command, path, version, found: found.trim(), said, running: running.split(/\s+/).filter(Boolean) });
+  for (let at = 0; at + 5 <= fields.length; at += 5) {
+    const [command = "", path = "", found = "", said = "", running = ""] = fields.slice(at, at + 5);
+    answers.push({ command, path, found: found.trim(), said, running: running.split(/\s+/).filter(Boolean) });
   }
   return answers;
 }
@@ -191,7 +183,7 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
     const known = other === undefined ? "" : `${other.command} answers, but has no container ${JSON.stringify(name)}. `;
     return new BuddyError("target", `${silent.command} does not answer ${place}: ${said}`, {
       hint: denied
-        ? `${known}Your user may not use it: add it to the group docker, or use rootless podman.`
+        ? `${known}Your user may not use it: add it to the docker group, or use rootless podman.`
         : `${known}Is its service running? Try: systemctl start docker`,
     });
   }
@@ -200,7 +192,7 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
   });
 }
 
-/** Without the place in our script, which the shell names. */
+/** Without the script name and line number that the shell prints first. */
 const REFUSED = /^cannot be executed: (?:.*?: (?:line )?\d+: )?(?:eval: )?(.*)/;
 
 function notRunning(name: string, status: string, command: string): BuddyError {

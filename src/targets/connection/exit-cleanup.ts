@@ -1,6 +1,6 @@
 /**
- * Ends what buddy started, however buddy ends: a small sh next to it acts when its stdin ends. With the same steps,
- * TERM then KILL to whole process groups, for buddy itself and for the far side.
+ * Ends what buddy started, even if buddy is killed: a small sh acts when its stdin ends. Process groups get TERM, then
+ * KILL; buddy itself and the guard on a remote machine do the same.
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { startChild } from "../../lib/start-child.ts";
@@ -9,10 +9,9 @@ import { LOADER, loaderLine } from "../script-line.ts";
 const TERM_TO_KILL_MS = 1000;
 
 /**
- * Ends the groups named in G at once. Those in L are led by clients that end by themselves when their stdin does, after
- * they have passed that on: killed too early, `docker exec` would not pass it on. Between the two `before_kill` runs.
- * Dead members that were never reaped do not count: the first process of many containers never reaps what it inherits,
- * and waiting for it would always take the whole time.
+ * Ends the groups in G at once. Those in L are led by clients (`docker exec`), which end by themselves after they have
+ * passed the end of stdin on, so they get time for that; then `before_kill` runs. Zombies do not count: the first
+ * process of many containers never reaps them, and waiting for them would always take the whole time.
  */
 export const END_GROUPS = `
 some() { if [ -r /proc/self/stat ]; then grep -qs "$1" $2; else :; fi; }
@@ -35,7 +34,7 @@ before_kill
 for g in $L; do if leader "$g"; then kill -KILL "-$g"; fi; done
 `;
 
-/** No process for a line: where many machines are closed at once, each counts. `undo` names a task by its number. */
+/** Starts no process for a line, since many machines may be closed at once. `undo` takes the number of a task. */
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
 G= L= n=0
@@ -54,15 +53,15 @@ tasks=$n
 ${END_GROUPS}`;
 
 export interface ExitCleanup {
-  /** The process group ends when buddy ends, a client after it had time to end by itself; returns how to forget it. */
+  /** Ends the process group when buddy ends, a client after a grace period; returns how to unregister it. */
   watch(group: number, isClient?: boolean): () => void;
-  /** Runs the one-line sh command when buddy ends without having taken it back. */
+  /** Runs the one-line sh command when buddy ends; returns how to withdraw it. */
   onDeath(command: string): () => void;
 }
 
 let running: ExitCleanup | undefined;
 
-/** One for the whole process, started when first needed. */
+/** One for the whole process, started on first use. */
 export function exitCleanup(): ExitCleanup {
   running ??= start();
   return running;
@@ -122,13 +121,13 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
     return true;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    // EPERM from a whole group means that only members of other users are left (sudo): nothing we could end.
+    // EPERM for a whole group: only processes of other users are left (sudo), which we cannot end.
     if (code === "ESRCH" || code === "EPERM") return false;
     throw error;
   }
 }
 
-/** Of one of these groups some are not just waiting to be reaped, which takes a moment where init is slow. */
+/** Whether one of these groups has a member that is not a zombie. */
 function haveMembers(groups: readonly number[]): boolean {
   const left = new Set(groups.filter((group) => signalGroup(group, 0)).map(String));
   if (left.size === 0) return false;

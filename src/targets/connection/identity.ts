@@ -1,4 +1,4 @@
-/** Who and where: what a machine says about itself, asked in one round trip. */
+/** Who and where: what a machine reports about itself, in one round trip. */
 import { nameFrom } from "../../lib/byte-names.ts";
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
@@ -10,7 +10,7 @@ import type { MachineFacts, ScriptResult, Transport } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
-/** What `tmux -V` says; where it fails, its exit code and the file that is there follow. */
+/** Sets t to the output of `tmux -V`; if that fails, its exit code and the path of the file follow. */
 const TMUX_VERSION = `
 t() {
   printf ' %s ' $?
@@ -18,14 +18,14 @@ t() {
   for d in $PATH; do d=$d/tmux; if [ -f "$d" ] || { [ -L "$d" ] && [ ! -d "$d" ]; }; then echo "$d"; break; fi; done
 }
 t=$(tmux -V 2>&1 || t)`;
-/** A tmux is there and was not asked. */
+/** tmux is installed; its version was not asked. */
 const LATER = "later";
 
 /**
- * Arguments: the directory to work in, or ""; anything when it may be gone; anything when a tmux that is there is asked
- * for its version later. The last fields are the directory of records, and whether the shell leads a process group.
- * What files contain is not asked of programs: where many machines are opened at once, each counts. `found` and
- * `systems` are functions of a script runner.
+ * Arguments: the directory to work in, or ""; not empty if it may be missing; not empty if the version of tmux is asked
+ * later. The last fields are the directory of records, and whether the shell leads a process group. Reads files rather
+ * than start programs, since many machines may be opened at once. `found` and `is_system` are functions of a script
+ * runner.
  */
 export const FACTS_SCRIPT = lean(`
 case \${1-} in
@@ -36,7 +36,7 @@ case \${1-} in
 *) cd "./$1" ;;
 esac || [ -n "\${2-}" ] || exit 3
 i=\${I:-$(id -u)} r= k= v=
-if systems uname; then
+if is_system uname; then
   { read -r r </proc/sys/kernel/ostype && read -r k </proc/sys/kernel/hostname && read -r v </proc/sys/kernel/osrelease; } 2>/dev/null
 fi
 if [ -n "$v" ]; then v="$r $v"; else
@@ -69,14 +69,14 @@ for p in ${PROGRAMS.join(" ")}; do
   set -- "$@" "$r"
 done
 r=; if kill -0 "-$$" 2>/dev/null; then r=leads; fi
-# At once: each piece would take a way of its own.
+# In one write: each would be a packet of its own.
 printf '%s\\0' "$@" "\${D-}" "$r"
 `);
 
 export function parseFacts(result: ScriptResult, label: string, wanted?: string): ReportedFacts {
   if (result.code === 3) {
     throw new BuddyError("target", `${label} has no directory ${wanted}`, {
-      // Of the shell's line only what it says about the directory, not where in our script.
+      // Without the script name and line number that the shell prints first.
       hint: `${result.stderr.trim().replace(/^.*?\b\d+: (?=cd: )/s, "")}\nName another one with --cd.`,
     });
   }
@@ -113,15 +113,14 @@ export interface ReportedFacts extends MachineFacts {
   readonly leads: boolean;
 }
 
-/** A tmux that does not answer must not hold up the start. */
+/** A tmux that does not answer must not delay the start. */
 const VERSION_MS = 4_000;
 
-/** Identity of this machine. */
 export function localMachine(): string {
   return firstText("/etc/machine-id").trim() || os.hostname();
 }
 
-/** The same from the runtime, for a `directory`: no process is started, except to ask tmux for its version. */
+/** The same for this machine, from the runtime: starts no process, except to ask tmux for its version. */
 export function localFacts(cwd: string): MachineFacts {
   const uid = process.getuid?.() ?? 0;
   const [username, shell] = account(uid);
@@ -145,7 +144,7 @@ export function localFacts(cwd: string): MachineFacts {
   };
 }
 
-/** Not from os.userInfo(), which believes the environment. */
+/** Not from os.userInfo(), which trusts the environment. */
 function account(uid: number): [name: string, shell: string] {
   for (const line of firstText("/etc/passwd").split("\n")) {
     const [name = "", , id, , , , shell = ""] = line.split(":");
@@ -156,7 +155,7 @@ function account(uid: number): [name: string, shell: string] {
   return [asked || String(uid), startable(process.env["SHELL"] ?? "")];
 }
 
-/** The account's shell may name a program that is not on this machine. */
+/** "" if the account's shell is not installed. */
 function startable(shell: string): string {
   return Bun.which(shell) === null ? "" : shell;
 }
@@ -178,13 +177,13 @@ function localTmux(path: string | undefined): TmuxFacts {
   return failure === undefined ? tmuxFacts(`${stdout}${stderr} ${code} ${path}`) : { tmuxProblem: failure.text };
 }
 
-/** From what `tmux -V` said, then where it failed its exit code and the file that is there. */
+/** From the output of `tmux -V`; if that failed, its exit code and the path of the file follow. */
 function tmuxFacts(said = ""): TmuxFacts {
   const version = /^tmux (?:next-)?(\S+)/m.exec(said)?.[1];
   if (version !== undefined) return { tmuxVersion: version };
   const [, words = "", code, file = ""] = /^([^]*) (\d+) (.*)\n?$/.exec(said) ?? [];
   if (file === "") return {};
-  // Without the place in our script, which the shell names.
+  // Without the script name and line number that the shell prints first.
   const [why = ""] = words
     .replace(/^.*?: (?:line )?\d+: (?:eval: )?/, "")
     .replace(/^\S*tmux: /, "")
@@ -194,14 +193,14 @@ function tmuxFacts(said = ""): TmuxFacts {
     : { tmuxProblem: `tmux does not start: ${why || "it gave no reason"}` };
 }
 
-/** The version, where it was left for later. */
+/** Asks for the version if that was left for later. */
 export async function askTmux(transport: Transport): Promise<TmuxFacts> {
   if (transport.facts.tmuxUnasked !== true) return transport.facts;
   const { stdout } = await transport.run(`${TMUX_VERSION}\nprintf %s "$t"`);
   return tmuxFacts(stdout.toString());
 }
 
-/** Where to work on this machine, links followed; refused where there is none. */
+/** The directory to work in on this machine, links followed; throws if it does not exist. */
 export function directory(path: string): string {
   const home = homeDirectory();
   const full = path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;

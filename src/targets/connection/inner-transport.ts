@@ -1,4 +1,4 @@
-/** What containers and `via` share: processes one step further in, started by a client on another transport. */
+/** What containers and `via` share: processes started by a client (docker exec, kubectl exec) on another transport. */
 import type { Hop } from "../place.ts";
 import { labelOfHop } from "../place.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
@@ -9,14 +9,14 @@ import { pause } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";
 
 const CHECK_MS = 5000;
-/** While something waits for an answer, one is asked for so often, and may take as long. */
+/** How often `gone` checks for an answer, and how long that may take. */
 const LOOK_MS = 3000;
 
 export interface InnerOptions {
   /** Where the client runs; closed with this transport. */
   readonly base: Transport;
-  readonly cwd?: string;
-  readonly signal?: AbortSignal;
+  readonly cwd?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export abstract class InnerTransport implements Transport {
@@ -36,7 +36,7 @@ export abstract class InnerTransport implements Transport {
     this.#reconnector = new Reconnector(label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
   }
 
-  /** Enters once more; throws MachineChanged when the same name leads elsewhere by now. */
+  /** Enters once more; throws MachineChanged if the same name leads to another machine. */
   protected abstract enterAgain(signal: AbortSignal): Promise<RemoteSession>;
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
@@ -55,8 +55,8 @@ export abstract class InnerTransport implements Transport {
   }
 
   /**
-   * Clients of engines may stay silent for ever after a container was started again. One that is paused is silent, too,
-   * and continues later: what is there is given up only when it can be entered once more, or never again.
+   * A client may stay silent for ever after its container was restarted. One of a paused container is silent, too, but
+   * continues later: so the session is given up only if the container can be entered again, or never can be.
    */
   async gone(signal: AbortSignal): Promise<void> {
     for (;;) {
@@ -65,12 +65,12 @@ export abstract class InnerTransport implements Transport {
       if (this.#reconnector.busy || (await session.answers(LOOK_MS, signal))) continue;
       const entered = await this.#enteredOnceMore(signal);
       if (!entered || session !== this.#remoteSession || (await session.answers(LOOK_MS, signal))) continue;
-      session.abandon(`${this.label} was started again, or is gone`);
+      session.abandon(`${this.label} was restarted, or is gone`);
       return;
     }
   }
 
-  /** Also true where another attempt cannot succeed. */
+  /** Also true if no further attempt can succeed. */
   async #enteredOnceMore(signal: AbortSignal): Promise<boolean> {
     try {
       await (await this.enterAgain(signal)).close();

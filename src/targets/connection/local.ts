@@ -1,6 +1,6 @@
 /** Processes on this machine: each its own session and group, ended with buddy. */
 import { existsSync } from "node:fs";
-import { Channel, runAgainAfterDrop } from "./script-runners.ts";
+import { ScriptRunners, runAgainAfterDrop } from "./script-runners.ts";
 import { childEnv, startChild } from "../../lib/start-child.ts";
 import { currentDirectory, withBytes } from "../../lib/byte-names.ts";
 import { fileError } from "../../lib/files.ts";
@@ -14,7 +14,7 @@ const TERM_TO_KILL_MS = 1000;
 const CLIENT_GRACE_MS = 1000;
 
 export interface LocalOptions {
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 
 export class LocalTransport implements Transport {
@@ -23,19 +23,19 @@ export class LocalTransport implements Transport {
   readonly #cwd: string;
   #facts: MachineFacts | undefined;
   readonly #groups = new Map<number, () => void>();
-  /** Those among them that end by themselves. */
+  /** The groups that end by themselves. */
   readonly #clients = new Map<number, Promise<unknown>>();
-  readonly #channel: Channel;
+  readonly #runners: ScriptRunners;
 
   constructor(options: LocalOptions = {}) {
     this.#cwd = directory(options.cwd ?? currentDirectory());
-    this.#channel = new Channel({
+    this.#runners = new ScriptRunners({
       spawn: (argv, more) => this.spawn(argv, { ...more, isClient: true }),
       label: "this machine",
     });
   }
 
-  /** Asks tmux for its version, which a transport that only starts clients (ssh) does not need. */
+  /** Lazy: asks tmux for its version, which a transport that only starts clients (ssh) does not need. */
   get facts(): MachineFacts {
     return (this.#facts ??= localFacts(this.#cwd));
   }
@@ -87,7 +87,7 @@ export class LocalTransport implements Transport {
   run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
     return runAgainAfterDrop(
       this.label,
-      () => this.#channel.run(script, options),
+      () => this.#runners.run(script, options),
       () => this.ensure(),
     );
   }
@@ -113,7 +113,7 @@ export class LocalTransport implements Transport {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#channel.close();
+    this.#runners.close();
     const others = [...this.#groups.keys()].filter((pid) => !this.#clients.has(pid));
     await endGroups(others);
     for (const pid of others) this.#forget(pid);
@@ -128,18 +128,18 @@ export class LocalTransport implements Transport {
     this.#clients.delete(pid);
   }
 
-  /** A group id cannot be used again while the group has members, so only empty ones are let go. */
+  /** A group id is not reused while the group has members, so only empty ones are forgotten. */
   #forgetEnded(): void {
     for (const pid of this.#groups.keys()) if (!signalGroup(pid, 0)) this.#forget(pid);
   }
 }
 
-/** A name that is not UTF-8 cannot be given to the runtime: it is the directory that every child begins in. */
+/** A name that is not UTF-8 cannot be given to the runtime; it is buddy's own directory, which every child inherits. */
 function inDirectory(path: string): { cwd?: string } {
   return path.isWellFormed() ? { cwd: path } : {};
 }
 
-/** Writing to a process that is gone is not an error: its exit code reports that. */
+/** Writing to a process that has ended is not an error: its exit code reports that. */
 function stdinOf(sink: Bun.FileSink): Process["stdin"] {
   let open = true;
   const quietly = (act: () => unknown) => {
@@ -164,7 +164,7 @@ function stdinOf(sink: Bun.FileSink): Process["stdin"] {
   };
 }
 
-/** As a shell would report it: 126 or 127 and a line on stderr, so that every transport answers alike. */
+/** Reported as a shell would: 126 or 127 and a line on stderr, so that all transports behave alike. */
 function notStarted(error: unknown, argv: readonly string[], cwd: string): Process {
   const code = (error as NodeJS.ErrnoException).code;
   const why = existsSync(cwd)

@@ -1,4 +1,4 @@
-/** From options to a transport that has reached its machine, and never a different machine. */
+/** Opens the transport to the machine that the options name; never falls back to another one. */
 import { currentDirectory } from "../../lib/byte-names.ts";
 import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
@@ -6,6 +6,7 @@ import { fileError } from "../../lib/files.ts";
 import { hideFromChildren } from "../../lib/processes.ts";
 import type { Hop } from "../place.ts";
 import type { TargetOptions, Transport } from "../target.ts";
+import type { InnerOptions } from "./inner-transport.ts";
 import { LocalTransport } from "./local.ts";
 
 export type TransportOptions = Pick<TargetOptions, "place" | "cwd" | "secretEnv" | "frugal" | "interactive" | "signal">;
@@ -13,23 +14,19 @@ export type TransportOptions = Pick<TargetOptions, "place" | "cwd" | "secretEnv"
 export async function openTransport(options: TransportOptions): Promise<Transport> {
   options.signal?.throwIfAborted();
   hideFromChildren(options.secretEnv);
-  const cwd = options.cwd === undefined ? {} : { cwd: options.cwd };
-  const signal = options.signal === undefined ? {} : { signal: options.signal };
+  const { cwd, signal } = options;
   const [first, ...rest] = options.place.path;
   const inner = first === undefined || first.kind === "ssh" ? rest : [first, ...rest];
-  let transport = await openHost(first, options, inner.length === 0 ? cwd : {});
+  let transport = await openHost(first, options, inner.length === 0 ? cwd : undefined);
   for (const [at, hop] of inner.entries()) {
-    const here = { base: transport, ...(at === inner.length - 1 ? cwd : {}), ...signal };
-    transport = await openInner(hop, here);
+    const isLast = at === inner.length - 1;
+    transport = await openInner(hop, { base: transport, cwd: isLast ? cwd : undefined, signal });
   }
   return transport;
 }
 
-/** Takes over the transport it starts from, also when it fails. */
-async function openInner(
-  hop: Hop,
-  options: { base: Transport; cwd?: string; signal?: AbortSignal },
-): Promise<Transport> {
+/** Takes over `base` and closes it on failure. */
+async function openInner(hop: Hop, options: InnerOptions): Promise<Transport> {
   switch (hop.kind) {
     case "container":
       return (await import("./container.ts")).ContainerTransport.open({ name: hop.name, ...options });
@@ -43,25 +40,22 @@ async function openInner(
   }
 }
 
-async function openHost(first: Hop | undefined, options: TransportOptions, cwd: { cwd?: string }): Promise<Transport> {
+async function openHost(first: Hop | undefined, options: TransportOptions, cwd: string | undefined): Promise<Transport> {
   if (first?.kind !== "ssh") {
-    checkEntry(cwd.cwd ?? currentDirectory());
-    return new LocalTransport(cwd);
+    checkEntry(cwd ?? currentDirectory());
+    return new LocalTransport({ cwd });
   }
   const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("../../lib/terminal.ts")]);
   return await SshTransport.open({
     destination: first.destination,
     frugal: options.frugal === true,
     interactive: options.interactive !== false && canAsk(),
-    ...cwd,
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    cwd,
+    signal: options.signal,
   });
 }
 
-/**
- * Nothing can be started from a directory without permission, whatever it is; one that is gone is reported where it is
- * used.
- */
+/** No program can be started in a directory that may not be entered. A missing one is reported where it is used. */
 function checkEntry(directory: string): void {
   try {
     accessSync(`${directory}/.`, constants.X_OK);

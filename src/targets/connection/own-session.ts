@@ -1,7 +1,7 @@
 /**
- * What the session of the guard does besides, for one of many machines: it holds the read-only namespace and runs what
- * no one was asked about, in a clean shell that stays there. So such a machine needs one ssh process here and one
- * session there until something is asked about.
+ * What the guard's session also does for one of many machines: it holds the read-only namespace and runs commands that
+ * need no approval, in a clean shell that stays. Until a command needs approval, such a machine costs one local ssh
+ * process and one session.
  */
 import { randomBytes } from "node:crypto";
 import { quote } from "../../lib/quote.ts";
@@ -13,9 +13,10 @@ import type { ScriptRunner } from "./script-runner.ts";
 
 /**
  * In the guard: `text TAG DIRECTORY SCRIPT` runs the script in parallel to the loop and marks its end like a direct
- * shell; `ask TAG TEXT` has the clean shell run a text, or says that it was not taken. One process that stays, R, waits
- * for the answers of that shell: none is started for a text. D is the directory of records, T the process of the last
- * text or A its tag, J the mark of everything they start, Y the key. 6 holds the namespace; nothing else may.
+ * shell; `ask TAG TEXT` has the clean shell run a text, or reports that it was not taken. R is a process that stays and
+ * waits for the answers of that shell, so none is started per text. D is the directory of records, T the process of
+ * the last text or A its tag, J the mark of everything they start, Y the key. 6 keeps the namespace alive, so nothing
+ * else may inherit it.
  */
 const TEXTS = `
 marks() {
@@ -44,7 +45,7 @@ answer() {
     c=
     if [ ! -e "$D/gone" ]; then IFS= read -r c <&3; fi
     if [ "$c" = taken ]; then
-      # What it has taken is not run again, whatever became of it.
+      # What it has taken is never run again.
       IFS= read -r c <&3
       case $c in '' | *[!0-9]*) c=137 ;; esac
       marks "$t" "" "$Y"
@@ -82,10 +83,10 @@ running() {
 }`;
 
 /**
- * `open_namespace WORDS` makes the namespace as `how` says, with the clean shell in it behind those words, and sets
- * its pid and start; `serve "PID START" WORDS` starts another one with words that enter a namespace. Both wait until
- * it is there. 8 and 9 are stdout and stderr of the session. S is its bash, W its directory. Its end is reported to
- * whoever waits for it. The mark is for that shell alone: what holds the namespace must outlive a text that is stopped.
+ * `open_namespace WORDS` makes the namespace as `how` says, starts the clean shell in it with those words, and sets its
+ * pid and start; `serve "PID START" WORDS` starts another one with words that enter a namespace. Both wait until it is
+ * ready. 8 and 9 are stdout and stderr of the session. S is its bash, W its directory. Only that shell gets the mark
+ * J: the process that holds the namespace must survive a text that is stopped.
  */
 const SERVE = `
 served() {
@@ -118,14 +119,14 @@ serve() {
   [ "$s" = ready ]
 }`;
 
-/** All pipes at once: each program counts. */
+/** All pipes in one call of mkfifo. */
 const PIPES = ["alive", "said", "made", "go", "texts", "codes", "asks", "answered"]
   .map((one) => `"$D/${one}"`)
   .join(" ");
 
 /**
- * `beside BASH CWD JOB WATCHED`: the namespace is made and held in parallel to the loop, until the guard ends; says the
- * line that it says.
+ * `beside BASH CWD JOB WATCHED`: makes the namespace and holds it in parallel to the loop until the guard ends; prints
+ * the line that the namespace script prints.
  */
 const BESIDE = `
 namespace() {
@@ -140,7 +141,7 @@ beside() {
   printf '%s\\n' "$line"
 }`;
 
-/** What the guard has to know for all of this. */
+/** Definitions for the guard. */
 export const OWN_SESSION = lean(`${TEXTS}\n${SERVE}\n${BESIDE}\n`);
 
 export class OwnSession implements SessionTexts {
@@ -192,7 +193,7 @@ export class OwnSession implements SessionTexts {
     this.#guard.tell(`( eval ${quoteOnOneLine(again)} ) 8>&1 9>&2 </dev/null 6>&-`);
   }
 
-  /** What was stopped and does not end is not awaited. */
+  /** Does not wait for a text that was stopped and does not end. */
   forget(): void {
     this.#guard.tell("T= A=");
   }

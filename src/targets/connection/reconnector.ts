@@ -1,9 +1,9 @@
-/** Connects again when a connection drops: one attempt for everyone who notices, until the transport is closed. */
+/** Reconnects when a connection drops: one attempt for all callers that notice, until the transport is closed. */
 import { unlessAborted } from "../../lib/waiting.ts";
 import { LoginRefused, TargetClosed } from "../errors.ts";
 import { runAgainAfterDrop } from "./script-runners.ts";
 
-/** Checks the connection and does what is needed; stops when the signal says that the transport is closed. */
+/** Checks the connection and reconnects if needed; the signal fires when the transport is closed. */
 type Reconnect = (signal: AbortSignal, mayAsk: boolean) => Promise<void>;
 
 export class Reconnector {
@@ -11,7 +11,7 @@ export class Reconnector {
   readonly #reconnect: Reconnect;
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
-  /** Trying again by itself would only lock the account: that is up to the operator. */
+  /** Not retried automatically, which could lock the account: the operator decides. */
   #refusal: LoginRefused | undefined;
 
   constructor(label: string, reconnect: Reconnect) {
@@ -37,7 +37,7 @@ export class Reconnector {
     await unlessAborted(signal, (this.#running ??= this.#attempt(false)));
   }
 
-  /** On the operator's request: also after a refusal, and with questions on the terminal. */
+  /** At the operator's request: also after a refusal, and may ask on the terminal. */
   async reconnect(signal?: AbortSignal): Promise<void> {
     this.assertOpen();
     await this.#running?.catch(() => {});

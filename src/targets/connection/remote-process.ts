@@ -1,4 +1,4 @@
-/** A process started through a client (ssh, docker exec) that knows its number on the target and is ended there too. */
+/** A process started through a client (ssh, docker exec), with its pid on the target, where it is also ended. */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
@@ -8,9 +8,9 @@ import { loaderLine } from "../script-line.ts";
 import type { Process, SpawnOptions } from "../target.ts";
 import { scriptOnStdin } from "./script-file.ts";
 
-/** Ends what the client cannot: killing ssh or `docker exec` leaves the process inside running. */
+/** Ends processes on the target: killing ssh or `docker exec` leaves them running. */
 export interface ProcessEnder {
-  /** Directory on the target where a process records itself before it starts; "" where none could be made. */
+  /** Directory on the target where a process records itself before it starts; "" if none could be created. */
   readonly directory: string;
   watch(group: number, isClient: boolean): void;
   unwatch(group: number): void;
@@ -18,15 +18,16 @@ export interface ProcessEnder {
 }
 
 export interface RemoteOptions extends SpawnOptions {
+  /** The directory to start in if it exists. */
   readonly softCwd?: string;
-  /** Script that comes before everything else, and ends the shell where the process must not start. */
+  /** Script that runs first, and exits if the process must not start. */
   readonly check?: string | undefined;
 }
 
 const CLIENT_GRACE_MS = 3000;
 const MAX_NOISE = 16 * 1024;
 
-/** `client` runs LOADER on the target and has been given nothing yet. */
+/** `client` runs LOADER on the target; nothing was written to it yet. */
 export function remoteProcess(
   client: Process,
   argv: readonly string[],
@@ -68,7 +69,7 @@ export function remoteProcess(
     clearTimeout(timer);
     options.signal?.removeEventListener("abort", abort);
     void started.promise.then((pid) => ender?.unwatch(pid), noop);
-    // ssh reports a death by signal as 255, like a lost connection; a client that we ended may report anything.
+    // ssh reports a process killed by a signal as 255, like a lost connection; a client that we ended, as anything.
     return (code === 255 || givenUp) && sent !== undefined ? 128 + constants.signals[sent] : code;
   });
   return { pid: started.promise, stdin: client.stdin, stdout: out.rest, stderr: err.rest, exited, kill };
@@ -77,7 +78,7 @@ export function remoteProcess(
 function startLines(argv: readonly string[], options: RemoteOptions, nonce: string, record: string): string {
   const { script } = options;
   const before = stepsBefore(options, nonce, record);
-  // The shell that reads this is the one that is asked for.
+  // The shell that reads this is already the wanted one.
   if (script !== undefined && argv.length === 1 && argv[0] === "sh")
     return loaderLine([...before, script.text].join("\n"), script.args);
   const start = script === undefined ? { argv, stdin: "" } : scriptOnStdin(argv, script);
@@ -104,14 +105,11 @@ function atDirectory(path: string): string {
 
 interface Marked {
   readonly rest: ReadableStream<Uint8Array>;
-  /** What stood in the mark; or, when it never came, everything that came instead. */
+  /** The text in the mark; or everything that came instead of it. */
   readonly mark: Promise<{ found: boolean; text: string }>;
 }
 
-/**
- * Drops greetings of login shells, banners and engine notices before the mark; afterwards the stream is passed on as it
- * is.
- */
+/** Drops greetings of login shells, banners and engine notices before the mark; passes everything after it on. */
 function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""): Marked {
   const reader = stream.getReader();
   const mark = Promise.withResolvers<{ found: boolean; text: string }>();
@@ -156,15 +154,15 @@ function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""):
       },
       cancel: (reason) => reader.cancel(reason),
     },
-    // One chunk is asked for ahead: the mark is seen even if stderr is never read.
+    // Reads one chunk ahead: the mark is found even if nothing reads stderr.
     { highWaterMark: 1 },
   );
   return { rest, mark: mark.promise };
 }
 
 /**
- * A client that is refused a session on its connection, and then `second`, which gets what was written meanwhile. What
- * the first said stays in front of what the second says: it tells why there is one.
+ * If `first` is refused a session on its connection, `second` replaces it and gets what was written so far. The error
+ * output of the first stays before that of the second: it explains why there is one.
  */
 export function unlessRefused(first: Process, second: () => Process): Process {
   const written: (string | Uint8Array)[] = [];
@@ -227,14 +225,14 @@ export function unlessRefused(first: Process, second: () => Process): Process {
   };
 }
 
-/** What ssh prints when the host takes no further session on a connection. */
+/** What ssh prints when the host accepts no further session on a connection. */
 export const SESSION_REFUSED = /session request failed|session open refused|open failed/i;
 
 function notStarted(argv: readonly string[], said: string): BuddyError {
   if (SESSION_REFUSED.test(said)) {
     return new TooFewSessions(
       "target",
-      "the sshd allows too few sessions on one connection (MaxSessions), and buddy cannot log in a second time without a question",
+      "the sshd allows too few sessions on one connection (MaxSessions), and a second login would need a prompt",
       {
         hint: "Raise MaxSessions in its sshd_config; 10 is the default.",
       },

@@ -1,6 +1,4 @@
-/**
- * How a shell gets a script without showing it in `ps`: from a private file on this machine, from stdin anywhere else.
- */
+/** Gives a shell a script that `ps` does not show: in a private file on this machine, on stdin elsewhere. */
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LOADER, loaderLine } from "../script-line.ts";
@@ -23,10 +21,10 @@ export function scriptOnStdin(shell: readonly string[], script: ShellScript): Sc
 /** A shell reads a pipe one byte at a time (1 ms for 1 KB) and a file at once. */
 export function scriptInFile(shell: readonly string[], script: ShellScript): ScriptStart {
   const args = script.args ?? [];
-  // Arguments of a program are UTF-8 here, and names need not be.
+  // The runtime passes arguments as UTF-8; names of files may not be.
   const file = args.every((word) => word.isWellFormed()) ? scriptFile(script.text) : undefined;
   if (file === undefined) return scriptOnStdin(shell, script);
-  // bash puts its name before each line of a message: a path would only be in the way.
+  // bash starts each error message with its name: a path there would only distract.
   if (/(?:^|\/)bash$/.test(shell[0] ?? ""))
     return { argv: [...shell, "-c", FROM_FILE, script.name, file, ...args], stdin: "" };
   return { argv: [...shell, file, ...args], stdin: "" };
@@ -35,7 +33,7 @@ export function scriptInFile(shell: readonly string[], script: ShellScript): Scr
 const FROM_FILE = `IFS= read -r -d "" l <"$1"; shift; eval "$l"`;
 const written = new Map<string, string | undefined>();
 
-/** Named after its content, so that buddies of all versions share them; undefined where none can be written. */
+/** Named after its content, so that all versions of buddy share the files; undefined if none can be written. */
 function scriptFile(text: string): string | undefined {
   const known = written.get(text);
   if (known !== undefined && existsSync(known)) return known;
@@ -54,7 +52,7 @@ function scriptFile(text: string): string | undefined {
       }
     }
   } catch {
-    // A full or read-only disk: stdin does as well.
+    // A full or read-only disk: stdin works, too.
     file = undefined;
   }
   written.set(text, file);

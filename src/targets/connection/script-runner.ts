@@ -1,18 +1,17 @@
-/** One standing `sh` on the target that runs small scripts one after another: one round trip each, bytes in and out. */
+/** A persistent `sh` on the target that runs small scripts one after another: one round trip each, bytes in and out. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
 import { quote } from "../../lib/quote.ts";
-import { lean, OWN_DIRECTORY, quoteOnOneLine } from "../script-line.ts";
-import { NUMBERING } from "../numbering.ts";
+import { lean, OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**
- * Requests are single lines that begin with a secret: should stdin ever get out of step (a killed `head`), file
- * contents are not taken for commands but end the loop. `read` takes byte by byte, so what follows a line is left for
- * `head -c`. When stdin ends (the connection, the engine's client or buddy itself is gone), it ends the groups named by
- * `watch` and those with a file in D. D is a private directory where started processes record themselves: a `watch`
- * would arrive a round trip later, or never when the connection breaks at that moment.
+ * Requests are single lines that begin with a secret: if stdin ever gets out of step (a killed `head`), file contents
+ * end the loop instead of running as commands. `read` takes one byte at a time, so what follows a line is left for
+ * `head -c`. When stdin ends (the connection, the engine's client or buddy itself is gone), the runner ends the groups
+ * given to `watch` and those with a file in D. D is a private directory where started processes record themselves: a
+ * `watch` would arrive a round trip later, or never if the connection breaks at that moment.
  */
 const DEFINITIONS = `
 trap '' HUP
@@ -41,7 +40,7 @@ unwatch() {
   G=$(without "$1" "$G") L=$(without "$1" "$L")
   if [ -n "$D" ]; then rm -f "$D/g$1" "$D/c$1"; fi
 }
-# Sets r to the file of a program. Where that is the system's own, what it would say is read without a process.
+# Sets r to the path of a program. Of the system's own programs the output is known without running them.
 found() {
   r= o=$IFS IFS=:
   set -f
@@ -49,24 +48,24 @@ found() {
   set +f
   IFS=$o
 }
-systems() { found "$1"; [ "$r" = "/usr/bin/$1" ] || [ "$r" = "/bin/$1" ]; }
-${NUMBERING}
+is_system() { found "$1"; [ "$r" = "/usr/bin/$1" ] || [ "$r" = "/bin/$1" ]; }
+${PID_SPACE}
 ${OWN_DIRECTORY}
 makedirectory() {
-  if systems id; then while read -r g n I r; do [ "$g" != Uid: ] || break; done 2>/dev/null </proc/self/status; fi
+  if is_system id; then while read -r g n I r; do [ "$g" != Uid: ] || break; done 2>/dev/null </proc/self/status; fi
   [ -n "$I" ] || I=$(id -u)
   D=\${TMPDIR:-/tmp}/buddy-$I
   [ -d "$D" ] || (umask 077; mkdir "$D") 2>/dev/null
   if ! __buddy_own "$D" || [ ! -w "$D" ]; then D=; return; fi
-  __buddy_numbering
-  D=$D/run.$__buddy_numbering
+  __buddy_pid_space
+  D=$D/run.$__buddy_pid_space
   for g in "$D".*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done
   D=$D.$$
   (umask 077; mkdir "$D") 2>/dev/null || D=
 }
 before_kill() { :; }`;
 
-/** Until the first request, N is set where a line may be the rest of one that the shell took for its program. */
+/** N is set until the first request: a line may then be the rest of what the shell read as its program. */
 const REQUESTS = `
 while IFS= read -r l; do
   case $l in "$K "*) N=; eval "\${l#"$K "}" ;; *) [ -n "$N" ] || exit 70 ;; esac
@@ -74,7 +73,7 @@ done
 exec </dev/null >/dev/null 2>&1 6>&-
 if running; then trap '' TERM; kill -TERM "-$$"; sleep 0.1; fi
 if [ -n "$D" ]; then
-  # Where nothing has recorded itself, the pattern is left as it is: it would mean files of this directory.
+  # If nothing has recorded itself, the pattern stays unexpanded.
   for g in "$D"/g[0-9]*; do if [ -e "$g" ]; then G="$G \${g#"$D"/g}"; fi; done
   for g in "$D"/c[0-9]*; do if [ -e "$g" ]; then L="$L \${g#"$D"/c}"; fi; done
   # A namespace that this session holds is killed with it, below.
@@ -94,14 +93,14 @@ export const RUNNER_SCRIPT: ShellScript = {
 };
 const PROGRAM = { definitions: lean(DEFINITIONS), requests: lean(REQUESTS) };
 
-/** A script that does nothing but answer, also while a text runs. */
+/** A script that only answers, also while a command runs. */
 export const PING = ":";
 /** Follows the token where an answer begins. */
 const BEGINS = "+";
 
 const MAX_RESPONSE = 96 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
-/** ssh says much of a host key that has changed. */
+/** ssh prints a long warning about a changed host key. */
 const MAX_LAST_WORDS = 4000;
 const SLOW_LINE_BYTES_PER_MS = 50;
 
@@ -117,12 +116,12 @@ interface Pending {
 
 type ExpectedAnswer = Pick<Pending, "resolve" | "reject"> & {
   readonly token: string;
-  /** Nothing is sent behind it. */
+  /** Nothing is sent until it is answered. */
   readonly alone: boolean;
   readonly bytes?: number;
 };
 
-/** A script, and lines of sh before and behind it. */
+/** A script, and lines of sh before and after it. */
 interface FirstRequest {
   readonly before: string;
   readonly script: string;
@@ -136,7 +135,7 @@ interface BegunRunner {
 }
 
 export class ScriptRunner {
-  /** Resolves when the process is gone, with what it said last on stderr. */
+  /** Resolves when the process has ended, with its last output on stderr. */
   readonly ended: Promise<string>;
   readonly process: Process;
   readonly #secret: string;
@@ -166,9 +165,9 @@ export class ScriptRunner {
   }
 
   /**
-   * A runner whose program has the first request in it. A shell that reads its program from stdin takes it in large
-   * pieces, and with it what follows: nothing may, until that request is answered, but for a line that counts only
-   * where a start-up file has taken the program.
+   * A runner whose program contains the first request. A shell that reads its program from stdin reads ahead, so
+   * nothing may follow until that request is answered, except a line that has an effect only if a start-up file has
+   * read the program.
    */
   static begin(start: (script: ShellScript) => Process, first: FirstRequest): BegunRunner {
     const [secret, token] = [newToken(), newToken()];
@@ -193,7 +192,7 @@ export class ScriptRunner {
     return this.#dead === undefined;
   }
 
-  /** Programs that a text left behind could print into its answers: better another runner. */
+  /** Programs that a command left behind could print into its answers: another runner is safer. */
   get isLent(): boolean {
     return this.#lent !== undefined;
   }
@@ -202,13 +201,13 @@ export class ScriptRunner {
     return this.#pending.length + this.#waiting.length;
   }
 
-  /** Milliseconds since something should have come back: data that is still on its way there has time to arrive. */
+  /** Milliseconds without an answer; the time that data needs to be uploaded does not count. */
   get silence(): number {
     const upload = this.#pending.reduce((sum, one) => sum + one.bytes, 0) / SLOW_LINE_BYTES_PER_MS;
     return performance.now() - this.#lastByte - upload;
   }
 
-  /** Changes the runner's own state: `watch`, `unwatch` and signals to groups; nothing comes back. */
+  /** A line without an answer: `watch`, `unwatch`, signals to groups. */
   tell(line: string): void {
     if (this.#dead === undefined) this.#whenFree(() => this.process.stdin.write(`${this.#secret} ${line}\n`));
   }
@@ -221,13 +220,13 @@ export class ScriptRunner {
     });
   }
 
-  /** A function that the runner knows, in its own shell: for what must stay there. */
+  /** Calls a function of the runner in its own shell, not in a subshell, so that its effects stay. */
   call(name: string, ...args: readonly string[]): Promise<ScriptResult> {
     const words = [name, ...args.map(quoteOnOneLine)].join(" ");
     return this.#request(undefined, (token) => `${this.#beginning(token, false)}y ${token} ${words}`);
   }
 
-  /** Where texts print into the same streams, an answer says where it begins: after the text that runs, or at once. */
+  /** If commands print into the same streams, an answer marks its beginning: after the running command, or at once. */
   #beginning(token: string, atOnce: boolean): string {
     return this.#lent === undefined ? "" : `${atOnce ? "begin" : "after"} ${token}; `;
   }
@@ -261,8 +260,8 @@ export class ScriptRunner {
   }
 
   /**
-   * A process for what runs in parallel to the loop and prints into its streams: each line of its stdin is one that the
-   * loop reads. From now on what comes outside of an answer is its output. It ends with the runner.
+   * A process for what runs in parallel to the loop and prints into its streams: the loop reads each line of its stdin.
+   * From now on, everything outside of an answer is its output. It ends with the runner.
    */
   lend(): Process {
     const [out, err] = [new Lent(), new Lent()];
@@ -288,7 +287,7 @@ export class ScriptRunner {
     this.process.kill();
   }
 
-  /** busybox `head -c` reads ahead: nothing may be sent behind a request with data until it is answered. */
+  /** busybox `head -c` reads ahead: nothing may follow a request with data until it is answered. */
   #whenFree(send: () => void): void {
     if (this.#waiting.length > 0 || this.#pending.some((one) => one.exclusive)) this.#waiting.push(send);
     else send();
@@ -342,7 +341,7 @@ export class ScriptRunner {
     this.#settle();
   }
 
-  /** What came before an answer begins is of the lent process. */
+  /** What comes before the beginning of an answer is output of the lent process. */
   #answer(stream: "out" | "err", splitter: Splitter, token: Buffer): ReturnType<Splitter["upTo"]> {
     const found = splitter.upTo(token);
     if (found?.after !== BEGINS) return found;
@@ -374,12 +373,12 @@ function newToken(): string {
   return randomBytes(16).toString("hex");
 }
 
-/** The runner's process ended: connection, container or shell gone. */
+/** The runner's process ended: the connection, container or shell is gone. */
 export class ScriptRunnerLost extends Error {
   override name = "ScriptRunnerLost";
 }
 
-/** A stream of the lent process; what no one reads any more is dropped. */
+/** A stream of the lent process; dropped when it is no longer read. */
 class Lent {
   readonly stream: ReadableStream<Uint8Array>;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -401,7 +400,7 @@ class Lent {
   }
 }
 
-/** Bytes so far, and the cut at a token followed by the rest of its line; never searches the same bytes twice. */
+/** Collects bytes and cuts them at a token and the rest of its line; never searches the same bytes twice. */
 class Splitter {
   #bytes: Buffer = Buffer.alloc(0);
   #used = 0;
@@ -446,7 +445,7 @@ class Splitter {
     return { before, after };
   }
 
-  /** For text that may be lost: keeps the newer half. */
+  /** Keeps the newer half: for text that need not be complete. */
   newer(chunk: Buffer): Splitter {
     const next = new Splitter(this.#limit);
     next.push(this.rest().subarray(-this.#limit / 2));

@@ -5,42 +5,42 @@ import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./sc
 import { SESSION_REFUSED } from "./remote-process.ts";
 import type { Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
 
-/** More script runners than this would eat into sshd's MaxSessions (10 by default), which panes and shells need. */
+/** More would use up sshd's MaxSessions (10 by default), which panes and shells need. */
 const MAX_RUNNERS = 3;
 const TIMEOUT_MS = 30_000;
 
-export interface ChannelOptions {
-  /** Starts a process there, unguarded. */
+export interface ScriptRunnersOptions {
+  /** Starts a process on the target. */
   readonly spawn: (argv: readonly string[], options?: SpawnOptions) => Process;
-  /** Runs scripts, too, where the sshd allows no session for a runner of their own (MaxSessions 2). */
+  /** Also runs scripts if the sshd allows no session for a separate runner (MaxSessions 2). */
   readonly shared?: ScriptRunner;
-  /** How the target is called in messages. */
+  /** Name of the target in messages. */
   readonly label: string;
-  /** One of many machines: short scripts run on `shared` from the start, which saves a process on both sides. */
+  /** One of many machines: short scripts run on `shared`, which saves a process on both sides. */
   readonly frugal?: boolean;
 }
 
-export class Channel {
-  readonly #options: ChannelOptions;
-  #scriptRunners: ScriptRunner[] = [];
+export class ScriptRunners {
+  readonly #options: ScriptRunnersOptions;
+  #runners: ScriptRunner[] = [];
   #slow = new WeakSet<ScriptRunner>();
   #closed = false;
   /** No further session is available. */
   #sharing = false;
 
-  constructor(options: ChannelOptions) {
+  constructor(options: ScriptRunnersOptions) {
     this.#options = options;
   }
 
-  /** Opens the first runner ahead of need. */
+  /** Opens the first runner in advance. */
   warm(): void {
-    if (!this.#closed && this.#options.frugal !== true) this.#scriptRunner(false);
+    if (!this.#closed && this.#options.frugal !== true) this.#runner(false);
   }
 
   async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
     options.signal?.throwIfAborted();
     try {
-      return await this.#within(this.#scriptRunner(options.slow ?? false), script, options);
+      return await this.#within(this.#runner(options.slow ?? false), script, options);
     } catch (error) {
       const { shared } = this.#options;
       const refused = error instanceof ScriptRunnerLost && SESSION_REFUSED.test(error.message);
@@ -52,48 +52,45 @@ export class Channel {
 
   close(): void {
     this.#closed = true;
-    for (const scriptRunner of this.#scriptRunners.splice(0)) scriptRunner.close();
+    for (const runner of this.#runners.splice(0)) runner.close();
   }
 
-  /** Gives up every runner, because the connection below is known to be gone. */
+  /** Gives up every runner: the connection is gone. */
   reset(why: string): void {
-    for (const scriptRunner of this.#scriptRunners.splice(0)) scriptRunner.destroy(new ScriptRunnerLost(why));
+    for (const runner of this.#runners.splice(0)) runner.destroy(new ScriptRunnerLost(why));
   }
 
-  #scriptRunner(slow: boolean): ScriptRunner {
+  #runner(slow: boolean): ScriptRunner {
     if (this.#closed) throw new TargetClosed("target", `${this.#options.label} was closed`);
     const { shared, frugal } = this.#options;
     if ((this.#sharing || (frugal === true && !slow && shared?.isLent !== true)) && shared?.alive === true)
       return shared;
-    this.#scriptRunners = this.#scriptRunners.filter((scriptRunner) => scriptRunner.alive);
-    const usable = this.#scriptRunners.filter(
-      (scriptRunner) => !this.#slow.has(scriptRunner) || scriptRunner.load === 0,
-    );
-    const idle = usable.find((scriptRunner) => scriptRunner.load === 0);
-    let scriptRunner = idle ?? (slow ? undefined : usable.toSorted((a, b) => a.load - b.load)[0]);
-    if (scriptRunner === undefined) {
-      if (this.#scriptRunners.length >= MAX_RUNNERS)
-        scriptRunner = this.#scriptRunners.toSorted((a, b) => a.load - b.load)[0];
-      scriptRunner ??= this.#open();
+    this.#runners = this.#runners.filter((runner) => runner.alive);
+    const usable = this.#runners.filter((runner) => !this.#slow.has(runner) || runner.load === 0);
+    const idle = usable.find((runner) => runner.load === 0);
+    let runner = idle ?? (slow ? undefined : usable.toSorted((a, b) => a.load - b.load)[0]);
+    if (runner === undefined) {
+      if (this.#runners.length >= MAX_RUNNERS) runner = this.#runners.toSorted((a, b) => a.load - b.load)[0];
+      runner ??= this.#open();
     }
-    if (slow) this.#slow.add(scriptRunner);
-    else this.#slow.delete(scriptRunner);
-    return scriptRunner;
+    if (slow) this.#slow.add(runner);
+    else this.#slow.delete(runner);
+    return runner;
   }
 
   #open(): ScriptRunner {
-    const scriptRunner = new ScriptRunner(this.#options.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT }));
-    this.#scriptRunners.push(scriptRunner);
-    return scriptRunner;
+    const runner = new ScriptRunner(this.#options.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT }));
+    this.#runners.push(runner);
+    return runner;
   }
 
-  #within(scriptRunner: ScriptRunner, script: string, options: ScriptOptions): Promise<ScriptResult> {
+  #within(runner: ScriptRunner, script: string, options: ScriptOptions): Promise<ScriptResult> {
     const { promise, resolve, reject } = Promise.withResolvers<ScriptResult>();
     const limit = options.timeoutMs ?? TIMEOUT_MS;
     const check = () => {
-      if (scriptRunner.silence < limit) timer = setTimeout(check, limit - scriptRunner.silence);
+      if (runner.silence < limit) timer = setTimeout(check, limit - runner.silence);
       else {
-        scriptRunner.destroy(new ScriptRunnerLost("no answer"));
+        runner.destroy(new ScriptRunnerLost("no answer"));
         reject(
           new BuddyError("target", `${this.#options.label} did not answer within ${Math.round(limit / 1000)} s`, {
             hint: "The connection may be down, or a file system on the target may hang.",
@@ -104,7 +101,7 @@ export class Channel {
     let timer = setTimeout(check, limit);
     const abort = () => reject(options.signal?.reason ?? new Error("aborted"));
     options.signal?.addEventListener("abort", abort, { once: true });
-    scriptRunner.run(script, options.args, toBytes(options.input)).then(resolve, reject);
+    runner.run(script, options.args, toBytes(options.input)).then(resolve, reject);
     return promise.finally(() => {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", abort);
@@ -112,7 +109,7 @@ export class Channel {
   }
 }
 
-/** Once, and once more after a reconnect when the runner was lost. */
+/** Runs it again after a reconnect if the runner was lost. */
 export async function runAgainAfterDrop<T>(
   label: string,
   run: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** A private directory with a short path for control sockets, and the removal of what dead buddies left in it. */
+/** A private directory with a short path for control sockets; sockets that killed buddies left in it are removed. */
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
@@ -7,8 +7,8 @@ import { temporaryDirectory } from "../../lib/local-directories.ts";
 import { sha256 } from "../../lib/values.ts";
 
 /**
- * A socket path has 104 bytes on macOS, 108 on Linux; ssh adds a dot and 16 characters while it makes one, and our
- * names take up to 29 on macOS, 35 on Linux.
+ * A socket path has at most 104 bytes on macOS, 108 on Linux; ssh appends a dot and 16 characters while it creates one,
+ * and our names have up to 29 on macOS, 35 on Linux.
  */
 const LONGEST = 104 - 18 - 35;
 const NAME = /^[0-9a-f]{8}-(\d+-[0-9a-z]+)-[0-9a-z]+$/;
@@ -28,7 +28,7 @@ export function socketDirectory(env: Readonly<Record<string, string | undefined>
   );
 }
 
-/** A directory of this user alone that all its buddies share; undefined where there is none. */
+/** A private directory that all buddies of this user share; undefined if there is none. */
 export function privateDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
   return places(env).find((place) => Buffer.byteLength(place) <= LONGEST && isPrivate(place, process.getuid?.() ?? 0));
 }
@@ -46,7 +46,7 @@ export function socketName(target: string, now = Date.now()): string {
 
 let counter = 0;
 
-/** Sockets whose buddy is dead; `end` asks a master that may still listen there to go. */
+/** Removes sockets whose buddy has ended; `end` asks a master that may still listen there to exit. */
 export async function sweepSockets(directory: string, end: (socket: string) => Promise<void>): Promise<void> {
   for (const name of readdirSync(directory)) {
     const mark = NAME.exec(name)?.[1];

@@ -1,4 +1,4 @@
-/** `[user@]host[:port]` as people write it, checked before ssh may see it. */
+/** `[user@]host[:port]` as people write it, checked before ssh gets it. */
 import { BuddyError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 
@@ -6,7 +6,7 @@ export interface SshDestination {
   readonly user?: string;
   readonly host: string;
   readonly port?: number;
-  /** As it was written, without ssh://. */
+  /** As written, without ssh://. */
   readonly text: string;
 }
 
@@ -16,7 +16,7 @@ export function parseDestination(written: string): SshDestination {
   const user = at < 0 ? undefined : text.slice(0, at);
   const { host, port } = splitPort(text.slice(at + 1), written);
   if (user === "" || host === "") throw refusal(written, "the host or the user is empty");
-  // ssh would take these for options, or hand them to a shell (ProxyCommand with %h or %r).
+  // ssh would read these as options, or pass them to a shell (ProxyCommand with %h or %r).
   if (host.startsWith("-") || user?.startsWith("-")) throw refusal(written, "it begins with a dash");
   if (/[^A-Za-z0-9._:%\-\u0080-\uffff]/.test(host))
     throw refusal(written, "the host has characters that a host name cannot have");
@@ -31,7 +31,7 @@ export function sshArguments({ user, host, port }: SshDestination): string {
   return `${flags}${quote(user === undefined ? host : `${user}@${host}`)}`;
 }
 
-/** How known_hosts calls it. */
+/** Its name in known_hosts. */
 export function knownHostsName({ host, port = 22 }: SshDestination): string {
   return quote(port === 22 ? host : `[${host}]:${port}`);
 }

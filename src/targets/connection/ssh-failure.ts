@@ -1,4 +1,4 @@
-/** What ssh printed when it could not connect, in words that say what to do, and whether another attempt may help. */
+/** Turns what ssh printed when it could not connect into an error that says what to do, and whether to try again. */
 import type { BuddyError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { ConnectionDropped, ConnectionLost, LoginRefused } from "../errors.ts";
@@ -6,9 +6,7 @@ import { knownHostsName, sshArguments, type SshDestination } from "./ssh-destina
 
 type Row = readonly [pattern: RegExp, message: string, hint: string, passing?: "passing" | "dropped"];
 
-/**
- * First match wins; NAME is the destination, SAID the line of ssh that matched, ARGS what follows `ssh` to get there.
- */
+/** First match wins. NAME: the destination; SAID: the line of ssh that matched; ARGS: the arguments for ssh. */
 const ROWS: readonly Row[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED|POSSIBLE DNS SPOOFING|host key for .* has changed/i,
@@ -28,7 +26,7 @@ const ROWS: readonly Row[] = [
   [
     /account (?:has|is) expired|account is (?:locked|disabled)|not permitted to log in/i,
     "NAME refused the login: SAID",
-    "Ask whoever runs that machine.",
+    "Ask the administrator of that machine.",
   ],
   [
     /Could not resolve hostname|Name or service not known|nodename nor servname|Temporary failure in name resolution/i,
@@ -68,14 +66,14 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-/** What ssh says of a connection that a ProxyJump or ProxyCommand should have made. */
+/** How ssh names a connection through a ProxyJump or ProxyCommand. */
 const PROXIED = /UNKNOWN port 65535/;
 const OWN_WORDS = /UNKNOWN port 65535|^kex_exchange_identification: Connection closed/;
 const OWN_LINE = /^(?:kex_|ssh_|debug\d|Connection |client_loop|Bad packet|banner exchange)/;
-/** Why a key was not used, said before the login is refused. */
+/** Why a key was not used; printed before the login is refused. */
 const UNUSED_KEY = /^(?:Permissions \d+ for .* are too open|Load key |no such identity: |sign_and_send_pubkey: )/i;
 
-/** Whether the words of a proxy that ended are missing: ssh drops them where a connection is to persist. */
+/** Whether the error message of a proxy is missing: ssh drops it with ControlPersist. */
 export function lacksProxyWords(said: string): boolean {
   const lines = linesOf(said);
   return PROXIED.test(said) && lines.every((line) => OWN_WORDS.test(line) && !/timed out/i.test(line));
@@ -117,13 +115,13 @@ function unusedKey(lines: readonly string[]): string {
   return unused === undefined ? "" : ` (${unused})`;
 }
 
-/** A machine that lets nobody in says why as it would greet: an expired account, maintenance. */
+/** A machine that refuses all logins prints the reason before: an expired account, maintenance. */
 function saidBefore(lines: readonly string[], line: string): string {
   const greeting = lines.slice(0, lines.lastIndexOf(line)).findLast((one) => !OWN_LINE.test(one));
   return greeting === undefined ? "" : `; it said before: ${greeting}`;
 }
 
-/** `words` are what the jump host's ssh, or another proxy, printed. */
+/** `words`: what the ssh of the jump host, or another proxy, printed. */
 function proxyFailure(words: readonly string[], destination: SshDestination): BuddyError {
   const known = ROWS.find(([pattern]) => words.some((one) => pattern.test(one)));
   const line = words.findLast((one) => known?.[0].test(one) ?? true) ?? "";

@@ -1,4 +1,4 @@
-/** One ssh connection that everything else goes through: a ControlMaster with its own socket. */
+/** The ssh connection that everything else uses: a ControlMaster with its own socket. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { lendTerminal } from "../../lib/terminal.ts";
@@ -13,9 +13,8 @@ import { lacksProxyWords, sshFailure } from "./ssh-failure.ts";
 import { socketDirectory, socketName, sweepSockets } from "./socket-directory.ts";
 
 /**
- * Over the user's own configuration: what would get in the way of a connection for work, such as forwardings that
- * collide with those of another session, or a RemoteCommand. The rest of it holds: jump hosts, keys, agent, variables
- * to send.
+ * Overrides settings of the user that would interfere, such as forwardings that collide with those of another session,
+ * or a RemoteCommand. All others apply: jump hosts, keys, agent, variables to send.
  */
 const COMMON_OPTIONS = [
   "ClearAllForwardings=yes",
@@ -25,7 +24,7 @@ const COMMON_OPTIONS = [
   "PermitLocalCommand=no",
 ];
 
-// Every script runner is a client: without any, after kill -9 of buddy and its exit cleanup, the master goes by itself.
+// After kill -9 of buddy and its exit cleanup there are no clients left, and the master exits by itself.
 const PERSIST = "ControlPersist=10";
 
 const MASTER_OPTIONS = [
@@ -37,10 +36,10 @@ const MASTER_OPTIONS = [
   "ServerAliveCountMax=3",
 ];
 
-/** With its default level ssh says why it fails; one of the user's own may be QUIET. */
+/** At INFO ssh prints why it fails; the user may have set QUIET. */
 const UNASKED_OPTIONS = ["BatchMode=yes", "LogLevel=INFO"];
 
-/** Without the master, a client must fail: by default it would connect by itself, unguarded and perhaps elsewhere. */
+/** Without the master a client must fail: by default it would connect by itself, perhaps to another machine. */
 const CLIENT_OPTIONS = [...COMMON_OPTIONS, "ControlMaster=no", "ProxyCommand=false", "BatchMode=yes", "LogLevel=ERROR"];
 
 const ALONE_OPTIONS = [
@@ -59,12 +58,12 @@ export interface MasterOptions {
   readonly destination: SshDestination;
   /** Questions may be asked on the terminal. */
   readonly interactive: boolean;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export class SshMaster implements AsyncDisposable {
   readonly #destination: SshDestination;
-  /** Undefined for a connection of the user's own, which stays. */
+  /** Undefined for the user's own connection, which stays open. */
   readonly #own: Own | undefined;
 
   private constructor(destination: SshDestination, own?: Own) {
@@ -72,7 +71,7 @@ export class SshMaster implements AsyncDisposable {
     this.#own = own;
   }
 
-  /** A live connection of the user's own (ControlMaster, ControlPath): nothing has to be asked again. */
+  /** The user's own connection, if it is up (ControlMaster, ControlPath): no password is asked again. */
   static async shared(destination: SshDestination): Promise<SshMaster | undefined> {
     const asked = startSsh(["-O", "check", ...place(destination)], {
       stdio: ["ignore", "ignore", "ignore"],
@@ -82,7 +81,7 @@ export class SshMaster implements AsyncDisposable {
     return (await asked.exited) === 0 ? new SshMaster(destination) : undefined;
   }
 
-  /** Logs in once more, through no connection that exists; says why that fails. */
+  /** Logs in once more over a new connection; returns why that fails. */
   static async probe(destination: SshDestination, signal: AbortSignal): Promise<string | undefined> {
     const said = await logInAlone(destination, signal);
     if (said === undefined) return undefined;
@@ -94,8 +93,8 @@ export class SshMaster implements AsyncDisposable {
   }
 
   /**
-   * The connection and its first session in one process, for one of many machines: nothing is asked, and why it fails
-   * is what that process says.
+   * The connection and its first session in one process, for one of many machines. Asks nothing; if it fails, that
+   * process prints why.
    */
   static async startWithSession(
     destination: SshDestination,
@@ -113,7 +112,7 @@ export class SshMaster implements AsyncDisposable {
 
   static async start(options: MasterOptions): Promise<SshMaster> {
     const socket = await newSocket(options.destination);
-    // Known before there is anything to clean up, so that no moment is left uncovered.
+    // Registered before there is anything to clean up.
     const letGo = exitCleanup().onDeath(`${quoteAll(exitArgv(socket))}; rm -f ${quoteAll([socket])}`);
     const master = new SshMaster(options.destination, { socket, letGo });
     try {
@@ -125,13 +124,13 @@ export class SshMaster implements AsyncDisposable {
     }
   }
 
-  /** What runs `command` on the host, through this connection. */
+  /** The ssh command that runs `command` on the host through this connection. */
   argv(command: string): string[] {
     const socket = this.#own === undefined ? [] : ["-S", this.#own.socket];
     return ["ssh", "-T", ...socket, ...settings(CLIENT_OPTIONS), ...place(this.#destination), command];
   }
 
-  /** The same with a connection of its own, made without a question. */
+  /** The same over a new connection, without questions. */
   aloneArgv(command: string): string[] {
     return ["ssh", "-T", ...settings(ALONE_OPTIONS), ...place(this.#destination), command];
   }
@@ -152,7 +151,7 @@ export class SshMaster implements AsyncDisposable {
 interface Own {
   readonly socket: string;
   readonly letGo: () => void;
-  /** The process of the connection, where that is its first session, too. */
+  /** The process of the connection, if that is also its first session. */
   readonly first?: Process;
 }
 
@@ -185,21 +184,21 @@ async function logIn(socket: string, options: MasterOptions): Promise<void> {
   const { destination, interactive } = options;
   const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, ...UNASKED_OPTIONS];
   const argv = ["-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
-  // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do. After
-  // the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
+  // Not detached when it may ask: only the foreground group can read from the terminal. After the login -f takes it out
+  // of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
   const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
   const stop = () => child.kill("SIGTERM");
   options.signal?.addEventListener("abort", stop, { once: true });
   const timer = interactive ? undefined : setTimeout(stop, BATCH_LIMIT_MS);
   const stderr = listen(child.stderr, interactive);
   const code = await child.exited;
-  // What the master says later, when the connection breaks, must not go across the screen.
+  // What the master prints later, when the connection breaks, must not appear on the screen.
   stderr.hide();
   clearTimeout(timer);
   options.signal?.removeEventListener("abort", stop);
   options.signal?.throwIfAborted();
   if (code === 0) return;
-  // Only a failed ssh closes its stderr; a proxy it had started may hold it a little longer.
+  // Only a failed ssh closes its stderr; a proxy may hold it open a little longer.
   await within(stderr.ended, 500);
   const said = child.signalCode === "SIGTERM" ? `Connection timed out after ${BATCH_LIMIT_MS / 1000} s` : stderr.text();
   const limit = options.signal ?? AbortSignal.timeout(BATCH_LIMIT_MS);
@@ -208,7 +207,7 @@ async function logIn(socket: string, options: MasterOptions): Promise<void> {
   throw sshFailure(more === undefined ? said : `${more}\n${said}`, destination);
 }
 
-/** A login of its own that is over at once; what ssh printed where it fails. */
+/** Logs in over a new connection and out again; returns what ssh printed if that fails. */
 async function logInAlone(destination: SshDestination, signal: AbortSignal): Promise<string | undefined> {
   const argv = ["-T", ...settings(["ConnectTimeout=10", ...ALONE_OPTIONS]), ...place(destination), "exit 0"];
   const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: true });
@@ -256,7 +255,7 @@ function exitArgv(socket: string): string[] {
 }
 
 async function askToExit(socket: string): Promise<void> {
-  // Without it there is nothing to ask with: the socket is removed all the same.
+  // Without ssh the socket is only removed.
   if (unusableProgram("ssh") !== undefined) return;
   const asked = startChild(exitArgv(socket), {
     stdio: ["ignore", "ignore", "ignore"],

@@ -1,4 +1,4 @@
-/** Processes on a host over ssh: one connection, everything multiplexed, put up again when it drops. */
+/** Processes on a host over ssh: one multiplexed connection, opened again when it drops. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -26,16 +26,16 @@ import { parseDestination, sshArguments, type SshDestination } from "./ssh-desti
 import { sshFailure } from "./ssh-failure.ts";
 import { SshMaster } from "./ssh-master.ts";
 
-/** In single quotes: the one form that sh, fish and csh read alike. */
+/** In single quotes, which sh, fish and csh all read in the same way. */
 const REMOTE_COMMAND = `exec sh -c '${LOADER}'`;
-/** The same for a shell that reads its program from stdin: dash and busybox take that in large pieces. */
+/** The same for a shell that reads its program from stdin: dash and busybox read that in large pieces. */
 const REMOTE_SHELL = "exec sh";
 const OPEN_MS = 30_000;
-/** With the login. */
+/** Including the login. */
 const LOGIN_MS = 60_000;
 /** Exit code of ssh itself. */
 const CONNECTION_FAILED = 255;
-/** For a connection that was there before. */
+/** For the user's own connection. */
 const SHARED_MS = 10_000;
 const CHECK_MS = 5000;
 const BACKOFF_MS = [0, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000];
@@ -43,11 +43,11 @@ const BACKOFF_MS = [0, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000];
 export interface SshOptions {
   /** [user@]host[:port] or an alias of ~/.ssh/config. */
   readonly destination: string;
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   readonly interactive: boolean;
   /** One of many machines: as few processes as possible. */
   readonly frugal?: boolean;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export class SshTransport implements Transport {
@@ -56,15 +56,15 @@ export class SshTransport implements Transport {
   readonly facts: MachineFacts;
   readonly #options: SshOptions;
   readonly #local: LocalTransport;
-  #line: Line;
+  #connection: Connection;
   readonly #reconnector: Reconnector;
   #closing: Promise<void> | undefined;
 
-  private constructor(options: SshOptions, local: LocalTransport, line: Line) {
+  private constructor(options: SshOptions, local: LocalTransport, connection: Connection) {
     this.#options = options;
     this.#local = local;
-    this.#line = line;
-    this.facts = line.remoteSession.facts;
+    this.#connection = connection;
+    this.facts = connection.remoteSession.facts;
     const { user, text } = parseDestination(options.destination);
     this.label = user === undefined ? `ssh ${this.facts.user}@${text}` : `ssh ${text}`;
     this.#reconnector = new Reconnector(this.label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
@@ -72,7 +72,7 @@ export class SshTransport implements Transport {
 
   static async open(options: SshOptions): Promise<SshTransport> {
     const destination = parseDestination(options.destination);
-    // Clients are local processes: the local transport takes care of their environment, groups and end.
+    // Clients are local processes: the local transport manages their environment, groups and end.
     const local = new LocalTransport({ cwd: "/" });
     try {
       return new SshTransport(
@@ -91,19 +91,19 @@ export class SshTransport implements Transport {
   }
 
   get own(): SessionTexts | undefined {
-    return this.#line.remoteSession.own;
+    return this.#connection.remoteSession.own;
   }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
     this.#reconnector.assertOpen();
-    return this.#line.remoteSession.spawn(argv, options);
+    return this.#connection.remoteSession.spawn(argv, options);
   }
 
   run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return this.#reconnector.run(options.signal, () => this.#line.remoteSession.run(script, options));
+    return this.#reconnector.run(options.signal, () => this.#connection.remoteSession.run(script, options));
   }
 
-  /** One round trip when nothing is wrong. Nothing is asked on the terminal: others may be using it by now. */
+  /** One round trip if the connection is up. Asks nothing on the terminal, which may be in use. */
   ensure(signal?: AbortSignal): Promise<void> {
     return this.#reconnector.ensure(signal);
   }
@@ -113,7 +113,7 @@ export class SshTransport implements Transport {
   }
 
   answers(timeoutMs: number): Promise<boolean> {
-    return this.#line.remoteSession.answers(timeoutMs);
+    return this.#connection.remoteSession.answers(timeoutMs);
   }
 
   connectAnew(signal: AbortSignal): Promise<string | undefined> {
@@ -121,7 +121,7 @@ export class SshTransport implements Transport {
   }
 
   abandon(): Promise<void> {
-    this.#line.remoteSession.abandon("it was given up");
+    this.#connection.remoteSession.abandon("it was given up");
     return this[Symbol.asyncDispose]();
   }
 
@@ -131,22 +131,22 @@ export class SshTransport implements Transport {
 
   async #close(): Promise<void> {
     await this.#reconnector.close();
-    await this.#line.remoteSession.close();
-    await this.#line.master[Symbol.asyncDispose]();
+    await this.#connection.remoteSession.close();
+    await this.#connection.master[Symbol.asyncDispose]();
     await this.#local[Symbol.asyncDispose]();
   }
 
   async #reconnect(signal: AbortSignal, mayAsk: boolean): Promise<void> {
-    if (await this.#line.remoteSession.answers(CHECK_MS, signal)) return;
-    this.#line.remoteSession.abandon("the connection was lost");
-    await this.#line.master[Symbol.asyncDispose]();
+    if (await this.#connection.remoteSession.answers(CHECK_MS, signal)) return;
+    this.#connection.remoteSession.abandon("the connection was lost");
+    await this.#connection.master[Symbol.asyncDispose]();
     const destination = parseDestination(this.#options.destination);
     const options = { ...this.#options, cwd: this.facts.cwd, again: true };
     for (const [attempt, wait] of BACKOFF_MS.entries()) {
       await delay(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
       try {
-        const line = await connect(destination, options, this.#local, mayAsk && canAsk(), signal);
-        await this.#useLine(line);
+        const connection = await connect(destination, options, this.#local, mayAsk && canAsk(), signal);
+        await this.#use(connection);
         return;
       } catch (error) {
         signal.throwIfAborted();
@@ -155,12 +155,12 @@ export class SshTransport implements Transport {
     }
   }
 
-  async #useLine(line: Line): Promise<void> {
-    const { machine, user, host } = line.remoteSession.facts;
+  async #use(connection: Connection): Promise<void> {
+    const { machine, user, host } = connection.remoteSession.facts;
     const same = machine === this.facts.machine && user === this.facts.user && host === this.facts.host;
     if (this.#reconnector.closed || !same) {
-      await line.remoteSession.close();
-      await line.master[Symbol.asyncDispose]();
+      await connection.remoteSession.close();
+      await connection.master[Symbol.asyncDispose]();
       this.#reconnector.assertOpen();
       throw new MachineChanged(
         "target",
@@ -168,11 +168,11 @@ export class SshTransport implements Transport {
         { hint: "Nothing was run there. Start buddy again if this is the machine you want." },
       );
     }
-    this.#line = line;
+    this.#connection = connection;
   }
 }
 
-interface Line {
+interface Connection {
   readonly master: SshMaster;
   readonly remoteSession: RemoteSession;
 }
@@ -183,12 +183,11 @@ async function connect(
   local: LocalTransport,
   interactive: boolean,
   signal: AbortSignal | undefined,
-): Promise<Line> {
-  const signalled = signal === undefined ? {} : { signal };
+): Promise<Connection> {
   const frugal = options.frugal === true;
-  const open = async (master: SshMaster, first?: Process): Promise<Line> => {
-    const start = (argv: readonly string[]) => local.spawn(argv, { isClient: true });
-    // An sshd may allow one session on a connection: what buddy cannot do without logs in once more then.
+  const start = (argv: readonly string[]) => local.spawn(argv, { isClient: true });
+  const open = async (master: SshMaster, first?: Process): Promise<Connection> => {
+    // An sshd may allow only one session on a connection: then a needed client logs in once more.
     let isFull = false;
     const alone = () => {
       isFull = true;
@@ -203,14 +202,14 @@ async function connect(
       const remoteSession = await RemoteSession.open({
         label: `ssh ${destination.text}`,
         client,
-        // A login by itself might end up elsewhere.
+        // A new login might reach another machine.
         checkMachine: "when-needed",
-        ...(first === undefined ? {} : { first }),
+        first,
         cwd: options.cwd ?? "",
         again: options.again ?? false,
         frugal,
         timeoutMs: master.isShared ? SHARED_MS : first === undefined ? OPEN_MS : LOGIN_MS,
-        ...signalled,
+        signal,
       });
       return { master, remoteSession };
     } catch (error) {
@@ -228,20 +227,17 @@ async function connect(
     try {
       return await open(shared);
     } catch (error) {
-      // A master whose network is gone still answers locally: then a separate connection is made.
+      // A master whose network is gone still answers locally: open a new connection.
       signal?.throwIfAborted();
       if (!(error instanceof ConnectionLost)) throw error;
     }
   }
-  if (!frugal || interactive) return await open(await SshMaster.start({ destination, interactive, ...signalled }));
-  const spawn = (argv: readonly string[]) => local.spawn(argv, { isClient: true });
-  const { master, first } = await SshMaster.startWithSession(destination, REMOTE_SHELL, spawn);
+  if (!frugal || interactive) return await open(await SshMaster.start({ destination, interactive, signal }));
+  const { master, first } = await SshMaster.startWithSession(destination, REMOTE_SHELL, start);
   return await open(master, first);
 }
 
-/**
- * Asking each of many machines costs a process: without a ControlPath in the configuration there is nothing to find.
- */
+/** Asking costs a process for each machine: without a ControlPath in the configuration there is nothing to find. */
 function mayShare(): boolean {
   return (sharing ??= configurationFiles().some((file) => {
     try {
@@ -266,9 +262,9 @@ function configurationFiles(): string[] {
 
 let sharing: boolean | undefined;
 
-/** The login worked and our first command did not: why, as far as the answer shows. */
+/** The login succeeded but our first command failed: why, as far as its output shows. */
 async function commandsFail(error: Error, destination: SshDestination): Promise<BuddyError> {
-  // sshd says this of any account without its home directory.
+  // sshd prints this for every account without a home directory.
   const said = error.message.replace(/^Could not chdir to home directory .*$/gm, "").trim();
   const [, cause, hint] = CAUSES.find(([pattern]) => pattern.test(said)) ?? (await ownSetting(destination)) ?? [];
   const last = said.split("\n").at(-1) ?? "";
@@ -277,7 +273,7 @@ async function commandsFail(error: Error, destination: SshDestination): Promise<
   if (cause !== undefined) return new PermanentRefusal("target", message, { hint: `${hint} ${check}`, cause: error });
   // The connection may have dropped right after the login.
   return new ConnectionLost("target", message, {
-    hint: `A ForceCommand, a start-up file that waits for input, exits or starts another program, or a login shell that runs nothing does that. ${check}`,
+    hint: `Possible causes: a ForceCommand; a start-up file that waits for input, exits or starts another program; a login shell that runs nothing. ${check}`,
     cause: error,
   });
 }

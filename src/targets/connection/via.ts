@@ -1,4 +1,4 @@
-/** Processes behind any command that starts a program with piped stdio: kubectl exec, incus exec, chroot, nsenter. */
+/** Processes started through any command with piped stdio: kubectl exec, incus exec, chroot, nsenter. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
@@ -17,7 +17,7 @@ export interface ViaOptions extends InnerOptions {
   readonly argv: readonly string[];
 }
 
-/** `words`: the command hands its arguments on as they are; `text`: to a shell, joined by spaces, as ssh does. */
+/** `words`: the command passes its arguments on unchanged; `text`: joined by spaces, to a shell, as ssh does. */
 type Passing = "words" | "text";
 
 interface Entered {
@@ -27,10 +27,7 @@ interface Entered {
 
 export class ViaTransport extends InnerTransport {
   readonly kind = "via";
-  /**
-   * Of the path, the namespaces and the root directory that processes get there. A tmux server found at the same place
-   * may run in others, or with another environment or priority: its name has this in it.
-   */
+  /** Hash of the path, the namespaces and the root directory that processes get there. */
   readonly surroundings: string;
   readonly #argv: readonly string[];
   readonly #passing: Passing;
@@ -42,7 +39,7 @@ export class ViaTransport extends InnerTransport {
     this.surroundings = surroundings;
   }
 
-  /** Takes over `base`, also when it fails. */
+  /** Takes over `base` and closes it on failure. */
   static async open(options: ViaOptions): Promise<ViaTransport> {
     try {
       const entered = await enterEither(options);
@@ -65,25 +62,24 @@ export class ViaTransport extends InnerTransport {
     throw this.#changed(`: ${user}@${host} (${machine}); it was ${before.user}@${before.host} (${before.machine})`);
   }
 
-  /** The first client may still be where it was while others lead elsewhere: a deployment has several pods. */
+  /** The first client may be in one pod of a deployment, and another client in another. */
   override async run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
     return super.run(script, options).catch((error: unknown) => {
       throw error instanceof BuddyError && error.message.includes(OTHER_MACHINE) ? this.#changed("") : error;
     });
   }
 
-  /** Then another attempt cannot succeed. */
   async #programGone(signal: AbortSignal): Promise<PermanentRefusal | undefined> {
     const [program = ""] = this.#argv;
     const { code } = await this.base.run(CAN_START, { args: [program], signal });
     if (code === 0) return undefined;
-    return new PermanentRefusal("target", `cannot enter ${this.label}: ${program} cannot be started any more`, {
+    return new PermanentRefusal("target", `cannot enter ${this.label}: ${program} can no longer be started`, {
       hint: `It was removed, or may not be executed: ls -l ${quoteAll([program])}`,
     });
   }
 
   #changed(details: string): MachineChanged {
-    return new MachineChanged("target", `${this.label} now reaches another machine${details}`, {
+    return new MachineChanged("target", `${this.label} now reaches a different machine${details}`, {
       hint: "Nothing was run there. Start buddy again if this is the machine you want.",
     });
   }
@@ -96,7 +92,7 @@ function labelOf({ argv, base }: ViaOptions): string {
   return innerLabel({ kind: "via", argv }, base);
 }
 
-/** Most commands pass words on; only when that fails, the form that a shell on the way may read as well. */
+/** Most commands pass words on; if that fails, tries the form that also survives a shell. */
 async function enterEither(options: ViaOptions): Promise<Entered> {
   try {
     return { remoteSession: await enter(options, "words"), passing: "words" };
@@ -122,13 +118,13 @@ function enter(options: ViaOptions, passing: Passing, again = false): Promise<Re
     again,
     timeoutMs: OPEN_MS,
     checkMachine: "always",
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
 }
 
 /**
- * LOADER for a bare `sh`, the one word that survives any number of shells on the way. Some shells read ahead on a pipe:
- * nothing follows until LOADER has reported that it reads.
+ * LOADER for a bare `sh`, a word that survives any number of shells. Some shells read ahead on a pipe: nothing is
+ * written until LOADER reports that it reads.
  */
 function loaderOnStdin(shell: Process): Process {
   const mark = `\u001e${randomBytes(12).toString("hex")}\u001e`;
@@ -168,14 +164,13 @@ ls -di / 2>/dev/null
 `;
 
 async function surroundingsOf(remoteSession: RemoteSession, options: ViaOptions): Promise<string> {
-  const { signal } = options;
-  const { stdout } = await remoteSession.run(SURROUNDINGS, signal === undefined ? {} : { signal });
+  const { stdout } = await remoteSession.run(SURROUNDINGS, { signal: options.signal });
   return sha256(`${labelOf(options)}\n${stdout.toString("latin1")}`).slice(0, 8);
 }
 
 function cannotEnter(options: ViaOptions, error: unknown): unknown {
   if (!(error instanceof ScriptRunnerLost) && !(error instanceof NoAnswer)) return error;
-  // Without the place in our script, which a shell names.
+  // Without the script name and line number that the shell prints first.
   const said = (error.message.trim().split("\n").at(-1) ?? "").replace(/^\S*sh: (?:line )?\d+: (?:exec: )?/, "");
   const missing = /(?:^|[\s"'‘`])(?:\/bin\/)?sh\b["'’`]?:? .*(?:not found|no such file)/i.test(said);
   return new BuddyError("target", `cannot enter ${labelOf(options)}: ${said || "it gave no answer"}`, {

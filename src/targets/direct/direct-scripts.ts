@@ -1,6 +1,5 @@
 /** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
-import { OWN_DIRECTORY, quoteOnOneLine } from "../script-line.ts";
-import { NUMBERING } from "../numbering.ts";
+import { OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
 import { followClean, mayMove } from "../read-only/clean-script.ts";
 
 /**
@@ -31,15 +30,15 @@ for __buddy_for in "\${1%/*}" "\${HOME:-/tmp}/.cache/buddy"; do
 done
 # Whoever cleans up /tmp may remove the directory later.
 __buddy_make() {
-  ( trap '' 25; umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$1" >>"$d/env"; } && echo $$ $__buddy_numbering >"$d/pid" ) 2>/dev/null
+  ( trap '' 25; umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$1" >>"$d/env"; } && echo $$ $__buddy_pid_space >"$d/pid" ) 2>/dev/null
 }
-${NUMBERING}
-__buddy_numbering
+${PID_SPACE}
+__buddy_pid_space
 if [ -n "$__buddy_file" ]; then
   for __buddy_at in "$__buddy_for"/direct-*; do
     # What a shell left behind that was killed.
     if [ "$__buddy_at" != "\${__buddy_file%/env}" ] && read -r __buddy_tag __buddy_save <"$__buddy_at/pid" &&
-      [ "$__buddy_save" = "$__buddy_numbering" ] && ! kill -0 "$__buddy_tag"; then rm -rf "$__buddy_at"; fi
+      [ "$__buddy_save" = "$__buddy_pid_space" ] && ! kill -0 "$__buddy_tag"; then rm -rf "$__buddy_at"; fi
   done 2>/dev/null
   __buddy_make "$5"
   __buddy_at= __buddy_tag= __buddy_save=

@@ -13,6 +13,7 @@ import type {
   FileSlice,
   MachineFacts,
   ResolvedPath,
+  ScriptOptions,
   ScriptResult,
   Shell,
   Transport,
@@ -37,7 +38,7 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
 /** `root`: everything is done as root. */
 function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | undefined): FileAccess {
   const facts = root === undefined ? transport.facts : { ...transport.facts, user: "root", uid: 0 };
-  const ask = async (script: string, verb: string, path: string, args: readonly string[], more: Ask = {}) => {
+  const ask = async (script: string, verb: string, path: string, args: readonly string[], more: ScriptOptions = {}) => {
     if (path === "") throw new BuddyError("target", "the path is empty");
     if (path.includes("\0")) throw new BuddyError("target", "a path cannot contain a NUL byte");
     const request = { args: [path, options.cwd(), ...args], ...more };
@@ -69,7 +70,7 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       const lines = limit === undefined ? "" : String(Math.max(0, Math.trunc(limit)));
       // One byte more than wanted: then a full slice differs from a cut one.
       const args = [String(first), lines, String(most + 1), String(facts.uid)];
-      const result = await ask(READ, "read", path, args, signalled(signal));
+      const result = await ask(READ, "read", path, args, { signal });
       if (result.code !== 0) throw failure("read", path, result, facts);
       return slice(result.stdout, first, limit, most);
     },
@@ -80,10 +81,8 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
         throw new BuddyError("target", `cannot write ${path}: ${bytes.byteLength} bytes are more than 64 MiB at once`);
       }
       const temporary = `.buddy-${randomBytes(8).toString("hex")}`;
-      const result = await ask(WRITE, "write", path, [String(bytes.byteLength), temporary, onlyAt], {
-        input: bytes,
-        ...signalled(signal),
-      });
+      const args = [String(bytes.byteLength), temporary, onlyAt];
+      const result = await ask(WRITE, "write", path, args, { input: bytes, signal });
       if (result.code === WRONG) throw wrong(path, result, temporary);
       if (result.code !== 0) throw failure("write", path, result, facts);
       return { bytes: bytes.byteLength, ...written(fields(result, 5)) };
@@ -93,7 +92,7 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       const [first] = places;
       if (first === undefined) return [];
       const words = places.flatMap(({ path, inside = "", follow }) => [path, inside, follow ? "1" : "0"]);
-      const request = { args: [cwd, String(maxBytes), String(maxTotal), ...words], ...signalled(signal) };
+      const request = { args: [cwd, String(maxBytes), String(maxTotal), ...words], signal };
       const result = await (root === undefined
         ? transport.run(LOOK, request)
         : root(LOOK, { ...request, purpose: `read ${first.path}` }));
@@ -106,17 +105,17 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       if (state.kind !== "file") {
         const to = state.kind === "link" ? state.to : "";
         const verb = state.kind === "link" ? "write" : "remove";
-        const result = await ask(REMOVE_OR_LINK, verb, path, [temporary, to], signalled(signal));
+        const result = await ask(REMOVE_OR_LINK, verb, path, [temporary, to], { signal });
         if (result.code !== 0) throw failure("write", path, result, facts);
         return [];
       }
       const { bytes, mode, uid, gid, owner, acl } = state;
       const args = [String(bytes.byteLength), temporary, path, octal(mode), `${uid}:${gid}`, "1"];
-      const result = await ask(WRITE, "write", path, args, { input: bytes, ...signalled(signal) });
+      const result = await ask(WRITE, "write", path, args, { input: bytes, signal });
       if (result.code !== 0) throw failure("write", path, result, facts);
       const notes = fields(result, 6)[5] === "1" ? [`its owner could not be set back to ${owner}`] : [];
       if (acl === undefined) return notes;
-      const set = await ask(SET_ACL, "write", path, [], { input: Buffer.from(acl), ...signalled(signal) });
+      const set = await ask(SET_ACL, "write", path, [], { input: Buffer.from(acl), signal });
       return set.code === 0 ? notes : [...notes, "its access control list could not be put back"];
     },
   };
@@ -144,15 +143,6 @@ function written([created, , by = "", how, said = ""]: readonly string[]): Omit<
       : {}),
     ...(how === "same" ? { uncheckable: `${by}: ${words}` } : {}),
   };
-}
-
-interface Ask {
-  readonly input?: Uint8Array;
-  readonly signal?: AbortSignal;
-}
-
-function signalled(signal: AbortSignal | undefined): Ask {
-  return signal === undefined ? {} : { signal };
 }
 
 function slice(answer: Buffer, first: number, limit: number | undefined, most: number): FileSlice {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { fileAccess } from "../../../src/targets/files/files.ts";
 import { ContainerTransport, findContainer } from "../../../src/targets/connection/container.ts";
@@ -46,7 +46,7 @@ describe.each(ENGINES)("%s", (engine) => {
   test("a busybox image is enough", async () => {
     await using container = await containerTarget({ engine });
     await using transport = await enter(container);
-    expect(transport.container.engine).toBe(engine === "docker" ? "docker" : "podman");
+    expect(basename(transport.engine)).toBe(engine === "podman" ? "podman" : "docker");
     expect(transport.label).toBe(`container ${container.name}`);
     expect(transport.facts.machine).toMatch(/^[0-9a-f]{12}$/);
     expect(transport.facts.programs["bash"]).toBeUndefined();

@@ -1,6 +1,6 @@
 /**
- * The shared pane of one of many machines: it is made with the first command that needs a question. Until then what
- * only reads runs in the session of the connection, and leaves nothing behind but a directory, which the pane enters.
+ * The shared pane of one of many machines: created with the first command that needs approval. Until then commands that
+ * only read run in a direct shell; the pane then enters the directory of that shell.
  */
 import type { DirectShell } from "./direct/direct-shell.ts";
 import type { ManagedPanes } from "./tmux/managed-panes.ts";
@@ -16,24 +16,24 @@ import type {
   ShellPlace,
 } from "./target.ts";
 
-export interface PaneWhenAskedOptions {
+export interface LazyPaneOptions {
   readonly panes: ManagedPanes;
-  /** Runs what is not asked about before there is a pane, and everything where there cannot be one. */
+  /** Runs commands without approval before there is a pane, and all commands if there cannot be one. */
   readonly direct: DirectShell;
-  /** Throws where the tmux of the machine cannot be used. */
+  /** Throws if the machine's tmux cannot be used. */
   usable(): Promise<void>;
-  /** Takes the new pane to where commands run. */
+  /** Changes the directory of the new pane. */
   enter(pane: Pane, cwd: string): Promise<void>;
-  /** Says why there is no pane; throws what is not for it. */
+  /** Reports why there is no pane; rethrows any other error. */
   unusable(error: unknown): void;
 }
 
-export class PaneWhenAsked implements Shell, Panes {
-  readonly #options: PaneWhenAskedOptions;
+export class LazyPane implements Shell, Panes {
+  readonly #options: LazyPaneOptions;
   #opening: Promise<Shell> | undefined;
   #pane: Shell | undefined;
 
-  constructor(options: PaneWhenAskedOptions) {
+  constructor(options: LazyPaneOptions) {
     this.#options = options;
   }
 
@@ -49,7 +49,7 @@ export class PaneWhenAsked implements Shell, Panes {
     return (this.#pane ?? this.#options.direct).environmentFile;
   }
 
-  /** Undefined while there is none. */
+  /** Undefined while there is no pane. */
   get session(): string | undefined {
     return this.#pane?.kind === "tmux" ? this.#options.panes.session : undefined;
   }
@@ -62,7 +62,7 @@ export class PaneWhenAsked implements Shell, Panes {
     if (this.#opening === undefined && options.unasked !== undefined && options.noWait !== true) {
       const result = await this.#options.direct.run(command, options);
       const { outcome } = result;
-      // The start-up files of the pane's shell may know more programs; nothing was changed by trying.
+      // The pane's shell may find more programs through its start-up files; this attempt changed nothing.
       if (outcome.kind !== "exited" || outcome.code !== NOT_FOUND) return result;
     }
     return (await this.#shell()).run(command, options);
@@ -121,7 +121,7 @@ export class PaneWhenAsked implements Shell, Panes {
 
   async #open(): Promise<Shell> {
     const { panes, direct, usable, enter, unusable } = this.#options;
-    // Where an sshd allows few sessions, the pane needs the one of the direct shell.
+    // If the sshd allows few sessions, the pane needs that of the direct shell.
     await direct.rest();
     try {
       await usable();
