@@ -56,9 +56,7 @@ describe("sudo on a machine of its own", () => {
     inside("mkdir -p /home/deploy/site /etc/target; chown deploy: /home/deploy/site; echo safe >/etc/target/file");
     const { path: judged } = await files.resolve("/home/deploy/site/file");
     inside("rmdir /home/deploy/site; ln -s /etc/target /home/deploy/site");
-    await expect(files.write("/home/deploy/site/file", "bad", { onlyAt: judged })).rejects.toThrow(
-      "its target changed a moment ago",
-    );
+    await expect(files.write("/home/deploy/site/file", "bad", { onlyAt: judged })).rejects.toThrow("leads elsewhere");
     expect(inside("cat /etc/target/file")).toBe("safe");
   });
 

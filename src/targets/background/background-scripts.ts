@@ -1,11 +1,9 @@
-/**
- * The sh scripts behind BackgroundShells: one private directory per shell on the target, which outlives the connection.
- */
+/** The sh scripts behind BackgroundShells: one private directory per shell on the target, kept after a disconnect. */
 import { quote } from "../../lib/quote.ts";
 
 /**
- * Takes the first argument, what is known about it or "", and sets base: private to the user, below HOME where that can
- * be written. A directory that another user made, or a link in its place, is refused: it would hand them our commands.
+ * Sets base, a private directory, below HOME if that is writable; the first argument is its known path or "". Refuses a
+ * link, or a directory of another user, who could then change our commands.
  */
 const BASE = `
 mask=$(umask); umask 077
@@ -15,7 +13,7 @@ mine() {
 }
 place() { base=$1; [ ! -L "$base" ] && mkdir -p "$base" 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
 base=$1; shift
-# Known from before: it was private then, and only its owner could have changed that. What is in /tmp may have been removed.
+# It was private before, and only its owner can change that. In /tmp it may have been removed.
 if [ -n "$base" ] && { [ -L "$base" ] || [ ! -O "$base" ]; }; then base=; fi
 case $base in /tmp/*) me=$(id -u); mine "\${base%/*}" || base= ;; esac
 if [ -z "$base" ]; then
@@ -32,8 +30,8 @@ fi
 `;
 
 /**
- * `finish` writes the last line of the output file, once, and then the sign that everything is written; `verdict` sets
- * what that line says. Arguments: directory, 0 or what went wrong, anything to do it whoever else had begun to.
+ * `finish` writes the last line of the output file, once, and then marks it as complete; `verdict` sets the text of
+ * that line. Arguments: directory, 0 or what went wrong, not empty to do it even if another process has begun to.
  */
 const FINISH = `
 finish() {
@@ -50,22 +48,24 @@ verdict() {
 }
 `;
 
-/** `state DIR` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9).
- * A command that has ended counts as running until its output is complete. */
+/**
+ * `state DIR` sets status and code, and finishes a shell that ended without doing so itself (reboot, kill -9). A
+ * command that has ended counts as running until its output is complete.
+ */
 const STATE = `
-${FINISH}# One that has ended stays in the table where the first process of a container does not wait for it.
+${FINISH}# A zombie does not count: in some containers the first process never waits for it.
 alive() {
   kill -0 "$1" 2>/dev/null || return 1
   if [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat"; then case \${st##*) } in [ZX]*) return 1 ;; esac; fi
 }
 isup() {
   alive "$2" || return 1
-  # Another process under its number does not have the mark.
+  # Another process with the same pid does not have the mark.
   [ ! -r "/proc/$2/environ" ] || grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$2/environ"
 }
 stillup() {
   isup "$1" "$pid" && return
-  # kill -9 of the runner leaves the command and what records it.
+  # After kill -9 of the runner, the command and its recorder still run.
   [ -f "$1/recorder" ] && read -r recorder <"$1/recorder" && isup "$1" "$recorder"
 }
 state() {
@@ -82,8 +82,8 @@ state() {
 `;
 
 /**
- * `members DIR` sets all: every process of the shell, also those that left its group, by the mark in their environment.
- * `endtree DIR` ends them, except those named in spare, which have to outlive KILL themselves.
+ * `members DIR` sets all to every process of the shell, found by the mark in its environment, including those that left
+ * its group. `endtree DIR` ends them, except those in spare.
  */
 const TREE = `
 members() {
@@ -107,7 +107,7 @@ members() {
 }
 spared() { case " $spare " in *" $1 "*) ;; *) return 1 ;; esac; }
 ingroup() { [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat" && set -- \${st##*) } && [ "$3" = "$pid" ]; }
-# Once to each: a program may count them, or say goodbye twice.
+# Only one signal to each: a program may count them.
 signal() {
   group=
   if [ "$1" != KILL ] || [ -z "$spare" ]; then kill "-$1" "-$pid" 2>/dev/null; group=1; fi
@@ -124,8 +124,8 @@ endtree() {
 `;
 
 /**
- * Closes the books a second after the command ended, when something it left behind holds the output open.
- * Its own program, because a subshell would itself hold the pipes that dash keeps aside for redirections.
+ * Finishes a second after the command ended, if something it left behind keeps the output open. A program of its own: a
+ * subshell would itself hold the pipes that dash saves for redirections.
  */
 const LATE = `
 ${FINISH}
@@ -134,10 +134,10 @@ verdict "$1"; finish "$1" "$c"
 `;
 
 /**
- * Runs alongside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell,
- * the umask of the command, and the process to leave. Its number is the one that is reported, so a signal to it ends
- * everything that belongs to the shell. A shell answers a signal at once only while it waits for something in the
- * background; so another one, the recorder, runs the command and outlives a kill -9.
+ * Runs independently of the connection: command, exit code, time limit, last line. Arguments: directory, seconds,
+ * shell, the umask of the command, and the process to kill first. Its pid is the reported one, so a signal to it ends
+ * the whole shell. A shell handles a signal at once only while it waits for a background process; so another process,
+ * the recorder, runs the command and survives a kill -9 of the runner.
  */
 const RUNNER = `
 d=$1 cap=$2 sh=$3 mask=$4 pid=$$ spare=$$
@@ -152,7 +152,7 @@ stop() {
 }
 signalled() {
   again=1
-  # Otherwise it is being ended already.
+  # If there is a "killed" file, it is being ended already.
   if [ ! -f "$d/killed" ]; then stop "stopped by SIG$1"; exit 1; fi
 }
 for s in $SIGNALS; do trap "signalled $s" $s; done
@@ -172,21 +172,21 @@ close() {
   kill -TERM $watch
   if [ -f "$d/late" ]; then read -r l <"$d/late"; kill $l; fi
 }
-# The variables and the umask of the shell that the operator and buddy share; then the command in its own shell.
+# Loads the variables and the umask of the shared shell; then runs the command in its own shell.
 begin='e=$1/environment
 if [ -f "$e" ]; then . "$e" >/dev/null 2>&1; rm -f "$e"; fi
 unset BUDDY_JOB TMUX TMUX_PANE e
 BUDDY_SHELL=\${1##*/}; export BUDDY_SHELL
 exec "$0" $2 "$1/command"'
 run() {
-  # What runs unasked takes no functions and no start-up file from the environment.
+  # Without approval: no functions and no start-up file from the environment.
   p=; if [ -f "$d/clean" ]; then case $sh in */bash) p=-p ;; esac; fi
   umask "$mask"
   if [ -f "$d/environment" ]; then "$sh" -c "$begin" "$sh" "$d" "$p"; else "$sh" $p "$d/command"; fi </dev/null
   code=$?; umask 077; echo $code >"$d/code.new"; mv "$d/code.new" "$d/code"
   sh "$d/late.sh" "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
 }
-# What the command says while it ends is kept too.
+# Ignores TERM, to keep what the command prints while it ends.
 limited() { trap '' TERM; ulimit -f 2097152 2>/dev/null; exec tee -a "$1" "$d/output" >/dev/null; }
 (
   trap '' HUP
@@ -200,17 +200,14 @@ again=1; while [ -n "$again" ]; do again=; wait $recorder; done
 close
 `;
 
-/**
- * With `&` the runner could never catch INT and QUIT, so it is started in the foreground of a shell that it ends with
- * its first steps.
- */
+/** With `&` the runner could not catch INT and QUIT: it starts in the foreground of a shell that it then kills. */
 const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
  * Arguments: base, session, id, working directory, time limit in seconds, now in milliseconds, file with exported
- * variables or "", 1 for what runs unasked, what is listed instead of the command or "". The command on stdin. Prints
- * the directory and the pid. The same id again finds the shell that was started before. The scripts are files:
- * as arguments everyone would see them in `ps`.
+ * variables or "", 1 to run without approval, what is listed instead of the command or "". The command on stdin. Prints
+ * the directory and the pid. Called again with the same id, it finds the shell that was started before. The scripts are
+ * files: `ps` would show arguments.
  */
 export const START = `
 ${BASE}
@@ -259,7 +256,7 @@ tell() {
 `;
 
 /**
- * Arguments: base, id, session, most bytes of each stream, offsets ("" = as kept there).
+ * Arguments: base, id, session, most bytes of each stream, offsets ("": as stored on the target).
  * Prints the state, then offset, size and bytes sent of stdout and of stderr, then the bytes of both.
  */
 export const LOOK = `
@@ -280,15 +277,13 @@ if [ $ne -gt 0 ]; then tail -c "+$((e + 1))" "$d/stderr" 2>/dev/null | take $ne;
 exit 0
 `;
 
-/** Arguments: base, id, session, offsets into stdout and stderr: what it has seen. */
+/** Arguments: base, id, session, offsets into stdout and stderr up to which the session has read. */
 export const SEEN = `
 ${FIND}
 echo "$3 $4" >"$d/seen.$2.new" && mv "$d/seen.$2.new" "$d/seen.$2"
 `;
 
-/**
- * Arguments: base, id. TERM, then KILL, to everything that runs; prints the state, and what an ended one left running.
- */
+/** Arguments: base, id. TERM, then KILL to everything that runs; prints the state, and what an ended shell left. */
 export const KILL = `
 ${FIND}${TREE}${TELL}
 spare=
@@ -296,7 +291,7 @@ state "$d"
 left=
 if [ $status = running ]; then echo killed >"$d/killed"; endtree "$d"; finish "$d" killed
 else
-  # What it left is a daemon that was meant to stay: not ours to end.
+  # What it left is probably a daemon that should stay.
   members "$d"
   own=$pid
   for e in "$d/recorder" "$d/clock"; do if [ -f "$e" ]; then read -r e <"$e"; own="$own $e"; fi; done

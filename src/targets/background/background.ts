@@ -1,7 +1,4 @@
-/**
- * Commands that continue without buddy: started detached on the target, recorded in a private directory, found again
- * later.
- */
+/** Commands that run without buddy: detached on the target, recorded in a private directory, found again later. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
@@ -16,13 +13,13 @@ const STATE_FIELDS = 6;
 
 export interface BackgroundOptions {
   readonly cwd: () => string;
-  /** File on the target with the exported variables and the umask of the shell, where there is one. */
+  /** File on the target with the exported variables and the umask of the shell. */
   readonly environment?: () => string | undefined;
-  /** Lines of sh that run a text as a clean child, under the locks it needs. */
+  /** Lines of sh that run a command without approval, as a clean child. */
   readonly clean: CleanScript;
   /** Enforced on the target itself. */
   readonly timeoutMs: number;
-  /** Id of the current session: its shells, and what it has seen of any, are kept apart from those of others. */
+  /** Id of the current session: each session has its own shells, and its own position in the output of any shell. */
   readonly session?: (() => string) | undefined;
 }
 
@@ -34,9 +31,9 @@ interface Seen {
 export function backgroundShells(transport: Transport, options: BackgroundOptions): BackgroundShells {
   const folder = () => (options.session?.() ?? "").replaceAll(/[^A-Za-z0-9_-]/g, "-") || "shared";
   const seen = new Map<string, Seen>();
-  /** Each filter has read so far; what it passed over is still new to a look without one. */
+  /** How far each filter has read; a call without a filter still gets what a filter left out. */
   const filtered = new Map<string, Seen>();
-  /** One look after another at each shell: two at once would both get the same text. */
+  /** One call at a time for each shell: two at once would get the same text. */
   const looking = new Map<string, Promise<void>>();
   let base = "";
   const learnBase = (directory: string) => {
@@ -62,7 +59,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       return await matching(look, filter);
     }
     seen.set(id, next);
-    // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
+    // Stored on the target for a resumed session; if that fails, text is shown twice rather than never.
     ask(SEEN, id, [folder(), String(next.stdout), String(next.stderr)]).catch(noop);
     return look;
   };
@@ -91,7 +88,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
         input: script.endsWith("\n") ? script : `${script}\n`,
       });
       const result = await unlessAborted(signal, starting).catch((error: unknown) => {
-        // Its caller will never know its id, so it must not continue.
+        // The caller will never know its id, so it must not keep running.
         if (signal?.aborted) starting.then(() => ask(KILL, id, [], true)).catch(noop);
         throw error;
       });
@@ -131,10 +128,10 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   };
 }
 
-/** Next to the command, which is a file: the namespace that it enters ends with buddy, so its start is awaited. */
+/** Next to the command file. The namespace that the command enters ends with buddy, so START waits for this file. */
 const BEGUN = '"${0%/*}/begun"';
 
-/** stderr is 9 for the lines of a clean child. */
+/** The lines of a clean child expect stderr as 9. */
 function asCleanChild(lines: string): string {
   return `{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n`;
 }
@@ -180,7 +177,7 @@ function readLook(answer: Buffer, limit: number): { look: BackgroundOutput; next
   const out = answer.subarray(at, at + outSent);
   const err = answer.subarray(at + outSent, at + outSent + errSent);
   const ended = shell.status !== "running";
-  // Both together stay within the limit; what one does not need the other may use.
+  // Both together stay within the limit; one may use what the other does not need.
   const errShare = Math.min(err.length, Math.max(Math.floor(limit / 2), limit - out.length));
   const outShare = Math.min(out.length, limit - errShare);
   const stdout = whole(out.subarray(0, outShare), outShare < outSize - outFrom, ended);
@@ -191,8 +188,8 @@ function readLook(answer: Buffer, limit: number): { look: BackgroundOutput; next
 }
 
 /**
- * Without half a line at the end, and without half a private key: a secret that comes in pieces is not known as one,
- * and a filter would miss it. What no look can hold, and the last of all, comes as it is.
+ * Without half a line or half a private key at the end: a secret in two pieces would not be recognised, and a filter
+ * would miss it. A line that is too long, and the last output, are returned as they are.
  */
 function whole(bytes: Buffer, cut: boolean, ended: boolean): Buffer {
   if (ended && !cut) return bytes;
@@ -207,7 +204,7 @@ function whole(bytes: Buffer, cut: boolean, ended: boolean): Buffer {
 
 const LONGEST_KEY = 16_384;
 
-/** The same look with only the lines that match. */
+/** The same output with only the lines that match. */
 async function matching(look: BackgroundOutput, filter: string): Promise<BackgroundOutput> {
   using lines = new LineFilter(filter);
   let gaveUp = false;
@@ -218,7 +215,7 @@ async function matching(look: BackgroundOutput, filter: string): Promise<Backgro
     return all.filter((_, index) => tested.matches[index]).join("");
   };
   const [stdout, stderr] = [await keep(look.stdout), await keep(look.stderr)];
-  const note = "the filter took too long and was given up; look without it, or use a simpler one";
+  const note = "the filter took too long and was stopped; leave it out, or use a simpler one";
   return { ...look, stdout, stderr, ...(gaveUp ? { note } : {}) };
 }
 

@@ -1,6 +1,6 @@
 /**
- * `sudo` in a direct shell, which has no terminal: sudo starts a program for its password, which asks a helper of
- * buddy's next to the shell, through pipes that only this user can open. Both exist as long as the command.
+ * Passwords for `sudo` in a direct shell, which has no terminal: sudo starts a program that asks a helper of buddy
+ * through pipes that only this user can open. Both exist only while the command runs.
  */
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
@@ -10,7 +10,7 @@ import { quote } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
 
 /**
- * $1 directory. Says "ready" where the program can be run; then a line for each question, and reads a line for each
+ * $1 directory. Prints "ready" if the program can run; then prints a line for each prompt and reads a line for each
  * answer: "y" and the password, or anything else for none.
  */
 const HELPER = `
@@ -41,7 +41,7 @@ while IFS= read -r p <"$d/ask"; do
 done
 `;
 
-/** The helper may take this long to come up: a container engine is slow. */
+/** How long the helper may take to start: a container engine is slow. */
 const START_MS = 5000;
 
 /** Whether a command may need it. */
@@ -61,7 +61,7 @@ export class Askpass implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  /** Undefined where it is not possible: no named pipes, or a file system that runs nothing. */
+  /** Undefined if it does not work: no named pipes, or a file system mounted noexec. */
   static async start(transport: Transport, below: string, ask: Ask): Promise<Askpass | undefined> {
     const directory = `${below}/askpass`;
     const process = transport.spawn(["sh"], { script: { name: "buddy-askpass", text: HELPER, args: [directory] } });
@@ -73,9 +73,7 @@ export class Askpass implements AsyncDisposable {
     return undefined;
   }
 
-  /**
-   * Lines of sh that have the shell's `sudo` use the program as long as it is there; with `-S` sudo reads elsewhere.
-   */
+  /** Lines of sh that make `sudo` use the program while it exists, except with `-S`. */
   get prelude(): string {
     const program = quote(`${this.#directory}/program`);
     return `sudo() {
@@ -108,7 +106,7 @@ export class Askpass implements AsyncDisposable {
       else {
         const answer = Buffer.concat([Buffer.from("y"), given, Buffer.from("\n")]);
         this.#process.stdin.write(answer);
-        // The pipe has its own copy once this turn of the event loop is over.
+        // The pipe has its own copy after this turn of the event loop.
         setTimeout(() => answer.fill(0), 0);
       }
       given?.fill(0);

@@ -1,17 +1,17 @@
-/** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
+/** The scripts of a direct shell: its loop, each command, and how to end everything that a command started. */
 import { OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
 import { followClean, mayMove } from "../read-only/clean-script.ts";
 
 /**
- * $1 directory for the exported variables (in ~/.cache/buddy where another user has taken its place), $2 whether to
- * take over those of a shell before, $3 directory, $4 mark for the environment of everything it starts, $5 the
- * variables as buddy knows them: after a drop the directory is gone.
- * The key for the marks is the first line on stdin, then each line is a request.
+ * $1 directory for the exported variables (in ~/.cache/buddy if another user owns its parent), $2 whether to restore
+ * those of an earlier shell, $3 working directory, $4 mark for the environment of everything it starts, $5 the
+ * variables as buddy knows them: after a drop the directory is gone. The first line on stdin is the key for the marks;
+ * each further line is a request.
  *
  * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it
- * starts does not get the copies. The end is reported before the next request is read and nowhere else: so `break`,
- * `continue` and syntax errors cannot skip it. A line without a text has done its work when it is read.
- * `command eval`: in dash and busybox a syntax error in a plain eval would end the shell.
+ * starts does not get the copies. The end is reported only before the next request is read, so that `break`, `continue`
+ * and syntax errors cannot skip it. A request that sets no __buddy_text is complete once it is evaluated. `command
+ * eval`: in dash and busybox a syntax error in a plain eval would end the shell.
  */
 export const DIRECT_LOOP = `
 unset l
@@ -20,7 +20,7 @@ IFS= read -r __buddy_key <&7 || exit 0
 __buddy_file= __buddy_tag= __buddy_save= __buddy_at= __buddy_for= NL='
 '
 ${OWN_DIRECTORY}
-# A link there, or a directory of another user, is not used: nothing is made through it.
+# Neither a link nor a directory of another user is used.
 for __buddy_for in "\${1%/*}" "\${HOME:-/tmp}/.cache/buddy"; do
   [ -d "$__buddy_for" ] || ( umask 077; mkdir -p "$__buddy_for" ) 2>/dev/null
   if __buddy_own "$__buddy_for"; then
@@ -28,7 +28,7 @@ for __buddy_for in "\${1%/*}" "\${HOME:-/tmp}/.cache/buddy"; do
     break
   fi
 done
-# Whoever cleans up /tmp may remove the directory later.
+# A cleaner of /tmp may remove the directory later.
 __buddy_make() {
   ( trap '' 25; umask 077; d=\${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$1" >>"$d/env"; } && echo $$ $__buddy_pid_space >"$d/pid" ) 2>/dev/null
 }
@@ -36,7 +36,7 @@ ${PID_SPACE}
 __buddy_pid_space
 if [ -n "$__buddy_file" ]; then
   for __buddy_at in "$__buddy_for"/direct-*; do
-    # What a shell left behind that was killed.
+    # Left behind by a shell that was killed.
     if [ "$__buddy_at" != "\${__buddy_file%/env}" ] && read -r __buddy_tag __buddy_save <"$__buddy_at/pid" &&
       [ "$__buddy_save" = "$__buddy_pid_space" ] && ! kill -0 "$__buddy_tag"; then rm -rf "$__buddy_at"; fi
   done 2>/dev/null
@@ -45,13 +45,13 @@ if [ -n "$__buddy_file" ]; then
 fi
 if [ "$2" = 1 ]; then
   if [ -s "$__buddy_file" ] && [ -O "$__buddy_file" ]; then . "$__buddy_file"; else eval "$5"; fi 2>/dev/null
-  # PWD came with the variables: where the directory is gone, it must not name it any more.
+  # PWD came with the variables: it must not name a directory that is gone.
   cd -- "$3" 2>/dev/null || cd -P . 2>/dev/null
 fi
 export BUDDY_JOB="$4"
 shift 5
 __buddy_for= __buddy_last=\${__buddy_file:+\${__buddy_file%/env}/dir}
-# 25 is XFSZ: where no file may grow, a shell that writes one would be killed.
+# 25 is XFSZ: it would kill a shell that writes a file beyond the size limit.
 __buddy_keep() {
   if [ -O "$__buddy_file" ]; then
     trap '' 25
@@ -59,7 +59,7 @@ __buddy_keep() {
     trap - 25
   fi
 }
-# The directory as marks carry it; a program for that is started only in a directory with such a name.
+# Encodes the directory for marks; starts a program only if the name needs that.
 __buddy_place() {
   __buddy_for=$PWD
   __buddy_at=$PWD
@@ -84,8 +84,8 @@ __buddy_next() {
   eval "$__buddy_line"
   if [ -n "$__buddy_text" ] && [ -n "\${__buddy_texts-}" ]; then __buddy_leave; fi
 }
-# A child of bash that is killed before it has become its program still runs this trap: its number is not that of the shell.
-# Only the expansion can: in that state bash takes a failed test for a true one.
+# A child of bash that is killed before its exec still runs this trap: its pid is not that of the shell. Compared in an
+# arithmetic expansion, since bash evaluates a failed test as true in that state.
 __buddy_exit() {
   __buddy_keep
   [ "$PWD" = "$__buddy_for" ] || __buddy_place
@@ -103,11 +103,11 @@ while :; do
 done
 `;
 
-/** Where process $2 is, if that is not $1. */
+/** Prints the directory of process $2 if it is not $1. */
 export const ELSEWHERE = '[ "$1" -ef "/proc/$2/cwd" ] || readlink "/proc/$2/cwd"';
 
 /**
- * Only what may change an exported variable or the umask is followed by a snapshot: it costs a tenth of a millisecond.
+ * Whether a command may change an exported variable or the umask: a snapshot of them costs a tenth of a millisecond.
  */
 export function changesEnvironment(command: string): boolean {
   return /=|export|declare|typeset|unset|umask|read|source|eval|printf -v|(^|[\s;&|])\.\s/.test(command);
@@ -119,8 +119,8 @@ export function request(command: string, tag: number): string {
 }
 
 /**
- * For a clean shell that stays: `standing` defines it, where this shell does not know it yet. Answered with
- * "incomplete" where it cannot take the command. Short: the shell reads a byte at a time.
+ * For the clean shell that stays; `standing` defines it if this shell does not know it yet. Answered with "incomplete"
+ * if it cannot take the command. Short, because the shell reads one byte at a time.
  */
 export function standingRequest(command: string, tag: number, standing?: string): string {
   const define = standing === undefined ? "" : `eval ${quoteOnOneLine(standing + ASK)}\n`;
@@ -133,7 +133,7 @@ __buddy_ask() {
   if [ -n "$__buddy_code" ]; then __buddy_report "$1"; else printf '\\033]7771;%s;I\\a' "$__buddy_key" >&8; fi
 }`;
 
-/** A command that runs as a clean child; `clean` gives its lines of sh. */
+/** A command that runs as a clean child; `clean` returns its lines of sh. */
 export function cleanRequest(command: string, clean: (to: string) => string): string {
   const to = '"${__buddy_last:-/dev/null}"';
   const there = '[ -d "${__buddy_last%/*}" ] || [ -z "${__buddy_last-}" ] || __buddy_make || __buddy_last=\n';
@@ -141,9 +141,9 @@ export function cleanRequest(command: string, clean: (to: string) => string): st
 }
 
 /**
- * $1 process of the shell, $2 mark in the environment. The shell is stopped first, or it would continue with the next
- * command of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`).
- * Without a process: only what has the mark.
+ * $1 pid of the shell, $2 mark in the environment. Stops the shell first, or it would continue with the next command of
+ * its list; then TERM, a short wait and KILL to all that it started, including what left its group (`setsid`). Without
+ * a pid: only what has the mark.
  */
 export const END_TREE = `
 case $1$2 in *[!0-9a-f-]*|'') exit 2 ;; esac

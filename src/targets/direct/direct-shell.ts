@@ -1,7 +1,4 @@
-/**
- * A persistent sh over pipes on any transport: stdout and stderr apart, ends exactly marked, state kept between
- * commands.
- */
+/** A persistent sh over pipes on any transport: separate stdout and stderr, exact ends, state kept between commands. */
 import { nameFrom } from "../../lib/byte-names.ts";
 import { randomBytes } from "node:crypto";
 import { accessSync, constants } from "node:fs";
@@ -26,22 +23,21 @@ import type { CleanScript } from "../read-only/clean-script.ts";
 import { lean } from "../script-line.ts";
 import { LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
-import { Recording } from "../output/recording.ts";
+import { NO_OUTPUT, Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { OneAtATime } from "../one-at-a-time.ts";
 import { within } from "../../lib/waiting.ts";
-import { Pauses, waitForCommand } from "./wait-for-command.ts";
 
 export interface DirectShellOptions {
   readonly transport: Transport;
   readonly outputStore: OutputStore;
   readonly cwd: string;
-  /** The script for a command that runs without a question. */
+  /** The script for a command that runs without approval. */
   readonly clean: CleanScript;
-  /** What a bash has to know to keep a clean shell for such commands. */
+  /** What a bash needs to keep a clean shell for such commands. */
   readonly standing: StandingScript;
   readonly notice: (notice: TargetNotice) => void;
-  /** What runs without a question may run in the session of the connection, where it has one for that. */
+  /** Such commands may run in the session of the connection, on one of many machines. */
   readonly own: OwnTexts;
 }
 
@@ -55,7 +51,7 @@ export interface OwnTexts {
 
 const LOOP = lean(DIRECT_LOOP);
 
-/** How long ending what a command started may take, and then the shell itself, before they are given up. */
+/** How long to wait for the end of what a command started, and of the shell itself. */
 const END_MS = 3000;
 const KILLED_MS = 500;
 const CLOSE_MS = 300;
@@ -63,26 +59,24 @@ const CLOSE_MS = 300;
 export class DirectShell implements Shell, AsyncDisposable {
   readonly kind = "direct";
   readonly #options: DirectShellOptions;
-  /** For programs of buddy's that commands start. */
+  /** For buddy's helper programs. */
   readonly #directory: string;
-  /** Where the exported variables are kept for a shell that has to be started again. */
+  /** Where the exported variables are kept for a new shell. */
   readonly #kept: string;
   #live: LiveShell | undefined;
   #own: OwnLive | undefined;
   #cwd: string;
   #used = false;
-  /**
-   * The exported variables and the umask as the shell itself writes them; a connection that drops takes its file along.
-   */
+  /** The exported variables and the umask as the shell wrote them; its file is removed when the connection drops. */
   #environment = "";
-  /** Commands that may have exported something, and the last of them after which that was read. */
+  /** Number of commands that may have exported something, and of the last after which `#environment` was read. */
   #changed = 0;
   #remembered = 0;
-  #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
+  #last: RunResult | undefined;
   readonly #turns = new OneAtATime();
   #busy = false;
   #tag = 0;
-  /** The last shell went with its connection: there may never be another one. */
+  /** The last shell ended with its connection. */
   #droppedBefore = false;
   #closed = false;
 
@@ -103,7 +97,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     return `${this.#kept}/env`;
   }
 
-  /** Only buddy types here, but others can rename or remove the directory, and a command can set PWD. */
+  /** Asks the machine: others can rename or remove the directory, and a command can set PWD. */
   async where(): Promise<ShellPlace> {
     const { transport } = this.#options;
     const place = { cwd: this.#cwd, user: transport.facts.user, typed: "" };
@@ -114,7 +108,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     return cwd === "" ? place : { ...place, cwd };
   }
 
-  /** Starts the shell ahead of the first command. */
+  /** Starts the shell before the first command. */
   async warm(): Promise<void> {
     this.#live ??= this.#start();
     await this.#live?.process.pid;
@@ -131,16 +125,16 @@ export class DirectShell implements Shell, AsyncDisposable {
     return (
       result ?? {
         outcome: { kind: "stopped", by: "user" },
-        output: NOTHING,
+        output: NO_OUTPUT,
         cwd: this.#cwd,
-        notes: ["It had not begun."],
+        notes: ["It had not started."],
       }
     );
   }
 
   async wait(): Promise<RunResult> {
     await this.#turns.idle();
-    if (this.#last !== undefined) return this.#last.result;
+    if (this.#last !== undefined) return this.#last;
     throw new BuddyError("tool", "no command has been run in this shell yet", { hint: "Run one first." });
   }
 
@@ -148,7 +142,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     return await this.#options.outputStore.read(id, options);
   }
 
-  /** Another shell takes over: the process of this one ends, unless it still runs something. */
+  /** Ends the shell's process, unless it runs a command: another shell takes over. */
   async rest(): Promise<void> {
     if (!this.#busy) await this.#end();
   }
@@ -162,7 +156,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const live = this.#live;
     this.#live = undefined;
     if (live === undefined || live.ended !== undefined) return;
-    // The loop ends with its stdin and takes its directory along.
+    // The loop ends with its stdin and removes its directory.
     live.process.stdin.end();
     const over = await within(live.process.exited, CLOSE_MS);
     if (over === undefined) await this.#endTree(String(await live.process.pid), live.job).catch(() => {});
@@ -179,7 +173,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     );
     stdout.end();
     stderr.end();
-    const result: RunResult = {
+    this.#last = {
       outcome,
       output: stdout.captured(),
       stderr: stderr.captured(),
@@ -188,13 +182,12 @@ export class DirectShell implements Shell, AsyncDisposable {
       stderrId: stderr.id,
       notes,
     };
-    this.#last = { result, stdout, stderr };
-    return result;
+    return this.#last;
   }
 
   async #execute(command: string, options: RunOptions, into: Recordings, notes: string[]): Promise<RunOutcome> {
     if (this.#live?.ended !== undefined) {
-      // Between two commands, where no outcome reported it.
+      // It ended between two commands, so no outcome reported it.
       this.#live = undefined;
       this.#tellRestart(notes);
     }
@@ -299,7 +292,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     return { kind: "shell-ended", code: end.code };
   }
 
-  /** Where the command may ask the operator for a password: what sudo asks with. */
+  /** The helper for sudo, if the command may ask the operator for a password. */
   #askpass(command: string, options: RunOptions, asked: Pauses): Promise<Askpass | undefined> {
     const { password, unasked } = options;
     const { transport } = this.#options;
@@ -323,7 +316,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
   }
 
-  /** Until something was asked about: what a text finds then is in the shell that ran it. */
+  /** Only until this shell has a process: afterwards commands must see its state. */
   #ownSession(): OwnLive | undefined {
     const session = this.#options.transport.own;
     if (session === undefined || this.#live !== undefined || !this.#options.own.mayUse()) return undefined;
@@ -351,7 +344,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     return new LiveShell(process, key, job, { remote: transport.kind !== "local", announced: true });
   }
 
-  /** Beside the next command: it must not wait for this. */
+  /** Runs in parallel with the next command, which must not wait for it. */
   async #rememberEnvironment(change: number): Promise<void> {
     try {
       const script = '[ -O "$1" ] && [ ! -L "$1" ] && cat "$1"';
@@ -360,11 +353,11 @@ export class DirectShell implements Shell, AsyncDisposable {
       this.#environment = stdout.toString();
       this.#remembered = change;
     } catch {
-      // The connection is gone: only what was known before is left.
+      // The connection is gone: what was read before is kept.
     }
   }
 
-  /** ssh reports a shell that was killed like a lost connection: only another process shows which it was. */
+  /** ssh reports a killed shell like a lost connection: starting another process shows which it was. */
   async #answers(): Promise<boolean> {
     const code = this.#options.transport.spawn(["true"]).exited.catch(() => 255);
     return (await within(code, END_MS)) === 0;
@@ -385,7 +378,6 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 }
 
-const NOTHING = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
 const RESTARTED = "The shell ended and a new one is started in the same directory";
 const KEPT = `${RESTARTED} with the same exported variables; functions, aliases and other variables are lost.`;
 const LOST = `${RESTARTED}; functions, aliases and variables are lost, including recent exports.`;
@@ -399,7 +391,7 @@ function notRun(why: string): RunOutcome {
   return { kind: "lost", why: `${why.replace(/\.$/, "")}; the command did not run`, notRun: true };
 }
 
-/** Written after most commands: rewriting a small file on ext4 is flushed to the disk each time (0.3 to 4 ms). */
+/** The file is written after many commands; ext4 would flush it to disk each time (0.3 to 4 ms). */
 const MEMORY = "/dev/shm";
 
 function isWritable(directory: string): boolean {
@@ -409,4 +401,56 @@ function isWritable(directory: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Adds up the time in which a command waited for the operator, which its time limit leaves out. */
+class Pauses {
+  #open = 0;
+  #since = 0;
+  #before = 0;
+
+  get ms(): number {
+    return this.#before + (this.#open > 0 ? performance.now() - this.#since : 0);
+  }
+
+  async during<T>(work: Promise<T>): Promise<T> {
+    if (this.#open++ === 0) this.#since = performance.now();
+    try {
+      return await work;
+    } finally {
+      if (--this.#open === 0) this.#before += performance.now() - this.#since;
+    }
+  }
+}
+
+type How = "ended" | "aborted" | "deadline" | "gone";
+
+/** Waits for the end of the command, the time limit, an abort or a lost connection. */
+async function waitForCommand(
+  ended: Promise<unknown>,
+  options: RunOptions,
+  pauses: Pauses,
+  gone: Promise<void> | undefined,
+): Promise<How> {
+  const { promise, resolve } = Promise.withResolvers<How>();
+  const started = performance.now();
+  const { waitMs } = options;
+  const check = (): void => {
+    const left = (waitMs ?? 0) + pauses.ms - (performance.now() - started);
+    if (left <= 0) resolve("deadline");
+    else timer = setTimeout(check, Math.max(left, 20));
+  };
+  let timer = waitMs === undefined ? undefined : setTimeout(check, waitMs);
+  const abort = () => resolve("aborted");
+  options.signal?.addEventListener("abort", abort, { once: true });
+  if (options.signal?.aborted === true) abort();
+  void ended.then(() => resolve("ended"));
+  gone?.then(
+    () => resolve("gone"),
+    () => {},
+  );
+  const how = await promise;
+  clearTimeout(timer);
+  options.signal?.removeEventListener("abort", abort);
+  return how;
 }

@@ -1,4 +1,4 @@
-/** One process of a direct shell: its pipes are read, its marks are heard, and its end is noticed. */
+/** One process of a direct shell: reads its pipes, finds its marks and notices its end. */
 import { floodTurns } from "../../lib/garbage.ts";
 import type { Recording } from "../output/recording.ts";
 import type { Process } from "../target.ts";
@@ -12,7 +12,7 @@ export interface Recordings {
 
 type End =
   | { kind: "exited"; code: number; cwd: string }
-  /** The clean shell that stays has not run it. */
+  /** The clean shell has not run it. */
   | { kind: "not-taken" }
   | Gone;
 
@@ -24,16 +24,16 @@ interface Gone {
 }
 
 const LATE_CHARACTERS = 2000;
-/** Of a flood: with texts of any size up to 256 KB the allocator held 10 MB more. */
+/** Large output is read in pieces of this size: with up to 256 KB the allocator held 10 MB more. */
 const PIECE = 16 * 1024;
 
-/** The process and the command it is at. */
+/** The process and its current command. */
 export class LiveShell {
   readonly process: Process;
-  /** Every process started from this shell carries it in its environment. */
+  /** In the environment of every process started from this shell. */
   readonly job: string;
   ended: Gone | undefined;
-  /** What is known about a clean shell. */
+  /** The definition of the clean shell that was sent. */
   #standing: string | undefined;
   #into: Recordings | undefined;
   #tag = 0;
@@ -43,7 +43,7 @@ export class LiveShell {
   #end = Promise.withResolvers<End>();
   #exit: { code: number; cwd: string } | undefined;
   #released = false;
-  /** What the shell printed before its loop began, a start-up file of BASH_ENV say: not the output of a command. */
+  /** Printed before the loop began (by a start-up file in BASH_ENV, say): not output of a command. */
   #before = "";
   readonly #begun: Record<"stdout" | "stderr", boolean>;
 
@@ -66,7 +66,7 @@ export class LiveShell {
       (bytes) => this.#text("stderr", bytes),
       (mark) => this.#stderrMark(mark),
     );
-    // What comes where nothing was started is ssh's own; buddy says it in its words.
+    // If the process did not start, stderr is ssh's own message, which buddy reports in its words.
     process.pid.then(
       () => this.#pump(process.stderr, errors),
       () => {},
@@ -78,7 +78,7 @@ export class LiveShell {
     return this.#end.promise;
   }
 
-  /** Gives what came since the last command from programs that it left behind. */
+  /** Returns what programs left behind by earlier commands have printed since. */
   begin(tag: number, into: Recordings): string {
     this.#tag = tag;
     this.#into = into;
@@ -91,7 +91,7 @@ export class LiveShell {
     return late;
   }
 
-  /** For the clean shell that stays. */
+  /** Sends a command to the clean shell. */
   ask(command: string, tag: number, standing: string): void {
     this.process.stdin.write(standingRequest(command, tag, standing === this.#standing ? undefined : standing));
     this.#standing = standing;
@@ -151,10 +151,7 @@ export class LiveShell {
     this.#end.resolve({ kind: "exited", ...this.#code });
   }
 
-  /**
-   * A moment for output that is still in the pipes: programs left behind keep them open, so their end is not waited
-   * for.
-   */
+  /** Waits a moment for output still in the pipes, not for their end: programs left behind keep them open. */
   async #gone(code: number, lost: boolean): Promise<void> {
     if (this.ended !== undefined) return;
     await Bun.sleep(10);

@@ -1,6 +1,6 @@
 /**
- * Programs that know whether a configuration file is right: the new text is given to them before it takes its place.
- * As sh, for the script that writes files.
+ * Programs that check configuration files: they check the new text before it replaces the old file. As sh, for the
+ * script that writes files.
  */
 import { words } from "../../lib/text.ts";
 
@@ -9,13 +9,13 @@ export interface FileCheck {
   readonly files: readonly string[];
   readonly program: string;
   /**
-   * `copy`: the program reads one file, `$f`, which is a copy under the same name. `whole`: it reads the whole
-   * configuration from its usual place, with the new file in it.
+   * `copy`: the program reads one file, `$f`, a copy with the same name. `whole`: it reads the whole configuration from
+   * its usual path, with the new file in it.
    */
   readonly how: "copy" | "whole";
   /** One simple command. */
   readonly command: string;
-  /** Not every version of the program can do it: a command that succeeds where it can. */
+  /** A command that succeeds if this version of the program supports the check. */
   readonly where?: string;
 }
 
@@ -73,9 +73,9 @@ export const FILE_CHECKS: readonly FileCheck[] = [
 ];
 
 /**
- * `known` sets by, cmd and kind for "$full", where a check is known and its program is there. `approves FILE` runs it
- * and sets said; FILE has the new text and any name. Exit 99: the whole configuration cannot be seen with the new file
- * in it.
+ * `known` sets by, cmd and kind if there is a check for "$full" and its program is installed. `approves FILE` runs it
+ * on FILE, which has the new text and any name, and sets said. Exit 99: the check of the whole configuration is not
+ * possible with the new file in it.
  */
 export const CHECK = `
 known() {

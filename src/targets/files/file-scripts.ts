@@ -1,7 +1,7 @@
-/** The sh scripts behind FileAccess: POSIX tools only, so that busybox and old systems will do. */
+/** The sh scripts behind FileAccess: POSIX tools only, for busybox and old systems. */
 import { CHECK } from "./file-checks.ts";
 
-/** `full PATH CWD` sets p: absolute, `~` expanded; nothing followed yet. */
+/** `full PATH CWD` sets p: absolute, `~` expanded, no links followed. */
 export const FULL = `
 full() {
   p=$1
@@ -20,8 +20,8 @@ full() {
 `;
 
 /**
- * `walk` follows p component by component into r, as the kernel would, and continues by the text alone where nothing
- * exists. Neither realpath nor readlink -f is everywhere; where even readlink is missing, ls shows where a link leads.
+ * `walk` resolves p component by component into r, as the kernel would; what does not exist is appended as text. Some
+ * systems have neither realpath nor readlink -f; without readlink, ls shows where a link leads.
  */
 export const WALK = `
 target() {
@@ -55,8 +55,8 @@ kind() { if [ -d "$1" ]; then k=directory; elif [ -f "$1" ]; then k=file; elif [
 `;
 
 /**
- * Arguments: path, working directory. Prints path, kind, home, 1 where the file system folds case, 1 where a directory
- * on the way may not be entered.
+ * Arguments: path, working directory. Prints path, kind, home, 1 if the file system ignores case, 1 if a directory in
+ * the path may not be entered.
  */
 export const RESOLVE = `
 LC_ALL=C; export LC_ALL
@@ -76,16 +76,16 @@ done
 printf '%s\\0' "$r" $k "\${HOME:-/}" $i $hidden
 `;
 
-/** `deny PATH` prints owner, mode and file attributes of what may not be touched. */
+/** `deny PATH` prints owner, mode and file attributes of a path without permission, and exits. */
 const DENY = `
 deny() { ls -ld "$1"; if command -v lsattr >/dev/null 2>&1; then lsattr -d "$1" 2>/dev/null; fi; exit 13; }
 `;
 
 /**
  * Arguments: path, working directory, first line, lines ("" = all), most bytes, user id.
- * Prints mode, links, owner ("" = this user), size, NUL bytes found in the first 8 KiB, line feeds ("" = not counted),
- * 1 when the last line is not ended; then the bytes. A small file comes whole, with "whole" instead of the number of
- * NUL bytes: two processes on the target instead of eight.
+ * Prints mode, links, owner ("" = this user), size, NUL bytes in the first 8 KiB, line feeds ("" = not counted), 1 if
+ * the last line has no newline; then the bytes. A small file is sent whole, with "whole" instead of the number of NUL
+ * bytes: two processes on the target instead of eight.
  */
 export const READ = `
 LC_ALL=C; export LC_ALL
@@ -126,8 +126,8 @@ exit 0
 `;
 
 /**
- * `enter DIR` goes into a directory, made where it is missing, step by step and never through a link: another user may
- * exchange a directory for a link between any two commands. `rename` never moves into a directory that a link leads to.
+ * `enter DIR` enters a directory step by step, creates what is missing and never follows a link: another user may
+ * replace a directory with a link between any two commands. `rename` never moves into a directory behind a link.
  */
 export const ENTER = `${DENY}
 is_at() {
@@ -160,19 +160,18 @@ rename() {
 `;
 
 /**
- * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or
- * "". Data on stdin. Prints 1 when the file is new, where it went, the program that checked it and how, its words, and
- * 1 when the file could not be given its owner. To put an old file back, unchecked: mode in four octal digits and
- * user:group by number; and 1 when a link at the path is replaced, not followed.
+ * Arguments: path, working directory, number of bytes, name for the temporary file, the only resolved path allowed or
+ * "". Data on stdin. Prints 1 if the file is new, its path, the program that checked it and how, its output, and 1 if
+ * the owner could not be set. To restore an old file, unchecked: mode in four octal digits and user:group by number;
+ * and 1 to replace a link at the path instead of following it.
  *
- * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the
- * same owner, mode, ACL and attributes. Where another user can exchange names in the directory, that is done from a
- * directory of its own in it. In place instead: where those cannot be kept, with further hard links, over a
- * mount point, in a closed directory. Then a copy of the old text is made first, the file is made long enough before
- * anything is overwritten, and the copy is put back when that fails. Exit 28: no room, nothing changed; 27: failed and
- * put back; 8: failed, and the copy named on stdout is all that is left of the old text; 30: a program on the target
- * says that the new text is wrong, in the words on stdout, and the old file is as it was. A checker that fails in the
- * same words on the old text says nothing of the new one.
+ * All data is on the target before the old file is touched. A rename replaces the old file, with the same owner, mode,
+ * ACL and attributes; if another user can rename files in the directory, from a private directory inside it. The file
+ * is written in place if those cannot be kept, if it has further hard links or is a mount point, or if the directory is
+ * not writable. Then the old text is copied first, the file is extended before anything is overwritten, and the copy is
+ * put back on failure. Exit 28: no space, nothing changed; 27: failed and put back; 8: failed, and the copy named on
+ * stdout is all that is left of the old text; 30: the check failed with the output on stdout, and the old file is
+ * unchanged. A check that fails with the same output on the old text says nothing about the new one.
  */
 export const WRITE = `
 LC_ALL=C; export LC_ALL
@@ -192,7 +191,7 @@ enter "$dir"
 full=$r r=./\${r##*/} dir=. nest=
 if [ -z "$n" ] && [ -L "$r" ]; then exit 3; fi
 facts() { a=$1 links=$2 uid=$3 gid=$4 size=$5; }
-# Someone other than root can exchange what has a name here.
+# Another user than root can rename files here.
 shared=
 if [ -O . ]; then facts $(ls -ldn .); else facts $(ls -ldn .); if [ "$uid" != 0 ]; then shared=1; fi; fi
 case $a in ?????w* | ????????w*) shared=1 ;; esac
@@ -200,11 +199,11 @@ given() {
   if [ -z "$mode_given" ]; then return 0; fi
   own() { o=$3:$4; }
   own $(ls -ldnL "$1")
-  # Set-id bits are for the owner of before alone.
+  # Set-id bits are only for the previous owner.
   if [ "$o" = "$owner_given" ] || chown "$owner_given" "$1" 2>/dev/null; then chmod "$mode_given" "$1"
   else foreign=1; chmod "\${mode_given#?}" "$1"; fi
 }
-# Opened for writing, the file itself says whether its rights or its file system forbid that.
+# Opening the file for writing shows whether permissions or the file system forbid it.
 refuse() { command : >>"$1"; deny "$1"; }
 tmp=./$4 name=$4 old= kept= box= how=rename
 tidy() {
@@ -215,7 +214,7 @@ tidy() {
 }
 trap tidy EXIT
 trap 'exit 1' HUP INT TERM PIPE
-# Nothing that is made in an append-only directory can be removed or renamed there.
+# Nothing can be removed or renamed in an append-only directory.
 appends=
 attributes() { case \${1-} in *a*) appends=1 ;; esac; }
 if command -v lsattr >/dev/null 2>&1; then attributes $(lsattr -d . 2>/dev/null); fi
@@ -272,7 +271,7 @@ if [ $k = missing ]; then
   if [ -n "$after" ] && ! quietly "$cmd"; then rm -f "$r"; wrong; fi
   done_with 1
 fi
-# Where cp knows how, it also copies ACLs and extended attributes, and says when it cannot.
+# If cp supports it, it also copies ACLs and extended attributes, and fails if it cannot.
 same_acl() {
   case $a in *+) ;; *) return 0 ;; esac
   case $(ls -ld "$tmp") in ??????????+*) ;; *) return 1 ;; esac
@@ -282,7 +281,7 @@ same_acl() {
 like() {
   if [ -r "$r" ]; then
     if cp --attributes-only --preserve=mode,ownership,xattr "$r" "$tmp" 2>/dev/null; then
-      # Who may not give files away does not hear so from cp.
+      # cp does not report that it could not set the owner.
       whose() { o="$3 $4"; }
       whose $(ls -ldn "$tmp")
       [ "$o" = "$uid $gid" ] && same_acl
@@ -325,7 +324,7 @@ if [ $how = place ]; then
   if [ -L "$r" ]; then exit 3; fi
   at=$r
   if [ -n "$shared" ]; then
-    # What is open stays the same file; it is the one at the path if owner, size and the rest are the same, too.
+    # An open file stays the same; it is the one at the path if inode, owner, size and the rest are the same.
     facts() { seen="$1 $2 $3 $4 $5 $6"; }
     if ! { command exec 7<"$r"; } 2>/dev/null; then deny "$r"; fi
     if [ ! -e /proc/self/fd/7 ]; then exit 29; fi
@@ -338,7 +337,7 @@ if [ $how = place ]; then
   facts $(ls -ldnL "$r")
   cut() { dd if=/dev/null of="$r" bs=1 seek="$1" count=0; }
   put() { dd if="$1" of="$r" bs=65536 conv=notrunc && cut "$2" && [ $(($(wc -c <"$r"))) -eq "$2" ]; }
-  # Opens it for writing and changes nothing; an append-only file passes every other test.
+  # Opens it for writing without a change; an append-only file passes every other test.
   if [ ! -w "$r" ] || ! cut "$size" 2>/dev/null; then refuse "$at"; fi
   if [ ! -r "$r" ]; then deny "$at"; fi
   trap '' HUP INT TERM PIPE
@@ -355,7 +354,7 @@ if [ $how = place ]; then
     lost
   fi
   if [ -n "$after" ] && ! quietly "$cmd"; then put "$old" "$size" 2>/dev/null && wrong; lost; fi
-  # The kernel takes set-id bits off a file that is written to.
+  # The kernel clears set-id bits of a file that is written to.
   was=$a
   facts $(ls -ldnL "$r")
   if [ "$a" != "$was" ]; then a=$was; bits "$r" 2>/dev/null; fi

@@ -1,14 +1,12 @@
-/**
- * Files as they are, whole (content, mode, owner, link): many in one round trip; and the scripts that put them back.
- */
+/** The state of files (content, mode, owner, link), many in one round trip; and the scripts that restore them. */
 import { nameFrom } from "../../lib/byte-names.ts";
 import { ENTER, FULL, WALK } from "./file-scripts.ts";
 import type { FileState, SeenFile } from "../target.ts";
 
 /**
- * Arguments: working directory, most bytes of one file, most bytes of all; then for each file its path, the name to
- * look for where that is a directory, and 1 to follow a link at its end. Prints for each, NUL-terminated: path, kind,
- * mode, user id, group id, owner, ACL or the link's target, size; then the bytes, and the size once more: a file may
+ * Arguments: working directory, most bytes of one file, most bytes of all; then for each file its path, the name of a
+ * file in it if that is a directory, and 1 to follow a link at its end. Prints for each, NUL-terminated: path, kind,
+ * mode, user id, group id, owner, ACL or target of the link, size; then the bytes, and the size again: a file may
  * change while it is read.
  */
 export const LOOK = `
@@ -56,8 +54,8 @@ done
 `;
 
 /**
- * Arguments: path, working directory, name for the temporary file, where the link leads or "" for no file at all.
- * Exit 21: there is a directory.
+ * Arguments: path, working directory, name for the temporary file, target of the link or "" to remove the file.
+ * Exit 21: it is a directory.
  */
 export const REMOVE_OR_LINK = `
 LC_ALL=C; export LC_ALL
@@ -74,7 +72,7 @@ if mv -f -T "./$3" "$f" 2>/dev/null; then exit 0; fi
 rm -f "$f" && mv -f "./$3" "$f"
 `;
 
-/** Arguments: path; the list on stdin. */
+/** Argument: path; the ACL on stdin. */
 export const SET_ACL = `
 if [ -L "$1" ]; then exit 3; fi
 setfacl --set-file=- "$1"
@@ -112,7 +110,7 @@ export function seenFiles(answer: Buffer, count: number): SeenFile[] {
 
 type Eight = [string, string, string, string, string, string, string, string];
 
-/** The bits that `ls -l` shows as "-rwsr-xr-t". */
+/** Permission bits from the form of `ls -l`: "-rwsr-xr-t". */
 function bitsOf(shown: string): number {
   let bits = 0;
   for (const [index, letter] of shown.slice(1, 10).split("").entries()) {

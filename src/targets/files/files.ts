@@ -1,4 +1,4 @@
-/** Files on any target: resolved, read and written by small scripts on the script runner. */
+/** Files on any target: resolved, read and written by small scripts. */
 import { nameFrom } from "../../lib/byte-names.ts";
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
@@ -20,14 +20,14 @@ import type {
   Written,
 } from "../target.ts";
 
-/** More in one go is not a text for a conversation, nor an edit by hand. */
+/** The most that is read or written in one call. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const READ_BYTES = 16 * 1024 * 1024;
 
 export interface FileOptions {
-  /** Where relative paths start: the shell's directory at that moment. */
+  /** Where relative paths start: the current directory of the shell. */
   readonly cwd: () => string;
-  /** Where sudo may ask for a password. */
+  /** The shell in which sudo may ask for a password. */
   readonly shell?: Shell;
 }
 
@@ -35,7 +35,7 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
   return accessAs(transport, options, undefined);
 }
 
-/** `root`: everything is done as root. */
+/** `root`: does everything as root. */
 function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | undefined): FileAccess {
   const facts = root === undefined ? transport.facts : { ...transport.facts, user: "root", uid: 0 };
   const ask = async (script: string, verb: string, path: string, args: readonly string[], more: ScriptOptions = {}) => {
@@ -68,7 +68,7 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       const first = Math.max(1, Math.trunc(offset));
       const most = Math.min(Math.max(0, Math.trunc(maxBytes)), MAX_BYTES);
       const lines = limit === undefined ? "" : String(Math.max(0, Math.trunc(limit)));
-      // One byte more than wanted: then a full slice differs from a cut one.
+      // One byte more than wanted, to distinguish a full slice from a cut one.
       const args = [String(first), lines, String(most + 1), String(facts.uid)];
       const result = await ask(READ, "read", path, args, { signal });
       if (result.code !== 0) throw failure("read", path, result, facts);
@@ -78,7 +78,7 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
     async write(path, data, { signal, onlyAt = "" } = {}) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
       if (bytes.byteLength > MAX_BYTES) {
-        throw new BuddyError("target", `cannot write ${path}: ${bytes.byteLength} bytes are more than 64 MiB at once`);
+        throw new BuddyError("target", `cannot write ${path}: ${bytes.byteLength} bytes exceed the limit of 64 MiB`);
       }
       const temporary = `.buddy-${randomBytes(8).toString("hex")}`;
       const args = [String(bytes.byteLength), temporary, onlyAt];
@@ -121,12 +121,12 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
   };
 }
 
-/** A program on the target says that the new text is wrong. */
+/** Exit code: a program on the target rejected the new text. */
 const WRONG = 30;
 const MOST_WORDS = 2000;
 
 function wrong(path: string, { stdout }: ScriptResult, temporary: string): BuddyError {
-  // The copy that was checked has the name of the file, in its own directory.
+  // Removes the directory of the copy that was checked; the copy has the name of the file.
   const copies = new RegExp(`[^\\s"']*/${temporary.replace(".", "\\.")}\\.check/(?:dir/)?`, "g");
   const words = stdout.toString().replaceAll(copies, "").trim().slice(0, MOST_WORDS);
   return new BuddyError("target", `${path} was not changed: the check rejected the new text:\n${words}`, {
@@ -222,9 +222,9 @@ function isKind(kind: string | undefined): kind is ResolvedPath["kind"] {
   return kind === "file" || kind === "directory" || kind === "other" || kind === "missing";
 }
 
-/** What the scripts' own exit codes mean. 1 and 2 are those of the shell itself, of one that cannot fork, say. */
+/** Exit codes of the scripts. 1 and 2 come from the shell itself, if it cannot fork, for example. */
 const CODES: Readonly<Record<number, string>> = {
-  3: "its target changed a moment ago; nothing was changed",
+  3: "the path now leads elsewhere; nothing was changed",
   4: "too many levels of symbolic links",
   5: "it cannot be read",
   9: "the connection broke off before all of it arrived; nothing was changed",
@@ -239,7 +239,7 @@ const CODES: Readonly<Record<number, string>> = {
 const DENIED = 13;
 const READ_ONLY = /read-only file system/i;
 
-/** What the tools on the target print (in the C locale), what it means, what to do. */
+/** What the tools on the target print in the C locale, what it means, what to do. */
 const SAID: readonly (readonly [RegExp, string, string?])[] = [
   [READ_ONLY, "the file system is mounted read-only"],
   [/no space left/i, "the disk is full", "Free some space first: df -h and df -i show which file system is full."],
@@ -265,7 +265,7 @@ function failure(verb: string, path: string, result: ScriptResult, facts: Machin
   });
 }
 
-/** In what state a failed write leaves the file. */
+/** The state of the file after a failed write. */
 function aftermath({ code, stdout }: ScriptResult): string {
   if (code === 27) return "; its old text was put back";
   if (code === 8) return `; the file is incomplete, and its old text is in ${stdout.toString().split("\0")[0]}`;
@@ -273,7 +273,7 @@ function aftermath({ code, stdout }: ScriptResult): string {
   return code === 1 || code === DENIED || code === 28 ? "; nothing was changed" : "";
 }
 
-/** With owner and mode of what may not be touched, and how to continue. */
+/** With owner and mode of the file or directory, and what to do. */
 function denied(verb: string, path: string, { stdout }: ScriptResult, { user, uid }: MachineFacts): PermissionDenied {
   const [listed = "", attributes = ""] = stdout.toString().split("\n");
   const [mode = "", , owner = "", group = ""] = listed.split(/\s+/);

@@ -5,6 +5,8 @@ import type { StoredOutput } from "./stored-output.ts";
 import { wholeAt } from "../../lib/text.ts";
 
 export const DEFAULT_KEEP = 30_000;
+/** Of a command that did not run. */
+export const NO_OUTPUT: CapturedText = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
 /** A line that has not ended is shown after this much silence. */
 const PARTIAL_MS = 40;
 const COUNTABLE = 4 * 1024 * 1024;
