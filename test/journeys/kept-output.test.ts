@@ -115,7 +115,7 @@ test("kill -9 while the command runs: what it had printed a moment before is the
   await child.exited;
   expect((await rig.exec(["--no-tmux", "--resume", "last", "read it"])).stdout).toBe("read\n");
   expect((rig.results().at(-1) as Page).text).toStartWith("19999\n20000\nlast words\n");
-  expect((rig.results().at(-1) as Page).text).toContain("nothing is kept after this");
+  expect((rig.results().at(-1) as Page).text).toContain("was not saved");
 });
 
 test("a home that cannot be written: the command works, its output is read meanwhile, and buddy says so once", async () => {
@@ -124,5 +124,5 @@ test("a home that cannot be written: the command works, its output is read meanw
   const run = await rig.exec(["--no-tmux", "print"], { env: { XDG_STATE_HOME: join(rig.box.home, "state") } });
   expect([run.code, run.stdout]).toEqual([0, "read\n"]);
   expectPages(rig);
-  expect(run.stderr.match(/cannot be kept with the session/g)).toHaveLength(1);
+  expect(run.stderr.match(/cannot be saved with the session/g)).toHaveLength(1);
 });

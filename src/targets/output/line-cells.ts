@@ -1,8 +1,8 @@
-/** One line of a terminal with a cursor in it: overwriting, erasing and moving by columns, wide characters included. */
+/** One line of a terminal with a cursor: writing, erasing and moving by columns, with wide characters. */
 export class LineCells {
-  /** Without a cursor move the line is just text: the common case needs no cells. */
+  /** Until the cursor moves, the line is just text: the common case needs no cells. */
   #text = "";
-  /** One entry a column; the second column of a wide character is "". */
+  /** One entry per column; the second column of a wide character is "". */
   #cells: string[] | undefined;
   #column = 0;
 
@@ -29,7 +29,7 @@ export class LineCells {
     return this.#cells === undefined ? this.#spread().length : this.#column;
   }
 
-  /** `gap` fills cells that nothing was written to. */
+  /** `gap` fills empty cells. */
   text(gap = " "): string {
     return this.#cells === undefined ? this.#text : this.#cells.map((cell) => (cell === GAP ? gap : cell)).join("");
   }
@@ -114,7 +114,7 @@ export class LineCells {
     while (cells.length < column) cells.push(GAP);
   }
 
-  /** Half of a wide character or tab that is overwritten leaves blanks. */
+  /** Overwriting half of a wide character or tab leaves blanks. */
   #breakWide(at: number): void {
     const cells = this.#spread();
     if (at >= cells.length || cells[at] !== "") return;

@@ -1,24 +1,24 @@
-/** Short texts that ended together, in one file that never changes: a call on many machines has as many of them. */
+/** Short texts that ended at about the same time, in one read-only file: a call on many machines has many of them. */
 import fs from "node:fs";
 import path from "node:path";
-import { inverted, numberOf, type OutputPiece, readInverted } from "./output-piece.ts";
+import { inverted, numberOf, type OutputSegment, readInverted } from "./output-segment.ts";
 
 export interface BundledText {
   readonly id: string;
-  readonly piece: OutputPiece;
+  readonly segment: OutputSegment;
 }
 
-/** The lowest and the highest number of its ids are its name: an id that was used once is known without opening it. */
+/** The name has the lowest and the highest number of its ids, so that used ids are known without opening the file. */
 export function parseBundle(name: string): { readonly from: number; readonly to: number } | undefined {
   const [, from, to] = /^bundle-(\d{1,9})-(\d{1,9})$/.exec(name) ?? [];
   return from === undefined ? undefined : { from: Number(from), to: Number(to) };
 }
 
-/** All or nothing; throws where the file cannot be made. */
+/** All or nothing; throws if the file cannot be written. */
 export function writeBundle(
   directory: string,
   texts: readonly { readonly id: string; readonly bytes: Buffer }[],
-): readonly OutputPiece[] {
+): readonly OutputSegment[] {
   const numbers = texts.map(({ id }) => numberOf(id));
   const file = path.join(directory, `bundle-${Math.min(...numbers)}-${Math.max(...numbers)}`);
   const index = Buffer.from(`${JSON.stringify(texts.map(({ id, bytes }) => [id, bytes.length]))}\n`);
@@ -31,17 +31,17 @@ export function writeBundle(
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") fs.rmSync(file, { force: true });
     throw error;
   }
-  return new Bundle(file, index.length).pieces(texts.map(({ bytes }) => bytes.length));
+  return new Bundle(file, index.length).segments(texts.map(({ bytes }) => bytes.length));
 }
 
-/** What is left of one; nothing where it was emptied or cut off. */
+/** The texts of a bundle; none if it was emptied or truncated. */
 export function readBundle(file: string): readonly BundledText[] {
   try {
     const bytes = inverted(fs.readFileSync(file));
     const end = bytes.indexOf(10) + 1;
     const index = JSON.parse(bytes.toString("utf8", 0, end)) as readonly (readonly [string, number])[];
-    const pieces = new Bundle(file, end).pieces(index.map(([, size]) => size));
-    return index.map(([id], at) => ({ id, piece: pieces[at]! }));
+    const segments = new Bundle(file, end).segments(index.map(([, size]) => size));
+    return index.map(([id], at) => ({ id, segment: segments[at]! }));
   } catch {
     return [];
   }
@@ -57,19 +57,19 @@ class Bundle {
     this.#begin = begin;
   }
 
-  pieces(sizes: readonly number[]): OutputPiece[] {
+  segments(sizes: readonly number[]): OutputSegment[] {
     this.#left = sizes.length;
     let at = this.#begin;
-    return sizes.map((size) => new BundledPiece(this, (at += size) - size, size));
+    return sizes.map((size) => new BundledSegment(this, (at += size) - size, size));
   }
 
-  /** The file goes with the last of its texts. */
+  /** The file is removed with the last of its texts. */
   removed(): void {
     if (--this.#left === 0) fs.rmSync(this.file, { force: true });
   }
 }
 
-class BundledPiece implements OutputPiece {
+class BundledSegment implements OutputSegment {
   readonly start = 0;
   readonly inMemory = false;
   size: number;

@@ -1,7 +1,7 @@
 /**
- * The full text of every command as long as its session is kept: private files next to the sessions, bounded. Not on
- * the target: every byte has crossed the wire already, so reading costs no round trip, works while the connection is
- * down, and fills no disk of a machine that is not ours.
+ * The full output of every command while its session is kept: private local files of limited size. Not on the target:
+ * every byte was transferred already, so reading needs no round trip, works while the connection is down, and uses no
+ * disk of the target.
  */
 import fs from "node:fs";
 import path from "node:path";
@@ -10,13 +10,13 @@ import { fileError } from "../../lib/files.ts";
 import { hasEnded, processMark } from "../../lib/processes.ts";
 import { temporaryDirectory } from "../../lib/local-directories.ts";
 import type { OutputDirectory, OutputPage, ReadOutputOptions } from "../target.ts";
-import { numberOf } from "./output-piece.ts";
+import { numberOf } from "./output-segment.ts";
 import { SessionOutputs } from "./session-outputs.ts";
 import type { StoredOutput } from "./stored-output.ts";
 
-/** One segment is the unit in which old text is given up when the bound is reached. */
+/** Above the limit, old text is removed in units of one segment. */
 const SEGMENT_BYTES = 32 * 1024 * 1024;
-/** `yes` for a minute writes 2 GB: past this the middle of the largest output goes, then the oldest outputs. */
+/** `yes` writes 2 GB in a minute: above this the middle of the largest output is removed, then the oldest outputs. */
 const MAX_BYTES = 1024 * 1024 * 1024;
 /** Shorter texts are in the conversation anyway. */
 const WORTH_A_WARNING = 16 * 1024;
@@ -26,7 +26,7 @@ const PREFIX = "buddy-output-";
 export interface OutputStoreOptions {
   readonly segmentBytes: number;
   readonly maxBytes: number;
-  /** Where texts outlive this process; without it they end with it. */
+  /** Where texts are kept; without it they are removed when this process ends. */
   readonly store: OutputDirectory | undefined;
   readonly tell: (warning: string) => void;
 }
@@ -35,7 +35,7 @@ export class OutputStore implements Disposable {
   readonly #options: OutputStoreOptions;
   readonly #sessions = new Map<string, SessionOutputs>();
   readonly #touch: ReturnType<typeof setInterval> | undefined;
-  /** Never the same number twice in one process, also when the session changes. */
+  /** A number is never used twice in one process, even if the session changes. */
   #next = 1;
   #temporary: string | undefined;
   #warned = false;
@@ -49,7 +49,7 @@ export class OutputStore implements Disposable {
       ...options,
     };
     if (options.store === undefined) return;
-    // Outputs of an unused session are given up after some time: this one is in use.
+    // Outputs of an unused session are removed after some time: mark this one as used.
     this.#touch = setInterval(() => this.#outputs().touch(), TOUCH_MS);
     this.#touch.unref();
   }
@@ -72,10 +72,10 @@ export class OutputStore implements Disposable {
     if (text !== undefined && !text.givenUp) return text;
     if (text !== undefined || numberOf(id) <= current.highest)
       throw new BuddyError("tool", `the output ${JSON.stringify(id)} is no longer kept`, {
-        hint: "The oldest outputs go first when there are too many, and those of a session not used for two weeks. Run the command again.",
+        hint: "When there are too many, the oldest outputs are removed first, and those of sessions unused for two weeks. Run the command again.",
       });
-    throw new BuddyError("tool", `no output is kept under ${JSON.stringify(id)}`, {
-      hint: "Output can be read by the id that its result named, as long as its session is kept.",
+    throw new BuddyError("tool", `there is no output ${JSON.stringify(id)}`, {
+      hint: "Use the id from the result of the command; its output is kept as long as the session.",
     });
   }
 
@@ -110,27 +110,27 @@ export class OutputStore implements Disposable {
     this.#warned = true;
     const why = fileError(error);
     this.#options.tell(
-      `The full output of commands cannot be kept with the session (${why}): it is lost when buddy ends.`,
+      `The full output of commands cannot be saved with the session (${why}): it will be lost when buddy ends.`,
     );
   }
 
   #home(): string {
     if (this.#temporary !== undefined && fs.existsSync(this.#temporary)) return this.#temporary;
-    const place = temporaryDirectory();
-    removeLeftovers(place);
-    return (this.#temporary = fs.mkdtempSync(path.join(place, `${PREFIX}${processMark()}-`)));
+    const location = temporaryDirectory();
+    removeLeftovers(location);
+    return (this.#temporary = fs.mkdtempSync(path.join(location, `${PREFIX}${processMark()}-`)));
   }
 }
 
-/** What a crashed buddy left: its process id is in the name. */
-function removeLeftovers(place: string): void {
-  for (const name of fs.readdirSync(place)) {
+/** Removes what a crashed buddy left: its process is in the name. */
+function removeLeftovers(location: string): void {
+  for (const name of fs.readdirSync(location)) {
     const mark = new RegExp(`^${PREFIX}(\\d+-[0-9a-z]+)-`).exec(name)?.[1];
     if (mark === undefined || !hasEnded(mark)) continue;
     try {
-      fs.rmSync(path.join(place, name), { recursive: true, force: true });
+      fs.rmSync(path.join(location, name), { recursive: true, force: true });
     } catch {
-      // Another user's directory: not ours to remove.
+      // It belongs to another user.
     }
   }
 }

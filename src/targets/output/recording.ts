@@ -1,39 +1,39 @@
-/** What one command prints: rendered, streamed, kept as head and tail, and spooled in full. */
-import type { CapturedText, OutputPage, ReadOutputOptions, RunOptions } from "../target.ts";
+/** What one command prints: rendered, streamed, kept as head and tail, and stored in full. */
+import type { CapturedText, RunOptions } from "../target.ts";
 import { ScreenText } from "./screen-text.ts";
 import type { StoredOutput } from "./stored-output.ts";
 import { wholeAt } from "../../lib/text.ts";
 
-export const DEFAULT_KEEP = 30_000;
+const DEFAULT_KEEP = 30_000;
 /** Of a command that did not run. */
 export const NO_OUTPUT: CapturedText = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
-/** A line that has not ended is shown after this much silence. */
+/** An unfinished line is shown after this much silence. */
 const PARTIAL_MS = 40;
 const COUNTABLE = 4 * 1024 * 1024;
 
 export class Recording {
-  readonly #spooled: StoredOutput;
+  readonly #stored: StoredOutput;
   readonly #screen: ScreenText;
   readonly #stream: "stdout" | "stderr";
   #kept: HeadTail;
   #listener: RunOptions["onOutput"];
   #committed = 0;
-  /** Characters shown as whole lines, and what was shown of the line that follows: that one may still change. */
+  /** Characters shown as whole lines, and what was shown of the next line, which may still change. */
   #shown = 0;
   #partial = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(spooled: StoredOutput, options: Pick<RunOptions, "keep" | "onOutput">, stream: "stdout" | "stderr") {
-    this.#spooled = spooled;
+  constructor(stored: StoredOutput, options: Pick<RunOptions, "keep" | "onOutput">, stream: "stdout" | "stderr") {
+    this.#stored = stored;
     this.#stream = stream;
     this.#kept = new HeadTail(options.keep ?? DEFAULT_KEEP);
     this.#listener = options.onOutput;
     this.#screen = new ScreenText((text) => this.#commit(text));
-    spooled.pending = () => this.#screen.pending();
+    stored.pending = () => this.#screen.pending();
   }
 
   get id(): string {
-    return this.#spooled.id;
+    return this.#stored.id;
   }
 
   get fullScreen(): boolean {
@@ -44,7 +44,7 @@ export class Recording {
     return this.#screen.asked;
   }
 
-  /** The line the cursor is in, as far as it is known: a prompt, when a program waits. */
+  /** The line with the cursor: a prompt, if a program waits. */
   get lastLine(): string {
     return this.#screen.pending().split("\n").at(-1) ?? "";
   }
@@ -53,25 +53,25 @@ export class Recording {
     return this.#committed === 0 && this.#screen.pending() === "";
   }
 
-  /** The last lines so far, the unfinished one last: to find the place again after a gap. */
+  /** The last lines so far, the unfinished one last: to find the position again after a gap. */
   get lastLines(): readonly string[] {
     return this.#screen.pending().split("\n").slice(-6);
   }
 
   write(bytes: Uint8Array): void {
     this.#screen.write(bytes);
-    this.#spooled.touched();
+    this.#stored.touched();
     if (this.#listener === undefined) return;
     this.#showLines();
     this.#timer ??= setTimeout(() => this.#showPartial(), PARTIAL_MS);
   }
 
-  /** How many lines have ended; undefined when that would take long to find out. */
+  /** How many lines have ended; undefined if counting would take long. */
   lineCount(): number | undefined {
-    if (this.#spooled.totalBytes > COUNTABLE) return undefined;
+    if (this.#stored.totalBytes > COUNTABLE) return undefined;
     let count = 0;
     for (let offset = 0, total = 1; offset < total;) {
-      const page = this.#spooled.read({ offset, limit: COUNTABLE });
+      const page = this.#stored.read({ offset, limit: COUNTABLE });
       for (let at = page.text.indexOf("\n"); at >= 0; at = page.text.indexOf("\n", at + 1)) count++;
       offset = page.nextOffset;
       total = page.totalBytes;
@@ -84,7 +84,7 @@ export class Recording {
     this.#screen.resync(alternate);
   }
 
-  /** Text that did not come through the stream: filled in after a gap. */
+  /** Adds text that was missing from the stream, after a gap. */
   insert(text: string): void {
     this.write(Buffer.from(text.replaceAll("\n", "\r\n")));
   }
@@ -97,26 +97,22 @@ export class Recording {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#screen.end();
-    this.#spooled.end();
+    this.#stored.end();
   }
 
   captured(): CapturedText {
     return this.#kept.captured(this.#screen.pending());
   }
 
-  read(options?: Omit<ReadOutputOptions, "filter">): OutputPage {
-    return this.#spooled.read(options);
-  }
-
   #commit(text: string): void {
     this.#kept.add(text);
-    this.#spooled.add(text);
+    this.#stored.add(text);
     if (this.#listener !== undefined) this.#show(text, text.length);
     this.#committed += text.length;
     this.#shown = Math.max(this.#shown, this.#committed - this.#partial.length);
   }
 
-  /** Whole lines go out as they come: final, unless a program moves the cursor up, which only costs a repetition. */
+  /** Whole lines are shown at once: if a program moves the cursor up, they are only shown again. */
   #showLines(): void {
     if (this.#screen.fullScreen) return;
     const pending = this.#screen.pending();
@@ -143,7 +139,7 @@ export class Recording {
   }
 }
 
-/** Keeps the beginning and the end of a text within a bound and counts what was left out. */
+/** Keeps the beginning and the end of a text and counts what was left out. */
 export class HeadTail {
   readonly #half: number;
   #head = "";
@@ -167,7 +163,7 @@ export class HeadTail {
     if (this.#tail.length > this.#half * 4 + 4096) this.#tail = lastCharacters(this.#tail, this.#half);
   }
 
-  /** With `pending` as text that follows but may still change. */
+  /** `pending`: text that follows but may still change. */
   captured(pending = ""): CapturedText {
     const totalBytes = this.#total + Buffer.byteLength(pending);
     const all = this.#tail + pending;

@@ -1,15 +1,15 @@
-/** Turns the bytes a program writes to a terminal into the text a person would read there. */
+/** Turns the bytes that a program writes to a terminal into the text that a person would read on it. */
 import { LineCells, segments } from "./line-cells.ts";
 
 /** Lines that can still change: a terminal cannot move its cursor above the top of the screen. */
 const ROWS = 50;
 const FLUSH_AT = 32 * 1024;
-/** Anything that needs more than appending: control characters other than newline, tab and the CR of CRLF. */
+/** Text that cannot just be appended: control characters other than newline, tab and the CR of CRLF. */
 // oxlint-disable-next-line no-control-regex
 const SPECIAL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)/;
 // oxlint-disable-next-line no-control-regex
 const PLAIN_RUN = /[^\0-\x08\x0a-\x1f\x7f-\x9f]+/y;
-/** An escape sequence longer than this is taken for garbage. */
+/** A longer escape sequence is treated as garbage. */
 const MAX_SEQUENCE = 64 * 1024;
 
 export class ScreenText {
@@ -22,9 +22,8 @@ export class ScreenText {
   /** Screen mode, entered when the cursor leaves the last line: the lines that can still change. */
   #screen: LineCells[] | undefined;
   #row = 0;
-  /** The row that absolute addressing calls 1: the top after the last clear. */
   #line = new LineCells();
-  /** The alternate screen: shown while a full-screen program runs, gone afterwards. */
+  /** The alternate screen, while a full-screen program runs. */
   #alternate: ScreenText | undefined;
   #carry = "";
   #graphics = false;
@@ -32,8 +31,8 @@ export class ScreenText {
   #asked = false;
 
   /**
-   * `commit` gets text that no later output can change; `gap` marks where the cursor jumped over cells. With `width`,
-   * lines wrap as on the terminal, and a row that is full and the next one are one line.
+   * `commit` gets text that no later output can change; `gap` fills cells that the cursor skipped. With `width`, lines
+   * wrap as on the terminal: a full row and the next one are one line.
    */
   constructor(commit: (text: string) => void, gap = " ", width?: number) {
     this.#commit = commit;
@@ -45,14 +44,14 @@ export class ScreenText {
     return this.#alternate !== undefined;
   }
 
-  /** Where the cursor is in its line, which may be of several rows. */
+  /** Column of the cursor in its line, which may have several rows. */
   get column(): number {
     let column = this.#current().column;
-    for (let row = this.#row - 1; this.#goesOn(row); row--) column += this.#width ?? 0;
+    for (let row = this.#row - 1; this.#continues(row); row--) column += this.#width ?? 0;
     return column;
   }
 
-  /** A program asked the terminal something: whether it waited for the answer is not known. */
+  /** A program sent the terminal a query; it may not have read the reply. */
   get asked(): boolean {
     return this.#asked || this.#alternate?.asked === true;
   }
@@ -61,7 +60,7 @@ export class ScreenText {
     this.#take(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** Bytes are missing here: what they cut in two is dropped, and the screen is the one that is shown now. */
+  /** After missing bytes: drops a sequence that they cut, and switches to the screen that is shown now. */
   resync(alternate: boolean): void {
     this.#decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     this.#carry = "";
@@ -75,7 +74,7 @@ export class ScreenText {
     return this.#alternate === undefined ? main : main + this.#alternate.pending();
   }
 
-  /** Nothing more will come: commits what is left. */
+  /** Commits the rest. */
   end(): void {
     const rest = this.pending();
     this.#plain = "";
@@ -112,7 +111,7 @@ export class ScreenText {
   #flush(): void {
     let at = this.#plain.length;
     for (let left = ROWS; left > 0 && at > 0; left--) at = this.#plain.lastIndexOf("\n", at - 1);
-    // A line without end is cut as well: no progress bar is 32 KiB wide.
+    // An endless line is cut as well: no progress bar is 32 KiB wide.
     if (at <= 0) at = this.#plain.length - 4096;
     this.#commit(this.#plain.slice(0, at + 1));
     this.#plain = this.#plain.slice(at + 1);
@@ -123,12 +122,14 @@ export class ScreenText {
     const lines = this.#screen.map((line) => line.text(this.#gap));
     const all = lines.length;
     while (lines.length > this.#row + 1 && lines.at(-1) === "") lines.pop();
-    const text = lines.map((line, row) => (row < lines.length - 1 && !this.#goesOn(row) ? `${line}\n` : line)).join("");
+    const text = lines
+      .map((line, row) => (row < lines.length - 1 && !this.#continues(row) ? `${line}\n` : line))
+      .join("");
     return text + (lines.length < all ? "\n" : "");
   }
 
   /** The row is full: the next one belongs to the same line. */
-  #goesOn(row: number): boolean {
+  #continues(row: number): boolean {
     return this.#width !== undefined && (this.#screen?.[row]?.width ?? 0) >= this.#width;
   }
 
@@ -163,7 +164,7 @@ export class ScreenText {
     }
   }
 
-  /** Plain text was only appended; from here on the cursor may move back into its last line. */
+  /** From here on the cursor may move back into the last line of the plain text. */
   #takeUnfinishedLine(): void {
     if (this.#screen !== undefined || !this.#line.empty) return;
     const start = this.#plain.lastIndexOf("\n") + 1;
@@ -182,7 +183,7 @@ export class ScreenText {
     alternate.#take(text.slice(at, found === null ? undefined : found.index));
     if (found === null) {
       const split = /\u001b(?:\[(?:\?\d*)?)?$/.exec(text);
-      // The sequence that leaves the screen may be cut in two: its first half is kept here, not there.
+      // The sequence that leaves the screen may be split: its first half is kept in this screen, not in the alternate.
       if (split !== null && split.index >= at) {
         this.#carry = split[0] + this.#carry;
         alternate.#carry = "";
@@ -230,7 +231,7 @@ export class ScreenText {
     }
   }
 
-  /** Behind the last column the cursor is on it. */
+  /** A cursor after the last column counts as on it. */
   #left(count: number): void {
     const line = this.#current();
     line.to(Math.min(line.column, (this.#width ?? Infinity) - 1) - count);
@@ -250,7 +251,7 @@ export class ScreenText {
     }
   }
 
-  /** From here on lines above the last can change as well. */
+  /** From here on lines above the last can change, too. */
   #enterScreen(): LineCells[] {
     if (this.#screen !== undefined) return this.#screen;
     let at = this.#plain.length;
@@ -266,7 +267,7 @@ export class ScreenText {
     return this.#screen;
   }
 
-  /** The screen is cleared or addressed from its top: what was there is kept as read, a fresh one begins below. */
+  /** The screen was cleared or addressed from its top: its text is kept, and a new screen begins below. */
   #freshScreen(): void {
     const kept = this.#lines();
     this.#plain += kept === "" || kept.endsWith("\n") ? kept : `${kept}\n`;
@@ -275,7 +276,7 @@ export class ScreenText {
   }
 
   #escape(sequence: string): void {
-    // Colours, which a coloured line has several of.
+    // Colours, the most frequent sequence.
     if (sequence.endsWith("m") && sequence.charCodeAt(1) === 0x5b) return;
     if (isQuestion(sequence)) this.#asked = true;
     // oxlint-disable-next-line no-control-regex
@@ -372,7 +373,7 @@ export class ScreenText {
   }
 }
 
-/** Attributes, positions, sizes, modes and versions by their last letter; colours, settings. */
+/** Queries for attributes, positions, sizes, modes, versions, colours and settings. */
 function isQuestion(sequence: string): boolean {
   switch (sequence.at(-1)) {
     case "c":
@@ -391,7 +392,7 @@ function isQuestion(sequence: string): boolean {
   return false;
 }
 
-/** Index behind the escape sequence that starts at `at`, or -1 when its end has not come yet. */
+/** Index after the escape sequence that starts at `at`, or -1 if it is incomplete. */
 function sequenceEnd(text: string, at: number): number {
   if (text.charAt(at) === "\u009b") return csiEnd(text, at + 1);
   const kind = text.charAt(at + 1);

@@ -1,16 +1,16 @@
-/** The texts of one session: what this process adds, what earlier ones left, and how much of it is kept. */
+/** The outputs of one session: those of this process and of earlier ones, within a size limit. */
 import fs from "node:fs";
 import path from "node:path";
 import { type BundledText, parseBundle, readBundle, writeBundle } from "./output-bundle.ts";
-import { FilePiece, numberOf, type OutputPiece, parseName } from "./output-piece.ts";
-import { type Places, StoredOutput } from "./stored-output.ts";
+import { FileSegment, numberOf, type OutputSegment, parseName } from "./output-segment.ts";
+import { type OutputLocations, StoredOutput } from "./stored-output.ts";
 
-/** How long short texts of ended commands wait before they get a file. */
+/** How long short texts of ended commands wait before they are written. */
 const LATER_MS = 250;
 const MOST_LATER = 200;
-/** So many of them share one. */
+/** At least this many share a file. */
 const FEWEST_TOGETHER = 8;
-/** Where no disk takes anything. */
+/** If no disk has space. */
 const MAX_MEMORY = 32 * 1024 * 1024;
 
 export interface SessionOutputsOptions {
@@ -23,7 +23,7 @@ export interface SessionOutputsOptions {
   readonly maxBytes: number;
 }
 
-export class SessionOutputs implements Places {
+export class SessionOutputs implements OutputLocations {
   readonly segmentBytes: number;
   readonly lasting: boolean;
   readonly #options: SessionOutputsOptions;
@@ -41,7 +41,7 @@ export class SessionOutputs implements Places {
     this.lasting = options.directory !== undefined;
   }
 
-  /** Of all numbers that ids have had. */
+  /** The highest number of any id. */
   get highest(): number {
     return (this.#highest ??= this.#names().reduce(
       (most, name) => Math.max(most, parseName(name)?.number ?? parseBundle(name)?.to ?? 0),
@@ -49,7 +49,7 @@ export class SessionOutputs implements Places {
     ));
   }
 
-  /** All that are stored, by their numbers. */
+  /** All stored ids, by number. */
   ids(): readonly string[] {
     const ids = new Set(this.#found().map(({ id }) => id));
     return [...ids].sort((a, b) => numberOf(a) - numberOf(b));
@@ -62,7 +62,7 @@ export class SessionOutputs implements Places {
     return text;
   }
 
-  /** Of this process. */
+  /** Only those of this process. */
   opened(id: string): StoredOutput | undefined {
     return this.#texts.get(id);
   }
@@ -77,7 +77,7 @@ export class SessionOutputs implements Places {
     try {
       fs.utimesSync(directory, new Date(), new Date());
     } catch {
-      // Removed: nothing is left that could be given up.
+      // The directory was removed.
     }
   }
 
@@ -96,7 +96,7 @@ export class SessionOutputs implements Places {
     for (const text of ended) text.store();
   }
 
-  /** Where that does not work, each is stored by itself. */
+  /** If that fails, each text is stored in its own file. */
   #storeTogether(ended: readonly StoredOutput[]): void {
     const { directory } = this.#options;
     const texts = ended.flatMap((text) => {
@@ -105,8 +105,8 @@ export class SessionOutputs implements Places {
     });
     if (directory === undefined || texts.length < FEWEST_TOGETHER) return;
     try {
-      const pieces = writeBundle(this.#directory(directory), texts);
-      for (const [at, { text }] of texts.entries()) text.storedIn(pieces[at]!);
+      const segments = writeBundle(this.#directory(directory), texts);
+      for (const [at, { text }] of texts.entries()) text.storedIn(segments[at]!);
     } catch {
       // The directory was removed, or its disk is full.
     }
@@ -118,23 +118,23 @@ export class SessionOutputs implements Places {
     this.#texts.clear();
   }
 
-  create(place: number, id: string, start: number, whole: boolean): FilePiece | undefined {
+  create(location: number, id: string, start: number, whole: boolean): FileSegment | undefined {
     const { directory, temporary } = this.#options;
-    const make = [...(directory === undefined ? [] : [() => this.#directory(directory)]), temporary][place];
+    const make = [...(directory === undefined ? [] : [() => this.#directory(directory)]), temporary][location];
     if (make === undefined) return undefined;
-    const marked = whole && this.lasting && place === 0;
+    const marked = whole && this.lasting && location === 0;
     try {
-      return FilePiece.create(make(), id, start, marked);
+      return FileSegment.create(make(), id, start, marked);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      // It was cleaned up.
+      // The directory was removed.
       this.#prepared = false;
-      return FilePiece.create(make(), id, start, marked);
+      return FileSegment.create(make(), id, start, marked);
     }
   }
 
-  failed(place: number, error: unknown, bytes: number): void {
-    if (place === 0) this.#options.failed(error, bytes);
+  failed(location: number, error: unknown, bytes: number): void {
+    if (location === 0) this.#options.failed(error, bytes);
   }
 
   hide(): (text: string) => string {
@@ -172,18 +172,18 @@ export class SessionOutputs implements Places {
     return directory;
   }
 
-  /** What an earlier buddy left of this session. */
+  /** Outputs of this session from an earlier process. */
   #load(wanted: (id: string) => boolean, number?: number): StoredOutput[] {
     const found = Map.groupBy(
       this.#found(number).filter(({ id }) => wanted(id)),
       ({ id }) => id,
     );
-    return [...found].map(([id, pieces]) => {
-      const whole = pieces.some((one) => one.whole);
+    return [...found].map(([id, segments]) => {
+      const whole = segments.some((one) => one.whole);
       const text = StoredOutput.found(
         id,
         this,
-        pieces.map(({ piece }) => piece()),
+        segments.map(({ segment }) => segment()),
         whole,
       );
       this.#texts.set(id, text);
@@ -191,7 +191,7 @@ export class SessionOutputs implements Places {
     });
   }
 
-  /** The pieces on the disk: those of one id, or all. */
+  /** The segments on disk: those of one id, or all. */
   #found(number?: number): Found[] {
     const directory = this.#options.directory ?? "";
     return this.#names().flatMap((name): Found[] => {
@@ -199,15 +199,15 @@ export class SessionOutputs implements Places {
       const parsed = parseName(name);
       if (parsed !== undefined) {
         const { id, start, whole } = parsed;
-        return [{ id, whole, piece: () => FilePiece.found(file, start) }];
+        return [{ id, whole, segment: () => FileSegment.found(file, start) }];
       }
       const bundle = parseBundle(name);
       if (bundle === undefined || (number !== undefined && (number < bundle.from || number > bundle.to))) return [];
-      return this.#bundled(file).map(({ id, piece }) => ({ id, whole: true, piece: () => piece }));
+      return this.#bundled(file).map(({ id, segment }) => ({ id, whole: true, segment: () => segment }));
     });
   }
 
-  /** Once: its texts know together when the last of them is given up. */
+  /** Read only once: its segments must share a count of those that are left. */
   #bundled(file: string): readonly BundledText[] {
     const bundled = this.#bundles.get(file) ?? readBundle(file);
     this.#bundles.set(file, bundled);
@@ -228,5 +228,5 @@ export class SessionOutputs implements Places {
 interface Found {
   readonly id: string;
   readonly whole: boolean;
-  piece(): OutputPiece;
+  segment(): OutputSegment;
 }

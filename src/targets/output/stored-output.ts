@@ -1,29 +1,29 @@
-/** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
+/** The full output of one command: grows while it runs, readable by offset and by regular expression at any time. */
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { wholeCharacters, wholeAt } from "../../lib/text.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
-import { type FilePiece, MemoryPiece, type OutputPiece } from "./output-piece.ts";
+import { type FileSegment, MemorySegment, type OutputSegment } from "./output-segment.ts";
 
-/** Where the pieces of a text go. */
-export interface Places {
-  /** A new file in the first place, the second, ...; undefined when there are no more. Throws when it takes none. */
-  create(place: number, id: string, start: number, whole: boolean): FilePiece | undefined;
-  /** A place accepts no more of a text that is at least this long. */
-  failed(place: number, error: unknown, bytes: number): void;
-  /** So many bytes came to it. */
+/** Where the segments of an output are stored. */
+export interface OutputLocations {
+  /** A new file in the first location, the second, …; undefined if there are no more. Throws if that fails. */
+  create(location: number, id: string, start: number, whole: boolean): FileSegment | undefined;
+  /** A location could not store a text that has at least this many bytes. */
+  failed(location: number, error: unknown, bytes: number): void;
+  /** This many bytes were added. */
   grown(bytes: number): void;
-  /** Stores a short text that has ended, soon: making a file takes longer than many a command. */
+  /** Stores a short text that has ended a little later: creating a file takes longer than many commands. */
   storeLater(text: StoredOutput): void;
-  /** Takes secrets out of the text that begins now; the number of bytes stays. */
+  /** A filter for a new text that masks secrets; keeps the number of bytes. */
   hide(): (text: string) => string;
   readonly segmentBytes: number;
-  /** Files of this process go with it: then nothing is gained by writing early. */
+  /** False if the files are removed with this process: then writing early has no benefit. */
   readonly lasting: boolean;
 }
 
 const FLUSH_AT = 32 * 1024;
 const MEMORY_SEGMENT = 1024 * 1024;
-/** Text older than this is on the disk, even if buddy is killed now. */
+/** Text older than this is on disk, even if buddy is killed. */
 const SAVE_MS = 500;
 const CHUNK_BYTES = 1024 * 1024;
 const PAGE_BYTES = 64 * 1024;
@@ -33,29 +33,34 @@ export class StoredOutput {
   readonly id: string;
   /** The end that may still change. */
   pending: () => string = nothing;
-  readonly #places: Places;
+  readonly #locations: OutputLocations;
   readonly #hide: (text: string) => string;
-  #segments: OutputPiece[] = [];
+  #segments: OutputSegment[] = [];
   #buffer: string[] = [];
   #buffered = 0;
   #total = 0;
   #ended = false;
   #stored = false;
-  /** Moves on when one takes no more; then what the first one keeps is not all. */
-  #place = 0;
-  /** It was still growing when the buddy that kept it ended. */
+  /** The next one is used when one is full; then the first does not have the whole text. */
+  #location = 0;
+  /** The process that stored it ended before the command did. */
   #cut = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(id: string, places: Places) {
+  constructor(id: string, locations: OutputLocations) {
     this.id = id;
-    this.#places = places;
-    this.#hide = places.hide();
+    this.#locations = locations;
+    this.#hide = locations.hide();
   }
 
-  /** One that an earlier buddy has left. */
-  static found(id: string, places: Places, segments: readonly OutputPiece[], whole: boolean): StoredOutput {
-    const text = new StoredOutput(id, places);
+  /** An output of an earlier process. */
+  static found(
+    id: string,
+    locations: OutputLocations,
+    segments: readonly OutputSegment[],
+    whole: boolean,
+  ): StoredOutput {
+    const text = new StoredOutput(id, locations);
     text.#segments = [...segments].sort((a, b) => a.start - b.start);
     const last = text.#segments.at(-1);
     text.#total = last === undefined ? 0 : last.start + last.size;
@@ -81,7 +86,7 @@ export class StoredOutput {
     return this.#ended;
   }
 
-  /** There was text, and nothing of it is left. */
+  /** There was text, and all of it was removed. */
   get givenUp(): boolean {
     return this.#ended && this.keptBytes === 0 && (this.#total > 0 || this.#segments.length > 0);
   }
@@ -93,47 +98,47 @@ export class StoredOutput {
     if (this.#buffered > FLUSH_AT) this.#flush(false);
   }
 
-  /** Something came, if only to what may still change. */
+  /** Something was added, perhaps only to the end that may still change. */
   touched(): void {
-    if (!this.#places.lasting || this.#timer !== undefined || this.#ended) return;
+    if (!this.#locations.lasting || this.#timer !== undefined || this.#ended) return;
     this.#timer = setTimeout(() => this.save(), SAVE_MS);
     this.#timer.unref();
   }
 
-  /** Nothing more will be added; can be read all the same. */
+  /** Nothing more will be added; it stays readable. */
   end(): void {
     this.#stopTimer();
     if (this.#ended) return;
     this.#ended = true;
-    // Who has added to it is not held any longer: that is all there was of the command.
+    // Releases the recording, which holds all the state of the command.
     this.pending = nothing;
-    if (this.#segments.length === 0 && this.#places.lasting) this.#places.storeLater(this);
+    if (this.#segments.length === 0 && this.#locations.lasting) this.#locations.storeLater(this);
     else this.store();
   }
 
-  /** Where it has ended: all of it, while nothing of it is stored. */
+  /** The whole text, if nothing of it is stored yet. */
   unstored(): Buffer | undefined {
     return this.#stored || this.#buffered === 0 ? undefined : this.#tail();
   }
 
-  /** All of it is there. */
-  storedIn(piece: OutputPiece): void {
+  /** The whole text was stored in this segment. */
+  storedIn(segment: OutputSegment): void {
     this.#stored = true;
     this.#buffer = [];
     this.#buffered = 0;
-    this.#segments = [piece];
-    this.#total = piece.size;
-    this.#places.grown(piece.size);
+    this.#segments = [segment];
+    this.#total = segment.size;
+    this.#locations.grown(segment.size);
   }
 
   store(): void {
     if (this.#stored) return;
     this.#stored = true;
     this.#flush(true);
-    this.#segments.at(-1)?.close(this.#places.lasting && this.#place === 0);
+    this.#segments.at(-1)?.close(this.#locations.lasting && this.#location === 0);
   }
 
-  /** Puts all there is so far on the disk. */
+  /** Writes all text so far to disk. */
   save(): void {
     this.#stopTimer();
     if (this.#ended) return;
@@ -143,11 +148,11 @@ export class StoredOutput {
     try {
       this.#open(false, rest.length).draft(Buffer.from(this.#hide(rest)));
     } catch {
-      // It is still in memory; reported when it has to be written for good.
+      // It is still in memory; the final write reports the error.
     }
   }
 
-  /** Leaves it as it is: the command may continue without this buddy. */
+  /** Stops recording without an end: the command may continue without buddy. */
   close(): void {
     if (this.#ended) return this.store();
     this.save();
@@ -156,7 +161,7 @@ export class StoredOutput {
     this.#stored = true;
   }
 
-  /** Gives up the oldest segment that is neither the first nor the last. */
+  /** Removes the oldest segment that is neither the first nor the last; returns its size. */
   dropMiddle(): number {
     const [middle] = this.#segments.splice(1, Math.min(1, Math.max(0, this.#segments.length - 2)));
     middle?.remove();
@@ -174,7 +179,7 @@ export class StoredOutput {
     return this.#marked(this.#page(this.#within(offset, tail), pageLimit(limit), tail, this.#total + tail.length));
   }
 
-  /** Only lines that match; in the background, and for a bounded time. */
+  /** Only lines that match; in a worker, and for a limited time. */
   async search(filter: string, { offset, limit }: Omit<ReadOutputOptions, "filter"> = {}): Promise<OutputPage> {
     using lines = new LineFilter(filter);
     const tail = this.#tail();
@@ -259,7 +264,7 @@ export class StoredOutput {
     return page(totalBytes, this.#ended, longest > LONGEST_SEARCHED ? LONG_LINES : undefined);
   }
 
-  /** What is kept from `offset` on, up to the next gap; `skipped` bytes before it are given up. */
+  /** The stored bytes from `offset` to the next gap; `skipped`: bytes before them that were removed. */
   #bytes(offset: number, length: number, tail: Buffer): { data: Buffer; skipped: number } {
     const parts: Buffer[] = [];
     let from = offset;
@@ -270,11 +275,11 @@ export class StoredOutput {
       if (end <= at()) continue;
       if (segment.start > at() && got > 0) break;
       const start = Math.max(segment.start, at());
-      const piece = segment.read(start - segment.start, Math.min(length - got, end - start));
-      if (piece === undefined || piece.length === 0) continue;
+      const bytes = segment.read(start - segment.start, Math.min(length - got, end - start));
+      if (bytes === undefined || bytes.length === 0) continue;
       if (got === 0) from = start;
-      parts.push(piece);
-      got += piece.length;
+      parts.push(bytes);
+      got += bytes.length;
       if (got >= length) break;
     }
     if (got === 0 && from < this.#total) from = this.#total;
@@ -286,7 +291,7 @@ export class StoredOutput {
   #flush(whole: boolean): void {
     if (this.#buffered === 0) return;
     const all = this.#buffer.join("");
-    // A secret must not be cut in two: lines stay together.
+    // Whole lines: a secret must not be split.
     const cut = whole ? all.length : all.lastIndexOf("\n") + 1 || (all.length > FLUSH_AT ? all.length : 0);
     if (cut === 0) return;
     this.#buffer = cut === all.length ? [] : [all.slice(cut)];
@@ -300,37 +305,37 @@ export class StoredOutput {
         this.#open(whole, bytes.length).write(bytes);
         break;
       } catch (error) {
-        this.#giveWay(error, bytes.length);
+        this.#moveOn(error, bytes.length);
       }
     }
     this.#total += bytes.length;
-    this.#places.grown(bytes.length);
+    this.#locations.grown(bytes.length);
   }
 
-  /** The segment that is written to. `whole`: nothing was written yet and this is all. */
-  #open(whole: boolean, bytes: number): OutputPiece {
+  /** The segment to write to. `whole`: nothing was written yet, and this is the whole text. */
+  #open(whole: boolean, bytes: number): OutputSegment {
     const last = this.#segments.at(-1);
-    if (last !== undefined && last.size < (last.inMemory ? MEMORY_SEGMENT : this.#places.segmentBytes)) return last;
+    if (last !== undefined && last.size < (last.inMemory ? MEMORY_SEGMENT : this.#locations.segmentBytes)) return last;
     last?.close(false);
     return this.#begin(whole && last === undefined, bytes);
   }
 
-  #begin(whole: boolean, bytes: number): OutputPiece {
-    let segment: OutputPiece | undefined;
+  #begin(whole: boolean, bytes: number): OutputSegment {
+    let segment: OutputSegment | undefined;
     while (segment === undefined) {
       try {
-        segment = this.#places.create(this.#place, this.id, this.#total, whole) ?? new MemoryPiece(this.#total);
+        segment = this.#locations.create(this.#location, this.id, this.#total, whole) ?? new MemorySegment(this.#total);
       } catch (error) {
-        this.#places.failed(this.#place++, error, this.#total + bytes);
+        this.#locations.failed(this.#location++, error, this.#total + bytes);
       }
     }
     this.#segments.push(segment);
     return segment;
   }
 
-  /** The place of the last segment is full. */
-  #giveWay(error: unknown, bytes: number): void {
-    this.#places.failed(this.#place++, error, this.#total + bytes);
+  /** The location of the last segment is full. */
+  #moveOn(error: unknown, bytes: number): void {
+    this.#locations.failed(this.#location++, error, this.#total + bytes);
     const last = this.#segments.at(-1);
     last?.close(false);
     if (last?.size === 0) this.#segments.pop()?.remove();
@@ -345,13 +350,13 @@ export class StoredOutput {
 
 const nothing = () => "";
 
-const CUT = "\n[nothing is kept after this: buddy ended while the command ran, or its disk was full]\n";
+const CUT = "\n[output after this was not saved: buddy ended while the command ran, or its disk was full]\n";
 
 function gap(bytes: number): string {
   return bytes > 0 ? `[${bytes} bytes are no longer kept]\n` : "";
 }
 
-/** A line of any length; only its beginning is kept. */
+/** A line of any length; keeps only its beginning. */
 class LongLine {
   readonly start: number;
   length = 0;
@@ -382,14 +387,14 @@ class LongLine {
   }
 }
 
-const GAVE_UP = "the filter took too long and was given up; use a simpler one, or grep with run_shell";
+const GAVE_UP = "the filter took too long and was stopped; use a simpler one, or grep with run_shell";
 const LONG_LINES = `lines of more than ${LONGEST_SEARCHED / 1024} KiB were searched only up to there`;
 
 function pageLimit(limit = PAGE_BYTES): number {
   return Math.min(Math.max(1, limit), MAX_PAGE_BYTES);
 }
 
-/** Up to the last whole character, unless the text ends here anyway. */
+/** Up to the last whole character, unless the text ends here. */
 function wholeUtf8(bytes: Buffer, last: boolean): Buffer {
   return last ? bytes : bytes.subarray(0, wholeCharacters(bytes) || bytes.length);
 }

@@ -48,13 +48,13 @@ export class RunningCommand {
   /** What the notes say about a line that was set aside. */
   #aside = "";
 
-  constructor(tag: number, text: string, spooled: StoredOutput, options: RunOptions, shown: boolean, clean?: CleanRun) {
+  constructor(tag: number, text: string, stored: StoredOutput, options: RunOptions, shown: boolean, clean?: CleanRun) {
     this.tag = tag;
     this.clean = clean;
     this.text = text;
     this.shown = options.shown;
     this.#shown = shown;
-    this.recording = new Recording(spooled, options, "stdout");
+    this.recording = new Recording(stored, options, "stdout");
     const { promise, resolve } = Promise.withResolvers<RunOutcome>();
     this.ended = promise;
     this.#finish = resolve;

@@ -228,7 +228,7 @@ describe("engines that do not help", () => {
     const error = (await find({ docker })) as BuddyError;
     expect(error.message).toBe("docker does not answer on this machine: Cannot connect to the Docker daemon");
     const denied = down("permission denied while trying to connect");
-    expect(((await find({ docker: denied })) as BuddyError).hint).toContain("group docker");
+    expect(((await find({ docker: denied })) as BuddyError).hint).toContain("docker group");
     const podman =
       'case $1 in ps) ;; --version) echo podman ;; *) echo "Error: no such container web" >&2; exit 125 ;; esac';
     expect(((await find({ docker, podman })) as BuddyError).hint).toStartWith(

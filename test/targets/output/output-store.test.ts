@@ -147,7 +147,7 @@ describe("found again", () => {
     await until(() => existsSync(directory()) && files().length === 1, "it is on the disk");
     const killed = afterCrash().find("out-1").read();
     expect(killed.text).toStartWith("first\nsecond\nunfinished");
-    expect(killed.text).toContain("nothing is kept after this");
+    expect(killed.text).toContain("was not saved");
     expect(killed).toMatchObject({ totalBytes: 23, done: true });
 
     recording.write(Buffer.from("\rfinished  \r\n"));
@@ -313,7 +313,7 @@ describe("no room", () => {
         total: said["size"],
         told: [expect.stringContaining("the disk is full")],
       });
-      expect(said["last"]).toContain("nothing is kept after this");
+      expect(said["last"]).toContain("was not saved");
     },
   );
 

@@ -188,7 +188,7 @@ describe("a recording", () => {
     recording.end();
     expect(recording.captured().head).toBe("a\nb\nc");
     expect(shown).toContain("b\nc");
-    expect(recording.read({ offset: 2 }).text).toBe("b\nc");
+    expect(outputStore.find(recording.id).read({ offset: 2 }).text).toBe("b\nc");
     outputStore[Symbol.dispose]();
   });
 });

@@ -1,38 +1,38 @@
-/** A piece of a text: in a file as long as some disk takes it, otherwise in memory. */
+/** A segment of an output: in a file if a disk has space for it, otherwise in memory. */
 import fs from "node:fs";
 import path from "node:path";
 
-export interface OutputPiece {
+export interface OutputSegment {
   /** Offset of its first byte in the text. */
   readonly start: number;
   readonly size: number;
   readonly inMemory: boolean;
-  /** All or nothing; throws when there is no room. */
+  /** All or nothing; throws if there is no space. */
   write(bytes: Buffer): void;
-  /** Puts what may still change behind what will not; the next one, or `write`, takes its place. */
+  /** Appends text that may still change; the next `draft` or `write` replaces it. */
   draft(bytes: Buffer): void;
-  /** Undefined when it is gone. */
+  /** Undefined if it is gone. */
   read(at: number, length: number): Buffer | undefined;
   remove(): void;
-  /** Nothing more comes; `whole` when this is the end of a text that is stored from its beginning. */
+  /** `whole`: this is the end of a text that is stored from its beginning. */
   close(whole: boolean): void;
 }
 
 const WHOLE = ".end";
 
-/** Says which text a file belongs to, where in it, and whether the text ends there: `out-3@0`, `out-3@33554432.end`. */
+/** Which text a file belongs to, at which offset, and whether the text ends in it: `out-3@0`, `out-3@33554432.end`. */
 export function parseName(name: string): { id: string; number: number; start: number; whole: boolean } | undefined {
   const [, id, number, start, end] = /^(\w+-(\d{1,9}))@(\d{1,15})(\.end)?$/.exec(name) ?? [];
   if (id === undefined) return undefined;
   return { id, number: Number(number), start: Number(start), whole: end !== undefined };
 }
 
-/** Infinite for what is not an id. */
+/** Infinite if it is not an id. */
 export function numberOf(id: string): number {
   return parseName(`${id}@0`)?.number ?? Number.POSITIVE_INFINITY;
 }
 
-export class FilePiece implements OutputPiece {
+export class FileSegment implements OutputSegment {
   readonly start: number;
   readonly inMemory = false;
   size = 0;
@@ -46,14 +46,14 @@ export class FilePiece implements OutputPiece {
   }
 
   /** `whole`: the text begins and ends in it. */
-  static create(directory: string, id: string, start: number, whole: boolean): FilePiece {
-    const segment = new FilePiece(path.join(directory, `${id}@${start}${whole ? WHOLE : ""}`), start);
+  static create(directory: string, id: string, start: number, whole: boolean): FileSegment {
+    const segment = new FileSegment(path.join(directory, `${id}@${start}${whole ? WHOLE : ""}`), start);
     segment.#fd = fs.openSync(segment.#file, "wx", 0o600);
     return segment;
   }
 
-  static found(file: string, start: number): FilePiece {
-    const segment = new FilePiece(file, start);
+  static found(file: string, start: number): FileSegment {
+    const segment = new FileSegment(file, start);
     segment.size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
     return segment;
   }
@@ -84,7 +84,7 @@ export class FilePiece implements OutputPiece {
       fs.renameSync(this.#file, this.#file + WHOLE);
       this.#file += WHOLE;
     } catch {
-      // It was removed: there is nothing to mark.
+      // It was removed.
     }
   }
 
@@ -109,7 +109,7 @@ export class FilePiece implements OutputPiece {
   }
 }
 
-export class MemoryPiece implements OutputPiece {
+export class MemorySegment implements OutputSegment {
   readonly start: number;
   readonly inMemory = true;
   #data: Buffer | undefined = Buffer.alloc(0);
@@ -139,7 +139,7 @@ export class MemoryPiece implements OutputPiece {
   close(): void {}
 }
 
-/** Undefined where it cannot be read. */
+/** Undefined if it cannot be read. */
 export function readInverted(file: string, at: number, length: number): Buffer | undefined {
   const data = Buffer.allocUnsafe(length);
   try {
@@ -154,13 +154,10 @@ export function readInverted(file: string, at: number, length: number): Buffer |
   }
 }
 
-/** What is being written: a new buffer for each piece would be garbage of the size of all output. */
+/** Reused for every write: new buffers would be as much garbage as there is output. */
 const copy = Buffer.allocUnsafeSlow(32 * 1024);
 
-/**
- * Every bit turned round. A plain file would be found by a `grep -r` through the home, whose own output goes into it:
- * what it finds it prints, and finds again, without end.
- */
+/** Inverts every bit: otherwise a `grep -r` through the home would find its own output in the file, without end. */
 export function inverted(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at++) bytes[at] = ~(bytes[at] as number);
   return bytes;
