@@ -13,3 +13,7 @@ export function quoteAll(argv: readonly string[]): string {
 export function inQuotes(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+export function fishQuote(text: string): string {
+  return `'${text.replaceAll(/[\\']/g, "\\$&")}'`;
+}

@@ -11,7 +11,7 @@ import { quote } from "../lib/quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";
 import { OutputStore } from "./output/output-store.ts";
 import { choosePaneShell } from "./tmux/bootstrap.ts";
-import { insideManagedPane, ownPane } from "./tmux/borrowed-pane.ts";
+import { insideManagedPane, ownPane } from "./tmux/unmanaged-pane.ts";
 import { NoShell } from "./tmux/pane.ts";
 import { LazyPane } from "./lazy-pane.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";

@@ -40,7 +40,11 @@ async function openInner(hop: Hop, options: InnerOptions): Promise<Transport> {
   }
 }
 
-async function openHost(first: Hop | undefined, options: TransportOptions, cwd: string | undefined): Promise<Transport> {
+async function openHost(
+  first: Hop | undefined,
+  options: TransportOptions,
+  cwd: string | undefined,
+): Promise<Transport> {
   if (first?.kind !== "ssh") {
     checkEntry(cwd ?? currentDirectory());
     return new LocalTransport({ cwd });

@@ -1,4 +1,4 @@
-/** Every name that leads to a machine, also by groups that can be read in part: no second name goes around a rule. */
+/** All names of a machine, including groups that can be read only in part, so that no second name bypasses a rule. */
 import { BuddyError } from "../../lib/errors.ts";
 import { matchesGlob } from "../../lib/names.ts";
 import type { Place } from "../place.ts";
@@ -8,7 +8,7 @@ import type { SshHosts } from "./ssh-config.ts";
 
 type Targets = Readonly<Record<string, NamedTarget>>;
 
-/** What the names themselves lead to. */
+/** What names lead to. */
 interface Names {
   readonly targets: Targets;
   readonly sshHosts: SshHosts;
@@ -30,7 +30,7 @@ export async function namedMachines(names: Names): Promise<Place[]> {
   return merge([...found.flat(), ...names.sshHosts.names.map((host) => place([{ kind: "ssh", destination: host }]))]);
 }
 
-/** A group that cannot be read as a whole counts where it may hold the machine. */
+/** A group that cannot be read in full counts if it may contain the machine. */
 export async function withAllNames(places: readonly Place[], names: Names): Promise<Place[]> {
   const targets = Object.entries(names.targets);
   if (targets.length === 0) return [...places];
@@ -60,9 +60,7 @@ interface Readable {
   readonly why?: BuddyError;
 }
 
-/**
- * What can be read of a target, and the entries that cannot. Groups that include each other hold what all of them hold.
- */
+/** The readable members of a target, and its unreadable entries. Groups that include each other have all members. */
 async function readable(names: Names, name: string, target: NamedTarget, seen: Set<string>): Promise<Readable> {
   seen.add(name);
   const whole = await names.target(name, target).catch(asProblem);
@@ -83,7 +81,7 @@ async function readable(names: Names, name: string, target: NamedTarget, seen: S
   };
 }
 
-/** The entry itself where it has no others. */
+/** The names that an entry stands for; the entry itself if there are no others. */
 async function namesIn(names: Names, entry: string): Promise<string[]> {
   try {
     const known = /[*?]/.test(entry) ? await names.all() : [];

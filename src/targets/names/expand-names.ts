@@ -1,17 +1,17 @@
-/** How machines are written: lists, ranges (web[01-12]) and files of names. */
+/** Expands what an operator writes for machines: ranges (web[01-12]) and files of names. */
 import { BuddyError } from "../../lib/errors.ts";
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileError } from "../../lib/files.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
 
-/** No operator means more at once; a mistyped range must not fill the memory. */
+/** More is a mistake: a mistyped range must not use up the memory. */
 export const MOST_PLACES = 1000;
 
 /** An address in brackets, [::1], is not a range. */
 const BRACKETS = /\[([^\][:]*)\]/;
 
-/** The text itself when it has no range; `whole` is what an error names. */
+/** The text itself if it has no range; `whole` is quoted in errors. */
 export function expandRanges(text: string, whole = text): string[] {
   const found = BRACKETS.exec(text);
   if (found === null) {
@@ -27,7 +27,7 @@ export function expandRanges(text: string, whole = text): string[] {
   return values.flatMap((value) => rest.map((tail) => `${before}${value}${tail}`));
 }
 
-/** Beside those of addresses. */
+/** Except those of addresses. */
 function hasBracket(text: string): boolean {
   return /[[\]]/.test(text.replace(/\[[^\][]*:[^\][]*\]/g, ""));
 }
@@ -65,7 +65,7 @@ function badRange(text: string, why: string): BuddyError {
 }
 
 export function tooMany(text: string, count: number): BuddyError {
-  return new BuddyError("usage", `${JSON.stringify(text)} is ${count} machines; at most ${MOST_PLACES} at once`);
+  return new BuddyError("usage", `${JSON.stringify(text)} names ${count} machines; the limit is ${MOST_PLACES}`);
 }
 
 export function readList(

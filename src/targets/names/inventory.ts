@@ -55,7 +55,7 @@ export async function readInventory(file: string, signal?: AbortSignal): Promise
     throw problem("ansible-inventory did not print JSON", check, error);
   }
   const inventory = parseInventory(listed);
-  // A file that ansible cannot parse is a warning to it, and an inventory without hosts.
+  // For a file that it cannot parse, ansible prints a warning and an inventory without hosts.
   if (inventory.hosts.size === 0) throw problem(lastLine(stderr) || "it has no hosts", check);
   return inventory;
 }
@@ -95,7 +95,7 @@ export function parseInventory(listed: unknown): Inventory {
   return { hosts, groups };
 }
 
-/** Ansible's variables of a connection. What buddy cannot reach is left to ssh, which then says so. */
+/** From Ansible's connection variables. Any other connection becomes ssh, which then reports the error. */
 function pathOf(name: string, variables: Readonly<Record<string, unknown>>): Hop[] {
   const text = (...keys: readonly string[]) => {
     const value = keys.map((key) => variables[key]).find((one) => typeof one === "string" || typeof one === "number");
@@ -120,13 +120,11 @@ function lastLine(text: string): string {
   return text.trim().split("\n").at(-1)?.trim() ?? "";
 }
 
-// The names of an inventory, for completion: as they were last read, or read again as far as that is quick.
-
-/** Whoever presses Tab does not wait longer; what a script or a cloud lists is read again after a while. */
+/** Completion waits no longer than this; names from a script or a cloud are read again after FRESH_MS. */
 const QUICK_MS = 2_000;
 const FRESH_MS = 3_600_000;
 
-/** `state`: buddy's state directory; without one nothing is remembered. */
+/** For completion: the remembered names, or read again if that is quick. `state`: buddy's state directory. */
 export async function inventoryNames(file: string, state: string | undefined): Promise<string[]> {
   const remembered = readNames(file, state);
   if (remembered?.isFresh === true) return remembered.names;
@@ -135,20 +133,20 @@ export async function inventoryNames(file: string, state: string | undefined): P
     rememberNames(file, inventory, state);
     return namesIn(inventory);
   } catch (error) {
-    // What is wrong with an inventory is reported where it is used.
+    // A broken inventory is reported where it is used.
     if (error instanceof BuddyError || isTimeout(error)) return remembered?.names ?? [];
     throw error;
   }
 }
 
-/** After each reading, so that names are completed also where reading them takes long. */
+/** After each reading, so that completion works even if reading takes long. */
 export function rememberNames(file: string, inventory: Inventory, state: string | undefined): void {
   if (state === undefined) return;
   try {
     mkdirSync(join(state, "inventories"), { recursive: true, mode: 0o700 });
     writeFileAtomic(pathFor(file, state), JSON.stringify(namesIn(inventory)));
   } catch (error) {
-    // A disk that is full or read-only: the names are read again.
+    // A full or read-only disk: the names are read again next time.
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
   }
 }
@@ -167,7 +165,7 @@ function readNames(file: string, state: string | undefined): { names: string[]; 
     const isFresh = mtimeMs > statSync(file).mtimeMs && Date.now() - mtimeMs < FRESH_MS;
     return { names: names.filter((name) => typeof name === "string"), isFresh };
   } catch {
-    return undefined; // not remembered, or no longer an inventory
+    return undefined; // not remembered, or the inventory is gone
   }
 }
 

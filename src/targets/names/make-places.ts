@@ -1,6 +1,4 @@
-/**
- * Places out of configured targets, inventories and destinations: each once, with all its names, also those of groups.
- */
+/** Makes places from configured targets, inventories and destinations: each once, with all its names. */
 import { BuddyError } from "../../lib/errors.ts";
 import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
 import type { Inventory } from "./inventory.ts";
@@ -12,11 +10,11 @@ import { parseDestination } from "../connection/ssh-destination.ts";
 export interface NamedTarget {
   /** Destinations; ranges are allowed. */
   readonly ssh?: readonly string[];
-  /** Containers and commands that lead further in, in the order in which they are entered. */
+  /** Containers and commands to enter, in this order. */
   readonly inner?: readonly Exclude<Hop, { kind: "ssh" }>[];
   readonly cd?: string;
   readonly tmux?: PlaceTmux;
-  /** Other names: then it is a group, and has nothing else. */
+  /** Other names: then it is a group and has no other field. */
   readonly include?: readonly string[];
 }
 
@@ -52,8 +50,8 @@ export function ofInventory(inventory: Inventory, name: string): Place {
 }
 
 /**
- * The machines of targets that have several, by the name each is shown with; not where two of them share one. Of one
- * that several targets have, the name does not say whose directory and tmux it means: those that differ are left out.
+ * The machines of targets by the name each is shown with, unless two of them share a name. For a machine of several
+ * targets, only the directory and tmux settings that all of them have.
  */
 export function memberNames(targets: Readonly<Record<string, NamedTarget>>): Map<string, Place> {
   const found = new Map<string, Place | undefined>();
@@ -76,7 +74,7 @@ function inCommon({ cd, tmux, ...one }: Place, other: Place): Place {
   };
 }
 
-/** A target that cannot be read is reported where it is named. */
+/** None if the target cannot be read, which is reported where it is used. */
 function readable(name: string, target: NamedTarget): Place[] {
   try {
     return placesOf(name, target);
@@ -86,7 +84,7 @@ function readable(name: string, target: NamedTarget): Place[] {
   }
 }
 
-/** Equal paths are one place, known by the names of all. `paths`: instead of their own, in the same order. */
+/** Places with equal paths become one, with all names. `paths`: to compare instead of their own, in the same order. */
 export function merge(places: readonly Place[], paths = places.map(({ path }) => path)): Place[] {
   const byPath = new Map<string, Place>();
   for (const [index, one] of places.entries()) {
@@ -97,7 +95,7 @@ export function merge(places: readonly Place[], paths = places.map(({ path }) =>
   return [...byPath.values()];
 }
 
-/** Two machines of one name are distinguished by what leads to them. */
+/** Two machines with one name get another of their names, or a number. */
 export function distinctNames(places: readonly Place[]): Place[] {
   const taken = new Map<string, number>();
   for (const { name } of places) taken.set(name, (taken.get(name) ?? 0) + 1);
@@ -112,16 +110,14 @@ export function distinctNames(places: readonly Place[]): Place[] {
   });
 }
 
-// Which machines the names of the configuration lead to, and which ones a group that cannot be read may mean.
-
 /**
- * Which names lead to which machine. The rules of a name hold for every place that its machine leads to: for another
- * user there, and for what is further in.
+ * Which names lead to which machine. The rules of a name apply to every place on its machine: other users, and
+ * containers inside.
  */
 export class NamedMachines {
-  /** By the machine; then the names, each with the ports of its ssh destinations (0 where none is written). */
+  /** By machine: its names, each with the ports of its ssh destinations (0 if none is written). */
   readonly #names = new Map<string, Map<string, Set<number>>>();
-  /** A machine is in several groups, and its path is read once. */
+  /** Cached, since a machine is in several groups. */
   readonly #read = new WeakMap<readonly Hop[], ReturnType<typeof machineOf>>();
 
   add(name: string, path: readonly Hop[]): void {
@@ -136,7 +132,7 @@ export class NamedMachines {
     const steps = path.length === 0 ? [path] : path.map((_, at) => path.slice(0, at + 1));
     return steps.flatMap((step) => {
       const { key, port } = machineOf(step);
-      // A destination without a port may lead to any.
+      // A destination without a port may lead to any port.
       return [...(this.#names.get(key) ?? [])].flatMap(([name, ports]) =>
         port === 0 || ports.has(0) || ports.has(port) ? [name] : [],
       );
@@ -152,15 +148,15 @@ function machineOf(path: readonly Hop[]): { readonly key: string; readonly port:
   return { key: `${host.toLowerCase()} ${pathKey(inner)}`, port };
 }
 
-/** A group with entries that name nothing: which machines belong to it is not certain. */
+/** A group with unknown entries: which machines belong to it is uncertain. */
 export interface DoubtfulGroup {
   readonly group: string;
   readonly why: string;
-  /** The entries that name nothing, as written; "any" where what they could name cannot be read at all. */
+  /** The unknown entries, as written; "any" if they could name any machine. */
   readonly entries: readonly string[] | "any";
 }
 
-/** A name that is nearly one of the machine's may be mistyped, and may mean it. */
+/** An entry that is similar to a name of the machine may be a typing error for it. */
 export function mayHold({ entries }: DoubtfulGroup, { names }: Pick<Place, "names">): boolean {
   if (entries === "any") return true;
   return entries.some((entry) => {

@@ -1,6 +1,4 @@
-/**
- * From what an operator writes (`web,db[1-3],prod*,@hosts.txt`) to the places meant: never fewer or others in silence.
- */
+/** From what an operator writes (`web,db[1-3],prod*,@hosts.txt`) to places; anything unclear is an error. */
 import { BuddyError } from "../../lib/errors.ts";
 import { matchesGlob, splitList } from "../../lib/names.ts";
 import { closestMatch } from "../../lib/text.ts";
@@ -24,20 +22,20 @@ import {
 
 export interface PlaceSources {
   readonly targets: Readonly<Record<string, NamedTarget>>;
-  /** File of an Ansible inventory; asked only for names that are not known otherwise, and for globs. */
+  /** File of an Ansible inventory; read only for names that are unknown otherwise, and for globs. */
   readonly inventory?: string | undefined;
   /** buddy's state directory, where the names of the inventory are remembered for completion. */
   readonly state?: string | undefined;
-  /** Of the operator, for ~/.ssh/config and `@~/file`. */
+  /** The operator's, for ~/.ssh/config and `@~/file`. */
   readonly home?: string | undefined;
   /** `@file` is relative to it. */
   readonly cwd: string;
-  /** What `-` reads; absent where standard input is something else. */
+  /** What `-` reads; absent if standard input is used for something else. */
   readonly stdin?: (() => Promise<string>) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** At least one place; each with its own name. */
+/** At least one place, each with a unique name. */
 export async function resolvePlaces(what: string, sources: PlaceSources): Promise<Place[]> {
   const resolver = new Resolver(sources);
   const items = splitList(what);
@@ -47,7 +45,9 @@ export async function resolvePlaces(what: string, sources: PlaceSources): Promis
   return distinctNames(await withAllNames(await oncePerLogin(places), resolver));
 }
 
-/** `root@web1` and `web1` are one place if ssh logs in as root. Only hosts written in two ways cost a start of ssh. */
+/**
+ * `root@web1` and `web1` are one place if ssh logs in as root. Runs ssh only for hosts that are written in two ways.
+ */
 async function oncePerLogin(places: readonly Place[]): Promise<Place[]> {
   const hostOf = ({ path: [first] }: Place) =>
     first?.kind === "ssh" ? parseDestination(first.destination).host.toLowerCase() : "";
@@ -60,16 +60,16 @@ async function oncePerLogin(places: readonly Place[]): Promise<Place[]> {
   return merge(places, paths);
 }
 
-/** The place with every name that configured targets give it, so that no second name goes around a rule. */
+/** The place with every name that configured targets give it, so that no second name bypasses a rule. */
 export async function withKnownNames(place: Place, sources: PlaceSources): Promise<Place> {
   const [named = place] = await withAllNames([place], new Resolver(sources));
   return named;
 }
 
 /**
- * Names that lead to the machine by another way of writing it: an alias and its address are one machine, and so are two
- * aliases, unless a key or a jump host makes them different. Compared by what ssh makes of both, so each destination
- * costs a start of ssh: `counts` says which names are worth it.
+ * Other names of the same machine: an alias and its address are one machine, and so are two aliases, unless a key or a
+ * jump host makes them different. Asks ssh to resolve each destination, which starts a process, so only for names that
+ * `counts` selects.
  */
 export async function namesByAddress(
   place: Place,
@@ -77,7 +77,7 @@ export async function namesByAddress(
   counts: (name: string) => boolean,
 ): Promise<string[]> {
   if (place.path[0]?.kind !== "ssh") return [];
-  // Of the same sources once: a run on many machines asks for each of them.
+  // Cached by sources: a run on many machines asks for each of them.
   const machines = machinesOf.get(sources) ?? namedMachines(new Resolver(sources));
   machinesOf.set(sources, machines);
   const named = (await machines).flatMap(({ names, path }) => {
@@ -97,19 +97,17 @@ export async function namesByAddress(
 
 const machinesOf = new WeakMap<PlaceSources, Promise<Place[]>>();
 
-/** Both, each place once and with its own name. */
+/** Both lists, each place once and with a unique name. */
 export function joinPlaces(one: readonly Place[], other: readonly Place[]): Place[] {
   return distinctNames(merge([...one, ...other]));
 }
 
-/**
- * Every configured name and machine, and every host of ~/.ssh/config: what can be listed without asking any machine.
- */
+/** Every configured name and machine, and every host of ~/.ssh/config. */
 export function knownNames({ targets, home }: Pick<PlaceSources, "targets" | "home">): string[] {
   return [...new Set([LOCAL.name, ...Object.keys(targets), ...memberNames(targets).keys(), ...sshHosts(home).names])];
 }
 
-/** These and the names of the inventory: for completion, which does not wait long for them. */
+/** Those and the names of the inventory, for completion, which does not wait long. */
 export async function completedNames(sources: PlaceSources): Promise<{ names: string[]; inventory: string[] }> {
   const names = knownNames(sources);
   const { inventory, state } = sources;
@@ -124,7 +122,7 @@ class Resolver {
   #hosts: SshHosts | undefined;
   #inventory: Promise<Inventory> | undefined;
   #members: ReadonlyMap<string, Place> | undefined;
-  /** Of the names that are not groups. */
+  /** By name, of targets that are not groups. */
   readonly #machines = new Map<string, Place[]>();
 
   constructor(sources: PlaceSources) {
@@ -158,7 +156,7 @@ class Resolver {
     throw inGroup(trail, await this.#unknown(name));
   }
 
-  /** Undefined when nothing has this name. */
+  /** Undefined if nothing has this name. */
   async #known(name: string, trail: readonly string[]): Promise<Place[] | undefined> {
     const target = Object.hasOwn(this.targets, name) ? this.targets[name] : undefined;
     if (target !== undefined) return this.target(name, target, trail);
@@ -169,7 +167,7 @@ class Resolver {
     const { names, patterns } = this.sshHosts;
     const bare = host.replace(/:\d+$/, "");
     if (names.includes(bare)) return [place([{ kind: "ssh", destination: name }])];
-    // A name of the inventory comes before `Host web*`, which does not name it.
+    // The inventory comes before a pattern such as `Host web*`.
     const listed = await this.#inInventory(name);
     if (listed !== undefined) return listed;
     const isCovered = patterns.some((list) => inPatterns(list, bare));
@@ -216,7 +214,7 @@ class Resolver {
     return (await Promise.all(names.map((name) => this.named(name, trail)))).flat();
   }
 
-  /** Of targets, their members, ~/.ssh/config and the inventory. */
+  /** Names of targets, their members, ~/.ssh/config and the inventory. */
   async all(): Promise<string[]> {
     const own = [...Object.keys(this.targets), ...this.#memberNames().keys(), ...this.sshHosts.names];
     if (this.#sources.inventory === undefined) return [...new Set(own)];
@@ -224,7 +222,7 @@ class Resolver {
     return [...new Set([...own, ...groups.keys(), ...hosts.keys()])];
   }
 
-  /** One name or host a line. Anything that is not a name is an ssh destination: that is what such files hold. */
+  /** One name or host per line. Anything that is not a known name is an ssh destination. */
   async #file(path: string): Promise<Place[]> {
     const shown = path === "-" ? "standard input" : path;
     const text = path === "-" ? await this.#standardInput() : readList(path, this.#sources);
@@ -321,7 +319,7 @@ function inGroup(trail: readonly string[], problem: BuddyError | string): BuddyE
   });
 }
 
-/** A few names that resemble what was written, the closest first. */
+/** A few similar names, the closest first. */
 function nearest(word: string, known: readonly string[]): string[] {
   const near: string[] = [];
   for (let left = [...known]; near.length < 3;) {

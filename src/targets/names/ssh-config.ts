@@ -1,4 +1,4 @@
-/** What ~/.ssh/config knows: the hosts it names, and what ssh itself makes of a destination. */
+/** Hosts in ~/.ssh/config, and how ssh itself resolves a destination. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
@@ -11,15 +11,15 @@ import { expandTilde } from "../../lib/user-directories.ts";
 export interface SshHosts {
   /** Names that can be connected to as they are. */
   readonly names: readonly string[];
-  /** Of `Host web* !web9`, line by line, but not of `Host *`, which says nothing about a name. */
+  /** The patterns of each line such as `Host web* !web9`, without `*`, which matches any name. */
   readonly patterns: readonly (readonly string[])[];
 }
 
 const MOST_FILES = 100;
-/** What `parseDestination` takes: no pattern, nothing that ssh or a shell reads otherwise. */
+/** Names that `parseDestination` accepts: no patterns, no special characters of ssh or a shell. */
 const VALID = /^[A-Za-z0-9._%\u0080-\uffff][A-Za-z0-9._%\-\u0080-\uffff]*$/;
 
-/** From the `Host` lines of ~/.ssh/config and the files it includes: quickly, without ssh and without the network. */
+/** From the `Host` lines of ~/.ssh/config and the files it includes; runs no ssh. */
 export function sshHosts(home: string | undefined = process.env["HOME"]): SshHosts {
   const names = new Set<string>();
   const patterns: (readonly string[])[] = [];
@@ -48,7 +48,7 @@ export function sshHosts(home: string | undefined = process.env["HOME"]): SshHos
   return { names: [...names], patterns };
 }
 
-/** A line's words as ssh reads them: quotes of both kinds, and nothing behind a `#`. */
+/** The words of a line as ssh reads them: both kinds of quotes, comments after `#`. */
 function sshWords(text: string): string[] {
   const words = text.match(/(?:^|(?<=\s))#.*|(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'\\])+/g) ?? [];
   const comment = words.findIndex((word) => word.startsWith("#"));
@@ -57,7 +57,7 @@ function sshWords(text: string): string[] {
     .map((word) => word.replaceAll(/\\(["' \\])|["']/g, (_, escaped: string | undefined) => escaped ?? ""));
 }
 
-/** Whether a `Host` line with these patterns holds for a host: one must match, and none with a `!`. */
+/** Whether a `Host` line with these patterns applies to a host: one must match, and none with a `!`. */
 export function inPatterns(patterns: readonly string[], host: string): boolean {
   return (
     patterns.some((pattern) => !pattern.startsWith("!") && matchesGlob(pattern, host)) &&
@@ -71,7 +71,7 @@ function included(pattern: string, home: string): string[] {
   return [...new Bun.Glob(path.slice(1)).scanSync({ cwd: "/", absolute: true, dot: true })].sort();
 }
 
-/** Where a destination leads once ~/.ssh/config was applied, `Match` and `Include` too. */
+/** A destination after ~/.ssh/config was applied, including `Match` and `Include`. */
 export interface ResolvedSsh {
   readonly host: string;
   readonly user: string;
@@ -94,7 +94,7 @@ export async function resolvedSsh(destination: string, signal?: AbortSignal): Pr
   };
 }
 
-/** The path with the user and port that ssh makes of its destination. One that ssh refuses stays as it is. */
+/** The path with the user and port that ssh would use. A destination that ssh refuses stays unchanged. */
 export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
   const [first, ...inner] = path;
   if (first?.kind !== "ssh") return path;
@@ -108,13 +108,13 @@ export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
   }
 }
 
-/** Asks `ssh -G`, which connects to nothing. */
+/** From `ssh -G`, which does not connect. */
 export async function sshSettings(destination: string, signal?: AbortSignal): Promise<(readonly [string, string])[]> {
   const { user, host, port } = parseDestination(destination);
   const flags = [...(user === undefined ? [] : ["-l", user]), ...(port === undefined ? [] : ["-p", String(port)])];
   const problem = (why: string, cause?: unknown) =>
     new BuddyError("target", `ssh -G ${host} failed: ${why}`, {
-      hint: "Check ~/.ssh/config; the message names the line.",
+      hint: "Check ~/.ssh/config; the message has the line number.",
       ...(cause === undefined ? {} : { cause }),
     });
   const run = await runProgram(["ssh", "-G", ...flags, "--", host], { timeoutMs: ANSWER_MS, signal });
@@ -132,19 +132,19 @@ export async function sshSettings(destination: string, signal?: AbortSignal): Pr
   });
 }
 
-/** The path with the address and port that ssh makes of its destination, and what else decides where that leads. */
+/** The path with the address and port that ssh would use, and the other settings that decide where it leads. */
 export interface PathByAddress {
   readonly path: readonly Hop[];
-  /** It was not written as the address. */
+  /** It was not written as an address. */
   readonly isAlias: boolean;
   readonly route: string;
 }
 
-/** A gateway leads to other machines by these: two hosts of one address that differ in them are two machines. */
+/** A gateway may lead to different machines by these: two hosts with one address that differ in them are different. */
 const ROUTE = new Set(["proxyjump", "proxycommand", "identityfile", "hostkeyalias"]);
 const asked = new Map<string, Promise<PathByAddress>>();
 
-/** ssh is asked once for each destination. One that ssh refuses stays as it is. */
+/** Cached for each destination. A destination that ssh refuses stays unchanged. */
 export async function byAddress([first, ...inner]: readonly Hop[]): Promise<PathByAddress> {
   if (first?.kind !== "ssh") return { path: first === undefined ? [] : [first, ...inner], isAlias: false, route: "" };
   const { destination } = first;

@@ -1,32 +1,30 @@
-/**
- * The lines that are typed into a shell that buddy adopts: hooks that mark its prompt and its commands, and their end.
- */
+/** The lines that buddy types into a shell that it adopts: hooks that mark its prompt and its commands. */
 import { withBytes } from "../../lib/byte-names.ts";
-import { quote } from "../../lib/quote.ts";
+import { fishQuote, quote } from "../../lib/quote.ts";
 
 export type AdoptedShellName = "bash" | "zsh" | "fish" | "sh";
 
-/** Asks any of the shells which one it is. `word` marks the answer. */
+/** Asks a shell which one it is. `word` marks the answer. */
 export function askKind(word: string): string {
   return ` printf '\\033]7771;%s;K;%s;%s;%s\\a' ${word} "$BASH_VERSION" "$ZSH_VERSION" "$FISH_VERSION"`;
 }
 
-/** Takes everything out again. */
+/** Removes all hooks. */
 export const TAKE_OUT = " __buddy_off";
 
 /**
- * Reads a line where the terminal shows nothing of it: what is on the screen, the model can read. It begins with `#`:
- * a shell outside, which would read it if this one ended just then, has nothing to run. What comes before is an answer
- * of the terminal: busybox asks at each prompt where the cursor is, and does not wait for it.
+ * Reads a line with echo off: the model can read what is on the screen. The line begins with `#`, a comment for an
+ * outer shell, which would read it if this shell ended just then. What precedes it is a reply of the terminal: busybox
+ * asks for the position of the cursor at each prompt, and does not wait for the reply.
  */
 const readUnseen = (word: string) =>
   `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; printf "%s\\n" "\${k#*#}"'`;
 
 /**
- * One line for the shell: it reads the key, which marks carry (after the mark N of `word`), then come a function that
- * runs a text between marks, a mark behind the prompt, and a function that takes both out again. What may be exported
- * (PS1, PROMPT_COMMAND) names a variable that is not, so a shell started from this one marks nothing. No line of
- * buddy's stays in the history where the shell can leave lines out.
+ * One line for the shell: it reads the key of the marks (after the mark N of `word`), then defines a function that runs
+ * a text between marks, a mark after the prompt, and a function that removes both. What may be exported (PS1,
+ * PROMPT_COMMAND) refers to a variable that is not, so a shell started from this one prints no marks. No line of buddy
+ * stays in the history if the shell can leave lines out.
  */
 export function hooks(name: AdoptedShellName, word: string): string {
   if (name === "fish")
@@ -35,7 +33,7 @@ export function hooks(name: AdoptedShellName, word: string): string {
   return ` command -v __buddy_off >/dev/null && __buddy_off; __buddy_k=$(${readUnseen(word)}); ${lines}`;
 }
 
-/** Of the shell that was adopted with this word and of no other: a line that comes to a shell outside runs nothing. */
+/** Exists only in the shell that was adopted with this word: in an outer shell the line runs nothing. */
 const runner = (word: string) => `__buddy_run_${word}`;
 
 /** The line that runs a command in the shell that was adopted with `word`. */
@@ -54,8 +52,8 @@ export function commandLine(name: AdoptedShellName, word: string, command: strin
 }
 
 /**
- * The same for a command with a secret in it: the line shows `shown`, and the command itself is typed as `unseenText`
- * after the mark N of `asked`.
+ * The same for a command with a secret: the line shows `shown`, and the command itself is typed as `unseenText` after
+ * the mark N of `asked`.
  */
 export function unseenLine(name: AdoptedShellName, word: string, shown: string, asked: string, tag: number): string {
   const read = readUnseen(asked);
@@ -66,7 +64,7 @@ export function unseenLine(name: AdoptedShellName, word: string, shown: string, 
     : ` __buddy_c=$(printf "$(${read})"); ${run}`;
 }
 
-/** A command in one line of plain characters, as `printf` reads it, for `readUnseen`. */
+/** A command on one line of plain characters, as `printf` reads it, for `readUnseen`. */
 export function unseenText(command: string): string {
   return `#${escapedText(command)}`;
 }
@@ -76,7 +74,7 @@ function escapedText(command: string): string {
 }
 
 export function quoteFor(name: AdoptedShellName, word: string): string {
-  return name === "fish" ? `'${word.replaceAll(/[\\']/g, "\\$&")}'` : quote(word);
+  return name === "fish" ? fishQuote(word) : quote(word);
 }
 
 /** For `printf` in any shell, between single quotes. */
@@ -88,23 +86,25 @@ function printed(byte: number): string {
 
 const begins = `printf '\\033]7771;%s;C;%s\\a'`;
 const ends = `printf '\\033]7771;%s;P;0;%s;%s;%s\\a'`;
-/** Behind the prompt: it is drawn, and where. Nothing of it shows where the variables are not known. */
+/** After the prompt: it is drawn, and in which directory. Empty if the variables are not set. */
 const ready = (place: string) => `\${__buddy_m:+$__buddy_m${place}$__buddy_e}`;
-/** The last thing that is marked: the next prompt has no mark. */
+/** The last mark: the next prompt has none. */
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
 /**
- * Prints the directory as marks carry it, with nothing in it that a prompt would expand; the exit code stays what it
- * was. Without `!`, which bash would take for a line of its history: a shell that does not know `^` encodes it all.
+ * Prints the directory encoded for marks, with nothing that a prompt would expand; keeps the exit code. Uses `^`, not
+ * `!`, which bash would expand from its history; a shell that does not know `^` encodes everything.
  */
 const printPlace =
   `__buddy_at() { case $PWD in *[^A-Za-z0-9/._-]*) printf %s "$PWD" | od -An -v -tx1 | tr -d '\\n' | tr ' ' % ;; ` +
   `*) printf %s "$PWD" ;; esac; return "$1"; }`;
 
-/** busybox reads lines of 1023 characters: there a name that had to be encoded is left out, and so not known. */
+/** busybox reads lines of at most 1023 characters: a name that would need encoding is left out, and so unknown. */
 const PLAIN_PLACE = "${PWD##*[[:cntrl:]%]*}";
 
-/** Of the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text set gets its mark. */
+/**
+ * For the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text has set gets a mark.
+ */
 const run = (word: string, place: string) =>
   `${runner(word)}() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; __buddy_c=; ` +
   `${ends} "$__buddy_k" "$2" "$1" "${place}"; __buddy_ps; return "$2"; }`;
@@ -120,7 +120,7 @@ function bashHooks(word: string): string {
     `${out} "$__buddy_k"`,
     `unset -f ${runner(word)} __buddy_ps __buddy_off __buddy_at; unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c`,
   ].join("; ");
-  // The first lines came before the history was asked to leave such lines out.
+  // The first lines were typed before HISTCONTROL was set.
   const forget =
     `__buddy_f() { local h; h=$(HISTTIMEFORMAT= history 1); ` +
     `[[ $h == *${word}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
@@ -165,7 +165,7 @@ function shHooks(word: string): string {
   const off =
     `PS1=$__buddy_p; ${out} "$__buddy_k"; ` +
     `unset -f ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_e __buddy_c`;
-  // Tells busybox' line editor that the mark takes no room.
+  // \\[ \\] tell busybox' line editor that the mark has no width.
   const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[${ready(PLAIN_PLACE)}\\]' ;; *) PS1=$PS1'${ready(PLAIN_PLACE)}' ;; esac`;
   return (
     `__buddy_m=$(printf '\\033]7771;%s;B;' "$__buddy_k") __buddy_e=$(printf '\\a'); ${run(word, PLAIN_PLACE)}; __buddy_off() { ${off}; }; ` +
@@ -173,10 +173,10 @@ function shHooks(word: string): string {
   );
 }
 
-/** What the machine and user in the shell are, in lines for `readWho`; for sh. */
+/** Prints user, machine and system of the shell, one per line; for sh. */
 export const WHO =
   "id -un || id -u; id -u; uname -n; m=; read -r m </etc/machine-id; echo $m; " +
   '(. /etc/os-release; echo "$PRETTY_NAME, $(uname -sr)") || uname -sr; echo "${HOME:-/}"; command -v bash || echo; ';
 
-/** What shows whether two processes see the same files: the machine's boot, the mounts, the root directory. */
+/** Equal for two processes that see the same files: boot id, mount namespace, root directory. */
 export const VIEW = "echo $(cat /proc/sys/kernel/random/boot_id; readlink /proc/self/ns/mnt; ls -di /)";

@@ -1,14 +1,14 @@
 /**
- * A shell of the operator's that buddy works in, with hooks that are typed into it: its commands begin and end with
- * marks of their own. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or whatever is in a pane of their
- * own tmux.
+ * A shell that the operator started and buddy works in: hooks that buddy types into it mark the start and end of
+ * commands. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or any shell in a pane of the operator's
+ * tmux.
  */
 import { movedAway } from "./typed-keys.ts";
 import { isPasswordPrompt } from "./probe.ts";
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { Condition, within } from "../../lib/waiting.ts";
-import { Recording } from "../output/recording.ts";
+import { NO_OUTPUT, Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { OutputPage, ReadOutputOptions, RunOptions, RunOutcome, RunResult, Shell, ShellPlace } from "../target.ts";
 import { OneAtATime } from "../one-at-a-time.ts";
@@ -25,9 +25,10 @@ import {
   VIEW,
   WHO,
 } from "./adopted-hooks.ts";
+import { hexKeys, typeKeys } from "./capture.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
 import { isTerminalReply, TypedLine, YANK } from "./typed-line.ts";
-import { ADOPT } from "./watch.ts";
+import { ADOPT } from "./watch-command.ts";
 
 export interface InnerMachine {
   readonly user: string;
@@ -44,29 +45,27 @@ export interface InnerMachine {
 export interface AdoptedPane {
   readonly outputStore: OutputStore;
   width(): number;
-  /** Clears the line and types the text, with Enter unless `enter` is false. */
-  type(text: string, enter?: boolean): Promise<void>;
-  /** Types what the terminal does not show, and Enter. */
-  typeUnseen(text: string): Promise<void>;
-  interrupt(): Promise<void>;
-  /** Why nothing may be typed now; undefined: it may. */
+  /** Presses keys: arguments of send-keys. */
+  send(keys: string): Promise<void>;
+  /** Why nothing may be typed now; undefined if it may. */
   obstacle?(): Promise<string | undefined>;
 }
 
-/** How long the shell may take to answer what is typed. */
+/** How long the shell may take to respond. */
 const ANSWER_MS = 5000;
 /** How long a command waits for the prompt before it is reported as busy. */
 const READY_MS = 1500;
-/** From Ctrl-C to giving up. */
+/** How long to wait for the end after Ctrl-C. */
 const INTERRUPT_MS = 2000;
-/** A terminal without a line editor takes no more in one line. */
+/** The longest line that a terminal without a line editor accepts. */
 const MOST_TYPED = 3500;
 const QUIET_MS = 1500;
 /** A pause in the operator's typing, and how long a command waits for one. */
 const PAUSE_MS = 1000;
 const TYPING_MS = 15_000;
-/** How long the prompt may take that comes after the hooks were taken out. */
+/** How long the prompt may take after the hooks were removed. */
 const OUT_MS = 700;
+const INTERRUPT = "C-c";
 const INTERRUPTED = 130;
 const LONGEST_PROMPT = 4096;
 
@@ -89,7 +88,7 @@ export class AdoptedShell implements Shell {
   readonly #turns = new OneAtATime();
   #name: AdoptedShellName = "sh";
   #cwd = "/";
-  /** It is not known where the shell is. */
+  /** The directory of the shell is unknown. */
   #disputed = false;
   #ready = false;
   #ended = false;
@@ -97,17 +96,17 @@ export class AdoptedShell implements Shell {
   #last: RunResult | undefined;
   #machine: InnerMachine | undefined;
   #worded: MarkScanner | undefined;
-  /** Names its functions. */
+  /** Part of the names of its functions. */
   #word = "";
   #typed = new TypedLine();
-  /** The last that came before the prompt was ready: its last line is the prompt. */
+  /** The output before the prompt was ready: its last line is the prompt. */
   #before = Buffer.alloc(0);
   #typedAt = 0;
-  /** What the operator had typed when a command came. */
+  /** What the operator had typed when a command was sent. */
   #aside = "";
   #out: "" | "marked" | "prompt" = "";
 
-  /** `atPrompt`: it is at its prompt, so whatever was started from it has ended. */
+  /** `atPrompt`: called at each prompt, when whatever was started from the shell has ended. */
   constructor(pane: AdoptedPane, atPrompt: () => void = () => {}) {
     this.#pane = pane;
     this.#atPrompt = atPrompt;
@@ -127,7 +126,7 @@ export class AdoptedShell implements Shell {
     return this.#name;
   }
 
-  /** It reads a line, and nothing runs in it. */
+  /** The shell is at its prompt. */
   get isReady(): boolean {
     return this.#ready && !this.#ended;
   }
@@ -143,21 +142,21 @@ export class AdoptedShell implements Shell {
     return Promise.resolve({ cwd: this.#disputed ? "" : this.#cwd, user: this.#machine?.user ?? "", typed, ...busy });
   }
 
-  /** Puts the hooks in, and asks who and where it is. */
+  /** Installs the hooks, and asks who and where the shell is. */
   async start(): Promise<void> {
     const { word, kind, unseen } = this.#listen();
     this.#word = word;
-    await this.#pane.type(askKind(word));
-    const silent = new BuddyError("usage", "what runs in the pane does not answer like a shell at its prompt", {
+    await this.#type(askKind(word));
+    const silent = new BuddyError("usage", "the program in the pane does not respond like a shell at its prompt", {
       hint: "Bring the shell to its prompt in the pane, then try again.",
     });
     this.#name = (await within(kind, ANSWER_MS)) ?? (await Promise.reject(silent));
-    await this.#pane.type(hooks(this.#name, word));
+    await this.#type(hooks(this.#name, word));
     if ((await within(unseen, ANSWER_MS)) === undefined) {
-      await this.#pane.interrupt();
+      await this.#pane.send(INTERRUPT);
       throw silent;
     }
-    await this.#pane.typeUnseen(unseenText(this.#key));
+    await this.#typeUnseen(unseenText(this.#key));
     this.#worded = undefined;
     await this.#changes.until(() => this.#ready || this.#ended, ANSWER_MS);
     if (!this.#ready) throw silent;
@@ -170,7 +169,7 @@ export class AdoptedShell implements Shell {
     this.#machine = { user, uid: Number(uid), host, machine: machine || host, os, home, bash: bash !== "", view };
   }
 
-  /** For marks that a typed line asks for: it is on the screen, so they carry a word of their own, not the key. */
+  /** For marks that a typed line prints: the line is on the screen, so they have a word of their own, not the key. */
   #listen(): { word: string; kind: Promise<AdoptedShellName>; unseen: Promise<true> } {
     const kind = Promise.withResolvers<AdoptedShellName>();
     const unseen = Promise.withResolvers<true>();
@@ -186,19 +185,19 @@ export class AdoptedShell implements Shell {
     return { word, kind: kind.promise, unseen: unseen.promise };
   }
 
-  /** Takes the hooks out, where the shell is at its prompt to do so. */
+  /** Removes the hooks, if the shell is at its prompt. */
   async leave(): Promise<void> {
-    // A command that has just ended is followed by its prompt.
+    // After a command that has just ended, the prompt follows.
     if (this.#current === undefined) await this.#changes.until(() => this.#ready || this.#ended, OUT_MS);
     if (!this.isReady || (await this.#pane.obstacle?.()) !== undefined || !this.isReady) return;
-    // tmux has answered: what was typed before is known by now.
+    // tmux has answered, so everything typed before is known.
     const typed = this.#typed.text();
     this.#ready = false;
-    await this.#pane.type(TAKE_OUT);
+    await this.#type(TAKE_OUT);
     if (typed === "" || isTerminalReply(typed)) return;
-    // At the next prompt, which is the first text behind the last mark.
+    // At the next prompt, which is the first text after the last mark.
     await this.#changes.until(() => this.#out === "prompt", OUT_MS);
-    await this.#pane.type(typed, false);
+    await this.#type(typed, false);
   }
 
   /** Bytes of the pane. */
@@ -208,16 +207,16 @@ export class AdoptedShell implements Shell {
     this.#scanner.feed(bytes);
   }
 
-  /** It is gone: what it was started from is at its prompt again, or the pane does not exist any more. */
+  /** The shell has ended: the outer shell is at its prompt again, or the pane is gone. */
   end(): void {
     this.#ended = true;
-    this.#finish({ kind: "lost", why: "the adopted shell has ended with it" });
+    this.#finish({ kind: "lost", why: "the adopted shell ended before the command" });
     this.#changes.changed();
   }
 
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
     const result = await this.#turns.take(() => this.#run(command, options), options.signal);
-    return result ?? this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
+    return result ?? this.#notRun({ kind: "stopped", by: "user" }, ["It had not started."]);
   }
 
   async wait(options: Omit<RunOptions, "noWait"> = {}): Promise<RunResult> {
@@ -246,7 +245,7 @@ export class AdoptedShell implements Shell {
     await this.#changes.until(() => this.#ready || this.#ended, READY_MS, options.signal);
     await this.#operatorTypes(options);
     const obstacle = this.#ready ? await this.#pane.obstacle?.() : undefined;
-    if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
+    if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, ["It had not started."]);
     if (this.#ended)
       return this.#notRun({ kind: "lost", why: "the adopted shell has ended; it did not run", notRun: true }, []);
     if (options.onlyIn !== undefined && options.onlyIn !== this.#cwd) {
@@ -254,23 +253,23 @@ export class AdoptedShell implements Shell {
       return this.#notRun({ kind: "lost", why, notRun: true }, []);
     }
     if (!this.#ready || obstacle !== undefined) {
-      // What is in front may be on another machine: whether it is a shell only the operator sees.
+      // The program in front may be on another machine: only the operator can see whether it is a shell.
       const adopt = this.#current === undefined ? ADOPT : "";
-      const note = `Nothing was typed: ${obstacle ?? "something else runs in the adopted shell"}.${adopt}`;
+      const note = `Nothing was typed: ${obstacle ?? "another program runs in the adopted shell"}.${adopt}`;
       return this.#notRun({ kind: "running", why: "busy" }, [note]);
     }
     const running = this.#begin(tag, options);
-    await this.#pane.type(line);
+    await this.#type(line);
     if (secret !== undefined && (await within(secret.unseen, ANSWER_MS)) === undefined) {
-      await this.#pane.interrupt();
+      await this.#pane.send(INTERRUPT);
       this.#finish({
         kind: "lost",
-        why: "the shell could not read the command unseen; it did not run",
+        why: "the shell could not read the command without showing it; it did not run",
         notRun: true,
       });
       return this.#result(running, running.outcome ?? { kind: "stopped", by: "user" });
     }
-    if (secret !== undefined) await this.#pane.typeUnseen(secret.text);
+    if (secret !== undefined) await this.#typeUnseen(secret.text);
     this.#worded = undefined;
     if (options.noWait === true) return this.#result(running, { kind: "running", why: "no-wait" });
     return this.#watch(running, options);
@@ -288,7 +287,7 @@ export class AdoptedShell implements Shell {
     return running;
   }
 
-  /** Their Enter is not to run what is left of a line that was taken from them in the middle. */
+  /** Waits for a pause in the operator's typing: their Enter must not run half a line. */
   async #operatorTypes(options: RunOptions): Promise<void> {
     const end = performance.now() + Math.min(TYPING_MS, (options.waitMs ?? Infinity) / 2);
     const types = () => this.isReady && this.#typed.text() !== "" && performance.now() - this.#typedAt < PAUSE_MS;
@@ -306,7 +305,7 @@ export class AdoptedShell implements Shell {
         await this.#changes.until(() => running.outcome !== undefined, Math.min(left, QUIET_MS), options.signal);
       if (running.outcome !== undefined) return this.#result(running, running.outcome);
       if (options.signal?.aborted === true) {
-        await this.#pane.interrupt();
+        await this.#pane.send(INTERRUPT);
         await this.#changes.until(() => running.outcome !== undefined, INTERRUPT_MS);
         return this.#result(running, { kind: "stopped", by: "user" });
       }
@@ -320,7 +319,17 @@ export class AdoptedShell implements Shell {
     }
   }
 
-  /** What runs without a question runs as a child that knows nothing about this shell. */
+  /** Clears the line and types the text. */
+  #type(text: string, enter = true): Promise<void> {
+    return this.#pane.send(typeKeys(text, enter));
+  }
+
+  /** Types text that the terminal does not show, and Enter. */
+  #typeUnseen(text: string): Promise<void> {
+    return this.#pane.send(`-H ${hexKeys(text)} 0d`);
+  }
+
+  /** A command without approval runs as a child that knows nothing about this shell. */
   #child(command: string, { unasked }: RunOptions): string {
     if (unasked === undefined) return command;
     const shell = this.machine.bash ? ({ kind: "bash", path: "bash" } as const) : ({ kind: "sh", path: "sh" } as const);
@@ -340,7 +349,7 @@ export class AdoptedShell implements Shell {
       running.lastActivity = performance.now();
       running.recording.write(bytes);
     } else if (this.#ready && (bytes.includes(10) || bytes.includes("\u001b[?1049h"))) {
-      // A line was entered that is not buddy's.
+      // The operator entered a line.
       this.#ready = false;
       this.#changes.changed();
     } else if (this.#ready) {
@@ -363,7 +372,7 @@ export class AdoptedShell implements Shell {
         this.#finish({ kind: "exited", code: mark.code });
         break;
       case "ready":
-        // A prompt without the end of the command: Ctrl-C, or a syntax error.
+        // A prompt without the mark of the end: Ctrl-C, or a syntax error.
         if (running?.started === true) this.#finish({ kind: "exited", code: INTERRUPTED });
         if (this.#current !== undefined) break;
         this.#takePlace(mark.cwd ?? this.#cwd);
@@ -378,7 +387,7 @@ export class AdoptedShell implements Shell {
     this.#changes.changed();
   }
 
-  /** Two prompts in two directories and no line between them: one of the marks is not the shell's. */
+  /** Two prompts in two directories without a line between them: one of the marks is not from the shell. */
   #takePlace(cwd: string): void {
     if (this.#ready) this.#disputed ||= cwd !== this.#cwd;
     else [this.#cwd, this.#disputed] = [cwd || this.#cwd, cwd === ""];
@@ -390,7 +399,7 @@ export class AdoptedShell implements Shell {
     this.#typed = new TypedLine({ prompt, width: () => this.#pane.width() });
     const line = this.#aside;
     this.#aside = "";
-    if (line !== "") void this.#pane.type(line, false).catch(() => {});
+    if (line !== "") void this.#type(line, false).catch(() => {});
     this.#atPrompt();
   }
 
@@ -416,7 +425,59 @@ export class AdoptedShell implements Shell {
   }
 
   #notRun(outcome: RunOutcome, notes: readonly string[]): RunResult {
-    const output = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
-    return { outcome, output, cwd: this.#cwd, notes };
+    return { outcome, output: NO_OUTPUT, cwd: this.#cwd, notes };
+  }
+}
+
+/**
+ * The adopted shells of one pane, one inside the other: when an outer one is at its prompt, the inner ones have ended.
+ */
+export class AdoptedShells {
+  readonly #shells: { readonly shell: AdoptedShell; ended: () => void }[] = [];
+
+  get innermost(): AdoptedShell | undefined {
+    return this.#shells.at(-1)?.shell;
+  }
+
+  feed(bytes: Buffer): void {
+    for (const { shell } of this.#shells.slice()) shell.feed(bytes);
+  }
+
+  /** Adopts the shell in the foreground of the pane. */
+  async adopt(pane: AdoptedPane, ended: () => void): Promise<AdoptedShell> {
+    const shell = new AdoptedShell(pane, () => this.#endInside(shell));
+    const entry = { shell, ended: () => {} };
+    this.#shells.push(entry);
+    try {
+      await shell.start();
+      entry.ended = ended;
+      return shell;
+    } catch (error) {
+      const at = this.#shells.indexOf(entry);
+      if (at >= 0) this.#shells.splice(at, 1);
+      throw error;
+    }
+  }
+
+  /** The pane's own prompt is back, or the pane is gone. */
+  endAll(): void {
+    for (const { shell, ended } of this.#shells.splice(0).toReversed()) {
+      shell.end();
+      ended();
+    }
+  }
+
+  /** Removes the hooks of the innermost shell, if it is at its prompt. */
+  async leave(): Promise<void> {
+    await this.innermost?.leave();
+  }
+
+  #endInside(outer: AdoptedShell): void {
+    const at = this.#shells.findIndex(({ shell }) => shell === outer);
+    if (at < 0) return;
+    for (const { shell, ended } of this.#shells.splice(at + 1).toReversed()) {
+      shell.end();
+      ended();
+    }
   }
 }

@@ -1,4 +1,4 @@
-/** How a managed pane comes to be: which shell runs in it, and the client that attaches. */
+/** How a managed pane is started: which shell runs in it, and the script that attaches a client. */
 import attach from "../../../templates/shell-init/attach.sh" with { type: "text" };
 import guard from "../../../templates/shell-init/guard.sh" with { type: "text" };
 import join from "../../../templates/shell-init/join.sh" with { type: "text" };
@@ -16,9 +16,9 @@ export interface PaneShell {
 
 const POSIX_SHELLS = new Set(["sh", "dash", "ash", "mksh", "ksh"]);
 
-/** The user's login shell where buddy knows its hooks; otherwise bash or sh. `wanted` names another one. */
+/** The user's login shell if buddy supports it; otherwise bash or sh. `wanted` is another one. */
 export function choosePaneShell(facts: Pick<MachineFacts, "loginShell" | "programs">, wanted?: string): PaneShell {
-  // An account has a path, in which a space is a space.
+  // A login shell is a path, in which a space does not separate words.
   const words = wanted === undefined ? [facts.loginShell] : wanted.trim().split(/\s+/);
   const name = (words.length > 1 ? words.at(-1) : words[0])?.split("/").at(-1) ?? "";
   const path = words[0]?.includes("/") === true ? words[0] : facts.programs[words[0] ?? ""];
@@ -50,11 +50,11 @@ export interface AttachOptions {
   readonly login: boolean;
   readonly plain: boolean;
   readonly unset: readonly string[];
-  /** Whether a missing session is made; otherwise that is an error. */
+  /** Create a missing session; otherwise that is an error. */
   readonly create: boolean;
 }
 
-/** A script for sh. The first line on stdin must be the key to use when there is none yet: `ps` shows neither. */
+/** A script for sh. The first line on stdin must be the key for a new session: `ps` shows neither. */
 export function attachScript(options: AttachOptions): ShellScript {
   const { facts, socket, session, owner, cwd, create } = options;
   const args = [cwd, facts.programs["tmux"] ?? "tmux", socket, session, create ? "1" : "", owner];
@@ -65,7 +65,7 @@ export function attachScript(options: AttachOptions): ShellScript {
   };
 }
 
-/** Joins a session of the operator's own server. The first line on stdin must be the key. */
+/** Attaches to a session of the operator's own server. The first line on stdin must be the key. */
 export function joinScript(args: {
   readonly facts: Pick<MachineFacts, "uid" | "programs">;
   readonly socket: string;
@@ -76,7 +76,7 @@ export function joinScript(args: {
   return { name: "buddy-join", text: `${OWN_DIRECTORY}\n${join}${guard}`, args: words };
 }
 
-/** What tmux starts in a pane, as separate words: no shell of unknown kind reads them. */
+/** What tmux starts in a pane, as separate words, so that no shell parses them. */
 export function paneCommand(
   options: Pick<AttachOptions, "facts" | "shell" | "login" | "plain" | "unset">,
   directory?: string,

@@ -1,11 +1,11 @@
-/** Reads a pane's screen and presses keys in it. */
+/** Reads the screen of a pane and presses keys in it. */
 import { isKeyName } from "./typed-keys.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { CaptureOptions, KeysOptions } from "../target.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
 import { pause } from "../../lib/waiting.ts";
 
-/** Whatever takes tmux commands: a control client, or one process a command. */
+/** Runs tmux commands: a control client, or one process per command. */
 export interface TmuxServer {
   send(lines: readonly string[]): Promise<Reply[]>;
   ask(line: string): Promise<readonly string[]>;
@@ -36,7 +36,7 @@ export async function capturePane(
   return { text: (await session.ask(command(""))).join("\n") };
 }
 
-/** The last line with text up to the cursor: what a program that reads keys asks. */
+/** The last line with text up to the cursor: the prompt of a program that reads keys. */
 export async function lineBeforeCursor(session: TmuxServer, pane: string): Promise<string> {
   const [cursor, screen] = await session.send([
     `display-message -p -t ${tmuxQuote(pane)} '#{cursor_x} #{cursor_y}'`,
@@ -54,27 +54,34 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
   if (keys.length === 0 && text === "" && options.enter !== true) {
     throw new BuddyError("tool", "nothing to send", { hint: "Give keys, literal_text or enter." });
   }
-  const target = tmuxQuote(pane);
-  const lines = [`copy-mode -q -t ${target}`];
-  // tmux eats a trailing semicolon even with -l: bytes for text. What was judged as text must not be a key to some
-  // version.
-  if (text !== "") lines.push(`send-keys -t ${target} -H ${hexKeys(text)}`);
+  const presses: string[] = [];
+  // As bytes: tmux drops a trailing semicolon even with -l, and a version of tmux might read the text as a key.
+  if (text !== "") presses.push(`-H ${hexKeys(text)}`);
   for (const key of keys) {
     const name = key.endsWith(";") ? `${key.slice(0, -1)}\\;` : key;
-    lines.push(`send-keys -t ${target} ${isKeyName(key) ? `-- ${tmuxQuote(name)}` : `-H ${hexKeys(key)}`}`);
+    presses.push(isKeyName(key) ? `-- ${tmuxQuote(name)}` : `-H ${hexKeys(key)}`);
   }
-  if (options.enter === true) lines.push(`send-keys -t ${target} Enter`);
-  const replies = await session.send(lines);
-  const failed = replies.slice(1).find((reply) => !reply.ok);
-  if (failed !== undefined) throw new BuddyError("tool", `tmux did not accept the keys: ${failed.lines.join(" ")}`);
+  if (options.enter === true) presses.push("Enter");
+  await pressKeys(session, pane, ...presses);
 }
 
-/** For send-keys: clears the line, and types the text. */
+/** Leaves copy mode and presses keys; each of `presses` is the arguments of one send-keys. */
+export async function pressKeys(session: TmuxServer, pane: string, ...presses: readonly string[]): Promise<void> {
+  const target = tmuxQuote(pane);
+  const [, ...replies] = await session.send([
+    `copy-mode -q -t ${target}`,
+    ...presses.map((keys) => `send-keys -t ${target} ${keys}`),
+  ]);
+  const refused = replies.find((reply) => !reply.ok);
+  if (refused !== undefined) throw new BuddyError("tool", `tmux did not accept the keys: ${refused.lines.join(" ")}`);
+}
+
+/** For send-keys: clears the line and types the text. */
 export function typeKeys(text: string, enter: boolean): string {
   return `-H ${CLEAR_LINE} ${hexKeys(text)}${enter ? " 0d" : ""}`;
 }
 
-/** Goes to the end of what is typed and erases it. */
+/** Moves to the end of the line and erases it, also without a line editor. */
 const CLEAR_LINE = "05 15";
 
 /** For send-keys -H. */

@@ -1,4 +1,4 @@
-/** A tmux control-mode client on plain pipes: commands in, replies and every byte of the panes out. */
+/** A tmux control-mode client on pipes: sends commands, receives replies and every byte of the panes. */
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, SessionGone, TmuxUnusable } from "../errors.ts";
 import { floodTurns } from "../../lib/garbage.ts";
@@ -30,11 +30,11 @@ const SPACE = 0x20;
 const NEWLINE = 10;
 const BACKSLASH = 0x5c;
 const CLOSE_MS = 1000;
-/** A line of the protocol holds one read of a pane (some KiB) or one line of a reply. */
+/** A line of the protocol is one read of a pane (some KiB) or one line of a reply. */
 const MAX_LINE = 64 * 1024 * 1024;
 
 export class ControlClient {
-  /** Lines before the protocol began: what the start-up script had to say. */
+  /** Lines before the protocol began: the output of the start-up script. */
   readonly preamble: Promise<readonly string[]>;
   readonly #process: Process;
   readonly #events: ControlEvents;
@@ -47,7 +47,7 @@ export class ControlClient {
   #carried = 0;
   #begun = false;
   #closed = false;
-  /** tmux itself has ended, not only the connection to it. */
+  /** tmux itself has ended, not just the connection to it. */
   #hasExited = false;
   #exitReason = "";
   #stderr = "";
@@ -68,8 +68,8 @@ export class ControlClient {
   }
 
   /**
-   * Sends the lines in one write and gives one reply for each; to `taken` before anything that tmux sent after the last
-   * of them.
+   * Sends the lines in one write and returns a reply for each; `taken` gets the replies before anything that tmux sends
+   * after the last of them is processed.
    */
   async send(lines: readonly string[], taken?: (replies: readonly Reply[]) => void): Promise<Reply[]> {
     if (this.#closed) throw lostError(this.#exitReason);
@@ -97,11 +97,11 @@ export class ControlClient {
     return Promise.all(replies);
   }
 
-  /** One command that must succeed; gives its lines. */
+  /** One command that must succeed; returns the lines of its reply. */
   async ask(line: string): Promise<readonly string[]> {
     const [reply] = await this.send([line]);
     if (reply?.ok === true) return reply.lines;
-    throw new BuddyError("target", `tmux refused: ${reply?.lines.join(" ") ?? "no reply"}`, {
+    throw new BuddyError("target", `a tmux command failed: ${reply?.lines.join(" ") ?? "no reply"}`, {
       hint: `The tmux command was: ${line.slice(0, 200)}`,
     });
   }
@@ -133,12 +133,12 @@ export class ControlClient {
     this.#events.closed(why);
   }
 
-  /** It never came to the protocol, because the target or its tmux said no. */
+  /** The protocol never began, because the start-up script or tmux failed. */
   #refusal(why: string): TmuxUnusable | undefined {
     const said = this.#before.find((line) => line.startsWith("buddy-error "))?.slice("buddy-error ".length);
     if (said === undefined && (!this.#hasExited || SESSION_GONE.test(why))) return undefined;
     return new TmuxUnusable("target", `tmux cannot be used: ${inPlainWords(firstLine(said ?? why))}`, {
-      hint: "Leave the pane out: --no-tmux.",
+      hint: "Use --no-tmux to work without a pane.",
     });
   }
 
@@ -160,14 +160,12 @@ export class ControlClient {
     this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended${code === undefined ? "" : ` (${code})`}`);
   }
 
-  /**
-   * The start-up script says that its tmux has ended: with its key, as a captured screen could show such a line too.
-   */
+  /** The start-up script reports that tmux has ended; with the key, since a captured screen could show such a line. */
   #exited(text: string): void {
     const code = text.split(" ")[2];
     this.#hasExited = true;
     this.#process.stdin.end();
-    // What tmux said on stderr comes on another pipe.
+    // Wait for what tmux printed on stderr, which is another pipe.
     setTimeout(() => {
       this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended (${code})`);
       this.#process.kill();
@@ -181,7 +179,7 @@ export class ControlClient {
         this.#stderr = (this.#stderr + decoder.decode(chunk, { stream: true })).slice(-4096);
       }
     } catch {
-      // The end of stdout says all there is to say.
+      // The end of stdout is reported instead.
     }
   }
 
@@ -206,7 +204,7 @@ export class ControlClient {
   }
 
   #line(line: Buffer): void {
-    // Output stays bytes: a UTF-8 sequence may be split over two lines.
+    // Output stays bytes: a UTF-8 character may be split over two lines.
     if (this.#reply === undefined && line[0] === PERCENT && this.#begun) {
       if (startsWith(line, OUTPUT)) {
         const end = line.indexOf(SPACE, OUTPUT.length);
@@ -233,7 +231,7 @@ export class ControlClient {
       }
       const { lines, mark } = this.#reply;
       this.#reply = undefined;
-      // Flag 1: a reply to us; otherwise to the command on tmux's own command line, before anything of ours.
+      // Flag 1: a reply to one of our commands; otherwise to the command that tmux was started with.
       if (mark.endsWith(" 1")) this.#pending.shift()?.resolve({ ok: end[1] === "end", lines });
       else if (end[1] === "error") this.#exitReason = lines.join(" ");
       else this.#ready.resolve(this.#before);
@@ -260,14 +258,14 @@ function lostError(why: string): BuddyError {
   return new Kind("target", `the connection to tmux is gone${why === "" ? "" : `: ${why}`}`);
 }
 
-/** tmux gives no codes, only words: they are read here and nowhere else. */
+/** tmux has no error codes, only messages: this is the only place that reads them. */
 const SESSION_GONE = /no (server|sessions?)|can't find session|error connecting|server exited/;
 
 function startsWith(line: Buffer, prefix: Buffer): boolean {
   return line.length > prefix.length && line.compare(prefix, 0, prefix.length, 0, prefix.length) === 0;
 }
 
-/** `\ooo` becomes the byte; everything else is itself. */
+/** `\ooo` becomes a byte; everything else is unchanged. */
 function unescape(line: Buffer, from: number): Buffer {
   const first = line.indexOf(BACKSLASH, from);
   if (first < 0) return Buffer.from(line.subarray(from));
@@ -287,7 +285,7 @@ function unescape(line: Buffer, from: number): Buffer {
   return out.subarray(0, size);
 }
 
-/** A word for tmux's own command parser, as control mode reads it: one line, any characters. */
+/** Quotes a word for tmux's command parser, on one line. */
 export function tmuxQuote(word: string): string {
   const escaped = word
     .replace(/[\\"$]/g, (char) => `\\${char}`)
@@ -296,7 +294,7 @@ export function tmuxQuote(word: string): string {
   return `"${escaped}"`;
 }
 
-/** A server of another version hangs up on its client, which reports that as the server's end. */
+/** A server of another version disconnects the client, which reports that the server exited. */
 function inPlainWords(said: string): string {
   return /server exited unexpectedly|protocol version mismatch/.test(said)
     ? "the running server is a different version, or ended at once"

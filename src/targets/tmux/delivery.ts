@@ -1,21 +1,22 @@
-/** How a command gets into a pane's shell: through its line editor where it has hooks, by a typed line otherwise. */
+/** How a command gets into a pane's shell: through its line editor if it has hooks, otherwise as a typed line. */
 import { writeFileSync } from "node:fs";
 import { withBytes } from "../../lib/byte-names.ts";
-import { quote } from "../../lib/quote.ts";
+import { fishQuote, quote } from "../../lib/quote.ts";
 import { followClean, mayMove } from "../read-only/clean-script.ts";
 import type { AskingPane } from "../read-only/standing-shell.ts";
 import type { PaneShell } from "./bootstrap.ts";
+import { hexKeys, typeKeys } from "./capture.ts";
 import { tmuxQuote } from "./control.ts";
 import { CHECK } from "./markers.ts";
 
 export interface Delivery {
-  /** What the shell reads, by path: there before the keys are. */
+  /** Files that the shell reads, by path; written before the keys are sent. */
   readonly files: Readonly<Record<string, string>>;
-  /** Lines for the control client, to be sent in one write. */
+  /** Lines for the control client, sent in one write. */
   readonly lines: readonly string[];
-  /** Output begins at the mark behind the text shown to the operator, not at the start of the command. */
+  /** Output begins at the mark after the text shown to the operator, not at the start of the command. */
   readonly shown: boolean;
-  /** Lines of that text below the prompt's own. */
+  /** Lines of that text below the prompt. */
   readonly shownLines: number;
 }
 
@@ -24,37 +25,29 @@ export interface DeliveryTarget {
   readonly tty: string;
   readonly directory: string;
   readonly shell: PaneShell["kind"];
-  /** The shell answers buddy's key; otherwise lines are typed. */
+  /** The shell's line editor handles buddy's key; otherwise lines are typed. */
   readonly editor: boolean;
 }
 
 /**
- * `ESC [7771~`, bound in templates/shell-init, which also accepts the line: an Enter of its own could run a line of the
- * operator's, where the key is read as something else.
+ * `ESC [7771~`, bound in templates/shell-init, which also accepts the line: a separate Enter could run a line of the
+ * operator if the key is not handled.
  */
 const KEY = "1b 5b 37 37 37 31 7e";
 const GIVE_KEY = "1b 5b 37 37 37 33 7e";
-const ENTER = "0d";
-/** Goes to the end of what is typed and erases it, in canonical mode too. */
-const CLEAR = "05 15";
 const MAX_TYPED = 1000;
 const MAX_SHOWN = 2000;
 const MAX_SHOWN_LINES = 40;
 
-/**
- * The lines of sh that run the command as a child which knows nothing of the pane's shell; it leaves its directory in
- * `to`.
- */
+/** How a command without approval runs, as a child that knows nothing about the pane's shell. */
 export interface CleanRun {
+  /** Lines of sh; the child writes its last directory to the file `to`. */
   readonly script: (to: string) => string;
-  /** For bash: lines that come before those, and return where they have run it. */
+  /** For bash: lines before those, which return if they have run the command. */
   readonly asked: (pane: AskingPane) => string;
 }
 
-/**
- * `shown`: the command without its secrets. Then it is the only text in pane and history, and the script goes when it
- * is read.
- */
+/** `shown`: the command without its secrets, the only text in pane and history; the script then removes itself. */
 export function deliver(
   command: string,
   tag: number,
@@ -69,11 +62,10 @@ export function deliver(
   const source = sourceLine(place.shell, script);
   const secret = shown === undefined ? undefined : { shown, script };
   if (!place.editor) {
-    const typed = hex(Buffer.from(source));
     const once = secret === undefined ? command : `${removed(secret.script, place.shell)}\n${command}`;
     return {
       files: { [script]: typedScript(shown ?? command, tag, place.shell, once) },
-      lines: [leaveMode, `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`],
+      lines: [leaveMode, `send-keys -t ${place.pane} ${typeKeys(source, true)}`],
       shown: false,
       shownLines: linesShown(shown ?? command),
     };
@@ -94,7 +86,7 @@ function sourceLine(shell: PaneShell["kind"], script: string): string {
   return ` ${asItself(shell)}${shell === "sh" ? "." : "builtin ."} ${quote(script)}`;
 }
 
-/** The shell reads how the child is started; the operator sees the command itself, or what may be shown of it. */
+/** The shell reads how to start the child; the operator sees the command, or what may be shown of it. */
 function deliverClean(
   command: string,
   shown: string | undefined,
@@ -112,7 +104,7 @@ function deliverClean(
   const gone = (name: string) => (isSecret ? `${removed(file(name), place.shell)}\n` : "");
   if (!place.editor) {
     const child = `${lines}\n${followClean(command, quote(to), "command cd")}`;
-    const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
+    const keys = `send-keys -t ${place.pane} ${typeKeys(source, true)}`;
     return {
       files: { [file("sh")]: typedScript(seen, tag, place.shell, gone("sh") + child, true) },
       lines: [leaveMode, keys],
@@ -132,12 +124,12 @@ function deliverClean(
     },
     lines: [leaveMode, `send-keys -t ${place.pane} -H ${KEY}`],
     shown: true,
-    // The first one is behind the prompt.
+    // The first line is at the prompt.
     shownLines: linesShown(seen) - 1,
   };
 }
 
-/** The output begins at the mark `S`. What `set -x` and `set -e` of the pane's shell do is not done to the child. */
+/** The output begins at the mark `S`. `set -x` and `set -e` of the pane's shell do not affect the child. */
 function cleanSource(
   command: string,
   seen: string,
@@ -151,14 +143,14 @@ function cleanSource(
   const shown = outputBegins(tag, linesShown(seen) - 1, shell);
   switch (shell) {
     case "fish":
-      // fish draws every line that it runs: this one is drawn over.
+      // fish draws every line that it runs: overwrite this one.
       return `builtin printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(seen))}; ${shown}
 /bin/sh ${fishQuote(file("run"))}
 set -l code $status
 ${mayMove(command) ? followInFish(to) : ""}__buddy_status $code
 `;
     case "zsh":
-      // An interrupted child would end the lines that follow, and with them its exit code.
+      // Without the trap, an interrupted child would also end the lines that report its exit code.
       return `{ \\builtin print -sr -- ${zshQuote(seen)}; () {
 emulate -L sh; setopt localtraps noerrexit noxtrace; trap - DEBUG ZERR; trap : INT; ${shown}
 ${lines}
@@ -169,7 +161,7 @@ ${followClean(command, quote(to), "builtin cd -q")}
 `;
     case "bash":
     case "sh":
-      // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
+      // The line and the mark of its start were accepted with stderr hidden; the next prompt restores stderr.
       return `if __buddy_is_fixed PROMPT_COMMAND; then __buddy_stderr; fi
 { \\builtin history -s -- ${quote(seen)}
 case $- in *T*) __buddy_trap=$(trap -p DEBUG) && trap - DEBUG ;; esac
@@ -190,18 +182,18 @@ test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- "$to" >/dev/null 2>/d
 `;
 }
 
-/** Puts back into the line what was set aside for a command: the shell knows it, or it is typed. */
+/** Restores the line that was set aside for a command: the shell has it, or it is typed. */
 export function giveBack(place: DeliveryTarget, line: string): string[] {
-  return [`send-keys -t ${place.pane} -H ${place.editor ? GIVE_KEY : hex(Buffer.from(line))}`];
+  return [`send-keys -t ${place.pane} -H ${place.editor ? GIVE_KEY : hexKeys(line)}`];
 }
 
-/** Gives the line up. fish heeds no Ctrl-C where it shows an empty one: buddy's key finds nothing to run there. */
+/** Clears the line. fish ignores Ctrl-C in a line that it shows as empty; there buddy's key runs nothing. */
 export function giveUpLine(place: DeliveryTarget): string[] {
   const keys = place.shell === "fish" ? `-H ${KEY}` : "C-c";
   return [`copy-mode -q -t ${place.pane}`, `send-keys -t ${place.pane} ${keys}`];
 }
 
-/** Takes the command back: a key or line that arrives late finds nothing to do. */
+/** Withdraws the command: a key or line that arrives late runs nothing. */
 export function withdraw(place: DeliveryTarget): string[] {
   const number = place.pane.slice(1);
   const file = (name: string) => `${place.directory}/${number}.${name}`;
@@ -212,34 +204,34 @@ export function withdraw(place: DeliveryTarget): string[] {
   });
 }
 
-/** Only comments and blanks: nothing a shell would run or give an exit code for. */
+/** Only comments and blanks: nothing that a shell would run. */
 export function isBlank(command: string): boolean {
   return command.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
 }
 
-/** All of it for tmux, which writes the files on its own machine, in the same order as the keys that follow. */
+/** Commands for tmux, which writes the files on its machine before the keys. */
 export function byTmux({ files, lines }: Delivery): readonly string[] {
   return [...putFiles(files), ...lines];
 }
 
-/** Without tmux, where it runs on this machine: tmux takes a turn of its event loop for each file. */
+/** Writes the files directly if tmux runs on this machine: tmux needs a turn of its event loop for each file. */
 export function putHere(files: Delivery["files"]): boolean {
   try {
     for (const [path, text] of Object.entries(files)) writeFileSync(path, withBytes(text), { mode: 0o600 });
     return true;
   } catch {
-    // tmux says why not.
+    // tmux then reports why.
     return false;
   }
 }
 
 function putFiles(files: Readonly<Record<string, string>>): string[] {
   const paths = Object.keys(files);
-  // Named after a file: other buddies write theirs on the same server.
+  // Named after a file: other buddies use the same server.
   const buffer = tmuxQuote(`buddy-line-${paths[0]?.replaceAll("/", "-")}`);
   return [
     ...paths.flatMap((path) => [
-      // An empty buffer cannot be made: an empty file is a newline.
+      // tmux has no empty buffers: an empty file is a newline.
       `set-buffer -b ${buffer} ${tmuxQuote(files[path] || "\n")}`,
       `save-buffer -b ${buffer} ${tmuxQuote(path)}`,
     ]),
@@ -247,7 +239,7 @@ function putFiles(files: Readonly<Record<string, string>>): string[] {
   ];
 }
 
-/** History expansion in bash and zsh, comments in zsh: read differently from a line than from a file. */
+/** A line and a file are read differently: history expansion in bash and zsh, comments in zsh. */
 function fitsOneLine(command: string, shell: PaneShell["kind"]): boolean {
   // oxlint-disable-next-line no-control-regex
   if (command.length > MAX_TYPED || /[\0-\x1f\x7f]/.test(command) || command.startsWith(" ")) return false;
@@ -277,18 +269,18 @@ interface SecretScript {
   readonly script: string;
 }
 
-/** The shell has the script open: what is left of it can still be read. */
+/** Removes the script. The shell has it open and can read the rest. */
 function removed(script: string, shell: PaneShell["kind"]): string {
   return `${asItself(shell)}command rm -f -- ${quote(script)}`;
 }
 
 /**
- * The frame marks start and end, as the shell has no hooks of its own. `clean`: the lines run a child, as one group
- * with the mark of the start: with `set -v` the shell prints each line that it reads.
+ * The script marks start and end, since the shell has no hooks. `clean`: the lines run a child, in one group with the
+ * mark of the start, because with `set -v` the shell prints each line that it reads.
  */
 function typedScript(command: string, tag: number, shell: PaneShell["kind"], run: string, clean = false): string {
-  // A shell that took the place of the pane's own (`exec sh`) has none of its functions: nothing runs there.
-  // Typed lines can arrive twice when the first was slow: the second does nothing.
+  // A shell that replaced the pane's own (`exec sh`) does not have its functions: nothing runs there.
+  // A typed line can arrive twice if the first was slow: the second does nothing.
   const once = `type __buddy_head >/dev/null 2>&1 || return 0\ncase \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   // Not an alias or function of that name.
   const print = `${asItself(shell)}${shell === "sh" ? "command" : "builtin"} printf`;
@@ -296,23 +288,23 @@ function typedScript(command: string, tag: number, shell: PaneShell["kind"], run
   const body = clean
     ? `{ ${head}\n${run}\n{ __buddy_check "$__buddy_code"; } 8>&1 >/dev/null; } 9>&2 2>/dev/null`
     : `{ ${head}; } 2>/dev/null\n${run}\n${CHECK}`;
-  // An empty expansion runs nothing: `set -x` has nothing to show.
+  // An empty expansion runs nothing, so `set -x` shows nothing.
   const repair = '${__buddy_repair:+"$__buddy_repair"}';
-  // With set -e it would end the shell, for a child that only read.
+  // With set -e, the exit code of the child must not end the shell.
   const tail = clean
     ? 'case $- in *e*) __buddy_tail 0 ;; *) __buddy_tail "$__buddy_code" ;; esac'
     : '__buddy_tail "$__buddy_code"';
   return `${once}\n${body}\n${repair}\n{ ${tail}; } 2>/dev/null\n`;
 }
 
-/** Before that, for a buddy that finds the command running: so many lines below the prompt are its text. */
+/** Marks the beginning of the output; first how many lines below the prompt are text, for a buddy that reconnects. */
 function outputBegins(tag: number, lines: number, shell: PaneShell["kind"]): string {
   const print = `${asItself(shell)}builtin printf`;
   const known = `${print} '\\033]7;buddy;%s;C;%s+%s;%s\\a' "$__buddy_key" ${tag} ${lines} "$__buddy_at"; `;
   return `${lines === 0 ? "" : known}${print} '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
 }
 
-/** Before a word that is not to be an alias. Aliases of fish are functions. */
+/** Prevents the next word from being an alias. Aliases of fish are functions. */
 function asItself(shell: PaneShell["kind"]): string {
   return shell === "fish" ? "" : "\\";
 }
@@ -330,15 +322,7 @@ function excerpt(command: string): string {
   return (more > 0 ? `${text}\n… ${more} more lines` : text).replace(/[\0-\x08\x0b-\x1f\x7f]/g, "?");
 }
 
-/** With `emulate csh` zsh wants no newline between quotes. */
+/** With `emulate csh` zsh allows no newline in quotes. */
 function zshQuote(text: string): string {
   return text.includes("\n") ? `$'${text.replace(/[\\']/g, "\\$&").replaceAll("\n", "\\n")}'` : quote(text);
-}
-
-function fishQuote(text: string): string {
-  return `'${text.replace(/[\\']/g, (char) => `\\${char}`)}'`;
-}
-
-function hex(bytes: Buffer): string {
-  return bytes.toString("hex").replace(/../g, "$& ").trim();
 }

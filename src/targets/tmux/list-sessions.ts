@@ -1,4 +1,4 @@
-/** buddy's tmux sessions on a machine, whichever buddy made them: what is in them, who uses them, and how they end. */
+/** All tmux sessions of buddy on a machine: what runs in them, who uses them, and how to end them. */
 import { BuddyError } from "../../lib/errors.ts";
 import { openTransport, type TransportOptions } from "../connection/open-transport.ts";
 import type { TargetOptions, Transport } from "../target.ts";
@@ -8,23 +8,23 @@ import { OWN_DIRECTORY } from "../script-line.ts";
 
 export interface ListedSession {
   readonly name: string;
-  /** tmux's own number. */
+  /** tmux's session id. */
   readonly id: string;
   /** Of its shared pane. */
   readonly directory: string;
   /** Seconds since 1970. */
   readonly created: number;
   readonly lastUsed: number;
-  /** Why it is not ended: a buddy works in it, a client is attached, a program runs in it. */
+  /** Why it must not be ended: a buddy works in it, a client is attached, or a program runs in it. */
   readonly inUse?: "buddy" | "attached" | "program";
-  /** What runs in it, besides its shells. */
+  /** What runs in it, except its shells. */
   readonly programs: readonly string[];
 }
 
 export interface Sessions extends AsyncDisposable {
   readonly label: string;
   list(): Promise<readonly ListedSession[]>;
-  /** Ends those of them that are still not in use; gives their names. */
+  /** Ends those that are still not in use; returns their names. */
   end(sessions: readonly ListedSession[]): Promise<readonly string[]>;
 }
 
@@ -36,9 +36,9 @@ const FORMATS = {
 };
 
 /**
- * $1 tmux, $2 socket name. One line of each kind for each thing; processes on the terminals of panes are counted. A
- * container has terminals of the same names: where ps knows sessions, only the pane's own counts, and the clean bash
- * that stays there for what runs unasked does not, nor what has ended and was never reaped.
+ * $1 tmux, $2 socket name. Prints a line for each session, client and pane, with the number of processes on the
+ * terminal of the pane. A container may have terminals with the same names: if ps knows sessions, only processes of the
+ * pane's session count. The clean bash for commands without approval and zombies do not count.
  */
 const LIST = `
 tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@"; else "$t" -u "$@"; fi; }
@@ -54,7 +54,7 @@ done
 :
 `;
 
-/** $1 tmux, $2 socket name, $3 user id, $4 number and $5 name of a session. */
+/** $1 tmux, $2 socket name, $3 user id, $4 id and $5 name of a session. */
 const END = `
 tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@" 9>&-; else "$t" -u "$@" 9>&-; fi; }
 t=$1 s=$2 name=\${2:-default}.$5
@@ -93,7 +93,7 @@ export async function openSessions(options: TransportOptions & Pick<TargetOption
 async function listOn(transport: Transport, args: readonly string[]): Promise<readonly ListedSession[]> {
   const answer = await transport.run(LIST, { args, timeoutMs: ANSWER_MS, slow: true }).catch((error: unknown) => {
     throw new BuddyError("target", `the tmux server ${args[1]} on ${transport.label} does not answer`, {
-      hint: "It may be stopped, or a different version.",
+      hint: "It may be stopped (SIGSTOP), or a different version.",
       cause: error,
     });
   });
@@ -102,7 +102,7 @@ async function listOn(transport: Transport, args: readonly string[]): Promise<re
 
 const SHELLS = /^-?(?:ba|z|fi|da|a|mk|k)?sh$|^busybox$/;
 
-/** From what LIST printed. */
+/** From the output of LIST. */
 function readSessions(text: string): ListedSession[] {
   const rows = (kind: string) =>
     text

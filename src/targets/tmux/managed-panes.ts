@@ -1,18 +1,18 @@
-/** The tmux objects buddy manages on a target: sessions and panes that carry its mark, within limits, nothing else. */
+/** The tmux sessions and panes that buddy manages on a target: those with its mark, within limits, and no others. */
 import { BuddyError } from "../../lib/errors.ts";
 import type { ManagedPane, Pane, PaneSelector, Panes } from "../target.ts";
 import type { CleanChildren } from "../read-only/clean-children.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { paneCommand } from "./bootstrap.ts";
-import { borrowedPane } from "./borrowed-pane.ts";
+import { unmanagedPane } from "./unmanaged-pane.ts";
 import { NoPrompt, NoShell, TmuxPane } from "./pane.ts";
-import { markPane, type PaneRow } from "./session-look.ts";
+import { markPane, type PaneRow } from "./session-info.ts";
 import { tmuxQuote } from "./control.ts";
 import { removeLeftovers } from "./session-files.ts";
 import { TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
 
 export interface ManagedPanesOptions {
-  /** For the default session; others are made alike. */
+  /** For the default session; others are created in the same way. */
   readonly session: TmuxSessionOptions;
   readonly maxSessions: number;
   readonly maxPanes: number;
@@ -21,7 +21,7 @@ export interface ManagedPanesOptions {
 }
 
 const SHARED = "shared";
-/** By then the first command is under way. */
+/** By then the first command has started. */
 const LEFTOVERS_AFTER_MS = 1000;
 
 export class ManagedPanes implements Panes {
@@ -38,7 +38,7 @@ export class ManagedPanes implements Panes {
     this.#default = new TmuxSession(options.session);
   }
 
-  /** Name of the default session, and prefix of all others that this buddy manages. */
+  /** Name of the default session, and prefix of all others. */
   get session(): string {
     return this.#default.name;
   }
@@ -48,7 +48,7 @@ export class ManagedPanes implements Panes {
     const session = this.#default;
     const created = await session.open();
     if (session.whyMoved !== "") {
-      const text = `The tmux session ${session.options.session} ${session.whyMoved}; this one has its own: ${session.name}.`;
+      const text = `The tmux session ${session.options.session} ${session.whyMoved}; using ${session.name} instead.`;
       this.#options.session.notice({ kind: "info", text });
     }
     this.#leftovers = setTimeout(() => {
@@ -62,15 +62,14 @@ export class ManagedPanes implements Panes {
       return await this.#manage(session, SHARED, row, isNew);
     } catch (error) {
       if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row);
-      // What was wrong when an earlier buddy was here may be corrected by now.
+      // The cause may have been fixed since an earlier buddy created the pane.
       if (error instanceof NoShell && !isNew) return this.#recreate(session, row);
       throw error;
     }
   }
 
   /**
-   * The user's start-up files never come to a prompt (`exec fish` in .bashrc, say): the pane is made again without
-   * them.
+   * The user's start-up files reach no prompt (`exec fish` in .bashrc, for example): recreates the pane without them.
    */
   async #withoutStartUpFiles(session: TmuxSession, row: PaneRow): Promise<TmuxPane> {
     const pane = await this.#recreate(session, row, true);
@@ -98,7 +97,7 @@ export class ManagedPanes implements Panes {
     if (row !== undefined) return this.#manage(session, name, row, false);
     if (name === SHARED) return this.#manage(session, name, await this.#sharedRow(session), true);
     throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`, {
-      hint: `Managed panes: ${(await this.list()).map((one) => `${one.session}/${one.pane}`).join(", ")}. Make one with tmux-create-pane.`,
+      hint: `Managed panes: ${(await this.list()).map((one) => `${one.session}/${one.pane}`).join(", ")}. Create one with tmux-create-pane.`,
     });
   }
 
@@ -125,7 +124,7 @@ export class ManagedPanes implements Panes {
     const full = this.#fullName(name);
     if (full === this.session) {
       throw new BuddyError("tool", `${full} is the default session and cannot be ended`, {
-        hint: "Only sessions made by tmux-create-session can be ended.",
+        hint: "Only sessions created with tmux-create-session can be ended.",
       });
     }
     if (!(await this.#managedSessions()).includes(full)) {
@@ -168,7 +167,7 @@ export class ManagedPanes implements Panes {
     const pane = paneName(name);
     if (pane === SHARED) {
       throw new BuddyError("tool", "the shared pane cannot be closed", {
-        hint: "Only panes made by tmux-create-pane can be ended.",
+        hint: "Only panes created with tmux-create-pane can be closed.",
       });
     }
     const row = (await session.panes()).find((one) => one.name === pane);
@@ -222,7 +221,7 @@ export class ManagedPanes implements Panes {
     return (await session.panes()).find((row) => row.name === name) ?? this.#newPane(session, name);
   }
 
-  /** The pane marked `shared`; one of an older buddy (window `shared`) counts; otherwise a new one. */
+  /** The pane marked `shared`, or a new one. */
   async #sharedRow(session: TmuxSession): Promise<PaneRow & { readonly fresh?: boolean }> {
     const rows = (await session.panes()).filter((row) => !row.dead);
     const row = rows.find((one) => one.name === SHARED);
@@ -267,13 +266,13 @@ export class ManagedPanes implements Panes {
       });
     }
     if (owner === this.session && name !== "") return this.pane({ session: sessionName, pane: name });
-    return borrowedPane({
+    return unmanagedPane({
       tmux: session,
       id,
       mayType: false,
       refusal: () =>
         new BuddyError("tool", `pane ${id} is not managed by buddy and is never changed`, {
-          hint: "Use the shared pane, or make one with tmux-create-pane.",
+          hint: "Use the shared pane, or create one with tmux-create-pane.",
         }),
     });
   }
@@ -297,7 +296,7 @@ export class ManagedPanes implements Panes {
     const lines = await session.ask(
       "list-sessions -F '#{session_id}|#{session_name}|#{@buddy_managed}|#{@buddy_owner}'",
     );
-    // The operator may have renamed one that is open.
+    // The operator may have renamed an open session.
     const open = new Map([this.#default, ...this.#sessions.values()].map((one) => [one.id, one.name]));
     return lines
       .map((line) => line.split("|"))
@@ -316,22 +315,22 @@ export class ManagedPanes implements Panes {
 
   #fullName(name: string): string {
     if (!/^[\w-]{1,64}$/.test(name)) {
-      throw new BuddyError("tool", `${JSON.stringify(name)} cannot name a session`, {
-        hint: "Letters, digits, - and _ only.",
+      throw new BuddyError("tool", `${JSON.stringify(name)} is not a valid session name`, {
+        hint: "Use letters, digits, - and _ only.",
       });
     }
     return name === this.session || name.startsWith(`${this.session}-`) ? name : `${this.session}-${name}`;
   }
 }
 
-/** The default session may get another name, its panes stay the same. */
+/** By the configured name: the default session may get another one. */
 function paneKey(session: TmuxSession, pane: string): string {
   return `${session.options.session}/${pane}`;
 }
 
 function paneName(name: string): string {
   if (/^[\w-]{1,64}$/.test(name)) return name;
-  throw new BuddyError("tool", `${JSON.stringify(name)} cannot name a pane`, {
-    hint: "Letters, digits, - and _ only.",
+  throw new BuddyError("tool", `${JSON.stringify(name)} is not a valid pane name`, {
+    hint: "Use letters, digits, - and _ only.",
   });
 }

@@ -1,15 +1,12 @@
-/**
- * The marks a managed pane's shell leaves: invisible ones in the stream, visible prompts where only capture is
- * possible.
- */
+/** The marks of a managed pane's shell: invisible ones in the stream, and visible prompts if only capture works. */
 import { nameFrom, nameFromMark } from "../../lib/byte-names.ts";
 
 /**
  * A mark in the pane's stream: `ESC ]7771;<key>;<kind>;… BEL`, written by the prompt hooks of templates/shell-init.
- * Each byte of a directory that a terminal or a prompt could take for something else is `%` and two digits.
+ * Bytes of a directory that a terminal or a prompt could interpret are encoded as `%` and two digits.
  */
 export type Mark =
-  /** A prompt is about to be drawn; `tag` is the command that ended with `code`, 0 when it was not ours. */
+  /** A prompt is about to be drawn; `tag`: the command that ended with `code`, 0 if it was not buddy's. */
   | {
       readonly kind: "prompt";
       readonly id: number;
@@ -18,16 +15,16 @@ export type Mark =
       readonly cwd: string;
       /** The line editor cannot take lines from buddy (bash before 4.4, a read-only PS0): they are typed. */
       readonly typed?: true;
-      /** Start-up files left no way to a mark: the shell runs without them. */
+      /** The start-up files prevented marks: the shell runs without them. */
       readonly plain?: true;
     }
-  /** The prompt is drawn, keys are read; an adopted shell says where it is, "" where it cannot. */
+  /** The prompt is drawn and keys are read; an adopted shell reports its directory, "" if it cannot. */
   | { readonly kind: "ready"; readonly cwd?: string }
-  /** The shell took our line; `aside` is what the operator had typed. */
+  /** The shell took buddy's line; `aside`: what the operator had typed. */
   | { readonly kind: "taken"; readonly tag: number; readonly aside: string }
   /**
-   * `greets`: text of the shell's own follows (PS0 of bash), and a mark behind it. `line`: what the operator entered,
-   * where the shell says it (zsh, fish). `shownLines`: so many lines below the prompt are the command's own text.
+   * `greets`: text of the shell itself follows (PS0 of bash), and then a mark. `line`: what the operator entered, if
+   * the shell reports it (zsh, fish). `shownLines`: this many lines below the prompt are the text of the command.
    */
   | {
       readonly kind: "started";
@@ -36,35 +33,35 @@ export type Mark =
       readonly line?: string;
       readonly shownLines?: number;
     }
-  /** The text shown to the operator is over, output begins. */
+  /** The text shown to the operator ends, output begins. */
   | { readonly kind: "shown"; readonly tag: number }
   | { readonly kind: "ended"; readonly code: number; readonly tag: number }
   | { readonly kind: "incomplete" }
-  /** What kind of shell the operator is in: bash, zsh, fish, or sh for the others. */
+  /** The kind of the operator's shell: bash, zsh, fish, or sh for all others. */
   | { readonly kind: "shell-kind"; readonly name: "bash" | "zsh" | "fish" | "sh" }
-  /** An adopted shell reads a line where no editor shows it. */
+  /** An adopted shell reads a line without echo. */
   | { readonly kind: "no-editor" }
-  /** `cwd` is where the next one starts. */
+  /** `cwd`: where the next shell starts. */
   | { readonly kind: "shell-ended"; readonly code: number; readonly cwd: string }
-  /** The shell never came to its prompt: from now on it is started without start-up files. */
+  /** The shell never reached its prompt: from now on it is started without start-up files. */
   | { readonly kind: "start-up-skipped"; readonly code: number }
-  /** No shell comes up at all: the pane waits for the operator. */
+  /** No shell starts: the pane waits for the operator. */
   | { readonly kind: "gave-up"; readonly code: number };
 
 const ownLine = (call: string) => `{ ${call}; } 8>&1 9>&2 >/dev/null 2>/dev/null`;
-/** The line behind a command that is typed. */
+/** The line after a typed command. */
 export const CHECK = ownLine('__buddy_check "$?"');
-/** With `set -v` a shell prints these lines of buddy's own before it runs them, and the mark of an end follows. */
+/** With `set -v` a shell prints these lines of buddy before it runs them; a mark of an end follows. */
 const ECHOED = [CHECK, ownLine("__buddy_before")].map((line) => Buffer.from(`${line}\r\n`));
 const LONGEST_ECHO = 80;
 
 const START = "\u001b]7771;";
 const BEL = 7;
 const ESC = 0x1b;
-/** A mark holds a directory name or a half-typed line; longer is not ours. */
+/** A mark has at most a directory or a half-typed line; a longer one is not buddy's. */
 const MAX_MARK = 64 * 1024;
 
-/** Splits the stream of a pane into what programs wrote and marks that carry the key. */
+/** Splits the stream of a pane into the output of programs and the marks with the key. */
 export class MarkScanner {
   readonly #prefix: Buffer;
   readonly #text: (bytes: Buffer) => void;
@@ -104,7 +101,7 @@ export class MarkScanner {
     if (to > from) this.#text(bytes.subarray(from, to));
   }
 
-  /** Where a mark may have begun whose rest comes with the next chunk. */
+  /** Where a mark may begin whose rest is in the next chunk. */
   #possibleStart(bytes: Buffer, from: number): number {
     const escape = bytes.lastIndexOf(ESC);
     const isMark = escape >= from && isPrefix(bytes.subarray(escape), this.#prefix);
@@ -185,15 +182,13 @@ export function parseMark(text: string): Mark | undefined {
   return undefined;
 }
 
-/**
- * The copy of the last mark that tmux itself remembers (OSC 7, `#{pane_path}`): the state of a pane without a listener.
- */
+/** The last mark as tmux remembers it (OSC 7, `#{pane_path}`): the state of a pane to which no buddy was attached. */
 export function parseRemembered(path: string, key: string): Mark | undefined {
   const prefix = `buddy;${key};`;
   return path.startsWith(prefix) ? parseMark(path.slice(prefix.length)) : undefined;
 }
 
-/** A visible prompt: `[buddy 8: 0]`, also the older `[agent 8: 0]`, anywhere in a line. */
+/** A visible prompt: `[buddy 8: 0]`, or the older `[agent 8: 0]`, anywhere in a line. */
 export interface VisiblePrompt {
   readonly id: number;
   readonly code: number;
@@ -217,12 +212,12 @@ export function visiblePrompts(lines: readonly string[]): VisiblePrompt[] {
 export type CapturedCommand =
   | { readonly kind: "ended"; readonly code: number; readonly output: string }
   | { readonly kind: "running"; readonly output: string }
-  /** The screen does not show it: better an error than another command's output. */
+  /** The screen does not show it: an error is better than the output of another command. */
   | { readonly kind: "unclear"; readonly why: string };
 
 /**
- * What the command typed at prompt `id` printed, read from a captured screen. `shownLines` of its own text are below
- * the prompt.
+ * What the command entered at prompt `id` printed, from a captured screen. The first `shownLines` below the prompt are
+ * the text of the command.
  */
 export function commandAfterPrompt(captured: string, id: number, shownLines = 0): CapturedCommand {
   const lines = captured.split("\n");

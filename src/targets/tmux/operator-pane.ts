@@ -1,26 +1,25 @@
 /**
- * A pane of the operator's own tmux (`--pane %3`): followed through a control client that changes nothing of theirs,
- * and typed into only while the shell that was adopted there is at its prompt.
+ * A pane of the operator's own tmux (`--pane %3`): followed through a control client that changes no settings, and
+ * typed into only while the adopted shell in it is at its prompt.
  */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { within, pause } from "../../lib/waiting.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { KeysOptions, Pane, Panes, ShellPlace, Transport } from "../target.ts";
-import type { AdoptedShell } from "./adopted-shell.ts";
-import { AdoptedShells } from "./adopted-shells.ts";
+import { type AdoptedShell, AdoptedShells } from "./adopted-shell.ts";
 import { joinScript } from "./bootstrap.ts";
-import { capturePane, hexKeys, lineBeforeCursor, sendKeys, typeKeys } from "./capture.ts";
+import { capturePane, lineBeforeCursor, pressKeys, sendKeys } from "./capture.ts";
 import { ControlClient } from "./control.ts";
 import { asksForPassword, foregroundGroup, probeForeground } from "./probe.ts";
 import { hasPrintable, stillThere } from "./typed-keys.ts";
-import { holdsShell } from "./watch.ts";
+import { holdsShell } from "./watch-command.ts";
 import { surroundingTmux } from "../../lib/terminal.ts";
 
 /** How long tmux may take to answer. */
 const JOIN_MS = 10_000;
 const LEAVE_MS = 2000;
-/** How often it is looked whether a shell that shows no prompt is still there. */
+/** How often buddy checks whether a shell that shows no prompt still exists. */
 const LOOK_MS = 1000;
 
 interface OperatorPaneOptions {
@@ -83,7 +82,7 @@ export class OperatorPane {
     this.panes = this.#onlyThis();
   }
 
-  /** Where the innermost shell is. */
+  /** Directory of the innermost shell. */
   get cwd(): string {
     return this.#shells.innermost?.cwd ?? "/";
   }
@@ -97,15 +96,13 @@ export class OperatorPane {
     }
     const isFirst = this.#shells.innermost === undefined;
     if (isFirst) this.#lookNoMore();
-    // Whatever holds the shell (itself, or sudo, ssh, podman) is in the foreground while it is at its prompt.
+    // The group of the shell (or of sudo, ssh, podman around it) is in the foreground while it is at its prompt.
     const holder = await foregroundGroup(this.#options.transport, this.#row);
     const shell = await this.#shells.adopt(
       {
         outputStore: this.#options.outputStore,
         width: () => this.#width,
-        type: (text, enter = true) => this.#send(typeKeys(text, enter)),
-        typeUnseen: (text) => this.#send(`-H ${hexKeys(text)} 0d`),
-        interrupt: () => this.#send("C-c"),
+        send: (keys) => pressKeys(this.#client, this.id, keys),
         obstacle: () => this.#obstacle(holder),
       },
       ended,
@@ -114,7 +111,7 @@ export class OperatorPane {
     return shell;
   }
 
-  /** Ends the shells of a pane that is gone. */
+  /** Ends the adopted shells if the pane is gone. */
   async look(): Promise<void> {
     await this.#closedOff();
   }
@@ -126,7 +123,7 @@ export class OperatorPane {
     await this.#client.close();
   }
 
-  /** Why nothing may be typed for the shell that this group holds. */
+  /** Why nothing may be typed for the shell of this process group. */
   async #obstacle(holder: number): Promise<string | undefined> {
     const why = await this.#closedOff();
     if (why !== undefined) return why;
@@ -134,9 +131,9 @@ export class OperatorPane {
     return group === holder ? undefined : "another program is in the foreground of the pane";
   }
 
-  /** Why the pane itself takes no keys that are meant for it alone. */
+  /** Why keys for this pane alone cannot be typed into it. */
   async #closedOff(): Promise<string | undefined> {
-    if (this.#client.closed) return "tmux has ended, or ended the connection";
+    if (this.#client.closed) return "tmux has ended, or closed the connection";
     const listed = await this.#client.ask(`list-panes -s -t '${this.#row.session}:' -F '${OPERATOR_PANE}'`);
     const row = listed.map(parseOperatorPane).find(({ id }) => id === this.id);
     this.#width = row?.width ?? this.#width;
@@ -151,12 +148,12 @@ export class OperatorPane {
     return holdsShell(program) ? undefined : `${program} is in the foreground, not a shell at its prompt`;
   }
 
-  /** The outermost shell may be left without a word, when a connection breaks: what held it is gone then. */
+  /** The outermost shell may end unnoticed, when a connection breaks: then its process group is gone. */
   #lookNowAndThen(holder: number): void {
     const gone = async () => {
       const script = 'kill -0 "-$1" 2>/dev/null || [ -d "/proc/$1" ]';
       const { code } = await this.#options.transport.run(script, { args: [String(holder)], timeoutMs: 5000 });
-      // Meanwhile another shell may have been adopted.
+      // Another shell may have been adopted meanwhile.
       if (code === 1 && this.#looking === looking) this.#shells.endAll();
     };
     const looking = setInterval(() => {
@@ -173,13 +170,7 @@ export class OperatorPane {
     this.#looking = undefined;
   }
 
-  async #send(keys: string): Promise<void> {
-    const replies = await this.#client.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} ${keys}`]);
-    const refused = replies.find(({ ok }) => !ok);
-    if (refused !== undefined) throw new BuddyError("tool", `tmux did not accept the keys: ${refused.lines.join(" ")}`);
-  }
-
-  /** What is in the foreground is named as the system knows it: lines for another shell are judged as such. */
+  /** With the name of the foreground program as the system reports it: the policy judges lines for another shell. */
   async #where(): Promise<ShellPlace> {
     const place = await this.#adopted().where();
     if (place.program === undefined) return place;
@@ -200,7 +191,7 @@ export class OperatorPane {
       throw new BuddyError("tool", `${why}: nothing was typed`, { hint: "Look at it with capture-pane first." });
     };
     const closed = await this.#closedOff();
-    // A full-screen program takes keys.
+    // Keys may go to a full-screen program.
     if (closed !== undefined && closed !== FULL_SCREEN) refuse(closed);
     const seen = await probeForeground(transport, this.#row, true);
     const line = seen.doing === "raw" ? await lineBeforeCursor(this.#client, this.id) : "";
@@ -247,17 +238,16 @@ export class OperatorPane {
 
 const FULL_SCREEN = "a full-screen program is in it";
 
-/** `undefined`: keys typed there go to it and to nothing else. */
+/** Undefined if keys typed into the pane go to it alone. */
 function whyClosedOff(row: OperatorPaneRow): string | undefined {
   if (row.synchronized) return "its keys also go to other panes (synchronize-panes)";
   if (row.inputOff) return "its input is turned off (select-pane -d)";
   return row.fullScreen ? FULL_SCREEN : undefined;
 }
 
-/** Finds the pane of the operator's own tmux that `--pane` names, on the server that buddy was started from. */
 interface OperatorPaneRow {
   readonly id: string;
-  /** tmux's number of its session, `$1`. */
+  /** tmux's id of its session, `$1`. */
   readonly session: string;
   readonly pid: number;
   readonly tty: string;
@@ -266,7 +256,7 @@ interface OperatorPaneRow {
   readonly fullScreen: boolean;
   readonly synchronized: boolean;
   readonly inputOff: boolean;
-  /** buddy made it. */
+  /** buddy manages it. */
   readonly managed: boolean;
 }
 
@@ -304,7 +294,7 @@ function parseOperatorPane(line: string): OperatorPaneRow {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Of the server that buddy was started from; otherwise of the default one. */
+/** Socket of the tmux server that buddy was started in, otherwise of the default one. */
 function operatorSocket(env: Environment = process.env): string {
   const inside = surroundingTmux(env);
   if (inside !== undefined) return inside;
@@ -325,8 +315,8 @@ async function findPane(
   const script = '"$1" -u -S "$2" list-panes -a -F "$3"';
   const listed = await transport.run(script, { args: [tmux, socket, OPERATOR_PANE], timeoutMs: LIST_MS });
   if (listed.code !== 0) {
-    const why = listed.stderr.trim().split("\n")[0] || "it did not answer";
-    throw new BuddyError("target", `the tmux server ${socket} cannot be asked for pane ${id}: ${why}`, { hint: OTHER });
+    const why = listed.stderr.trim().split("\n")[0] || "no answer";
+    throw new BuddyError("target", `cannot list the panes of the tmux server ${socket}: ${why}`, { hint: OTHER });
   }
   const rows = listed.stdout.toString().split("\n").map(parseOperatorPane);
   const row = rows.find((one) => one.id === id);
@@ -337,7 +327,7 @@ async function findPane(
   }
   const isOwn = surroundingTmux(env) === socket && env["TMUX_PANE"] === id;
   if (isOwn) throw refused(id, "buddy itself was started in it", "Name another pane.");
-  if (row.managed) throw refused(id, "it is one of buddy's own", "Leave --pane out: buddy works in its own panes.");
+  if (row.managed) throw refused(id, "it is one of buddy's own", "Leave --pane out to work in buddy's own panes.");
   if (row.dead) throw refused(id, "the program in it has ended", "Name another pane.");
   return row;
 }
@@ -347,4 +337,4 @@ function refused(id: string, why: string, hint: string): BuddyError {
 }
 
 const LIST_MS = 5000;
-const OTHER = "Panes of another tmux server are reached by starting buddy inside that one.";
+const OTHER = "To use a pane of another tmux server, start buddy inside that server.";

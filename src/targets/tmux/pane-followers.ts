@@ -1,21 +1,23 @@
-/** Who follows the panes of a session: each hears its output, and what becomes of pane and connection. */
-import type { PaneRow } from "./session-look.ts";
+/**
+ * Passes the output of each pane of a session, and what happens to pane and connection, on to the one who follows it.
+ */
+import type { PaneRow } from "./session-info.ts";
 
 export interface PaneSink {
   output(bytes: Buffer): void;
   /** The connection is gone; `reconnected` or `gone` follows. */
   dropped(why: string): void;
   reconnected(): void;
-  /** The pane does not exist any more, or cannot be reached again. */
+  /** The pane no longer exists, or cannot be reached again. */
   gone(why: string): void;
-  /** tmux left output out. */
+  /** tmux dropped output. */
   paused(): void;
   resized(width: number): void;
 }
 
 export class PaneFollowers {
   readonly #sinks = new Map<string, PaneSink>();
-  /** Output of panes without a follower yet: a new pane speaks before its number is known. */
+  /** Output of panes without a follower yet: a new pane prints before its id is known. */
   readonly #early = new Map<string, Buffer[]>();
 
   get none(): boolean {
@@ -42,7 +44,7 @@ export class PaneFollowers {
     if (early.reduce((sum, one) => sum + one.length, 0) < EARLY_BYTES) early.push(bytes);
   }
 
-  /** Of another session, or of another buddy that had this one. */
+  /** It belongs to another session, or to another buddy that used this one. */
   forgetEarly(): void {
     this.#early.clear();
   }
@@ -51,11 +53,11 @@ export class PaneFollowers {
     this.#sinks.get(pane)?.paused();
   }
 
-  /** All panes that there are: what is missing is gone. */
+  /** All existing panes: a pane that is not listed is gone. */
   listed(rows: readonly PaneRow[]): void {
-    const there = new Map(rows.filter((row) => !row.dead).map((row) => [row.id, row]));
+    const existing = new Map(rows.filter((row) => !row.dead).map((row) => [row.id, row]));
     for (const [pane, sink] of this.#sinks) {
-      const row = there.get(pane);
+      const row = existing.get(pane);
       if (row === undefined) this.lost(pane);
       else sink.resized(row.width);
     }

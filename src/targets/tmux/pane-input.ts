@@ -1,7 +1,4 @@
-/**
- * What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and
- * signals.
- */
+/** What buddy does to a pane: sends each command once, withdraws one that was not taken, presses Ctrl-C, signals. */
 import { within } from "../../lib/waiting.ts";
 import {
   byTmux,
@@ -14,7 +11,13 @@ import {
   withdraw,
 } from "./delivery.ts";
 import type { PaneState } from "./pane-state.ts";
-import { type ForegroundState, foregroundPlace, type Place, probeForeground, signalForeground } from "./probe.ts";
+import {
+  type ForegroundState,
+  type ForegroundPlace,
+  foregroundPlace,
+  probeForeground,
+  signalForeground,
+} from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -23,9 +26,9 @@ const READY_MS = 1500;
 /** Between two presses of Ctrl-C. */
 const PRESS_MS = 400;
 const MAX_PRESSES = 10;
-/** For answers of the terminal: a shell may heed none. */
+/** For replies of the terminal: a shell may ignore Ctrl-C. */
 const ANSWERS_PRESSES = 2;
-/** Its reply comes behind all output that tmux has read so far. */
+/** Its reply comes after all output that tmux has read so far. */
 const ECHO = "display-message -p ''";
 const ECHO_MS = 1000;
 const UNTAKEN = "the shell in the pane did not accept the command; it did not run";
@@ -50,7 +53,7 @@ export class PaneInput {
     };
   }
 
-  /** The target was closed meanwhile. */
+  /** The target was closed. */
   get closed(): boolean {
     return this.#session.closed;
   }
@@ -64,7 +67,7 @@ export class PaneInput {
       async (replies) => {
         const refused = replies.find((reply) => !reply.ok);
         if (refused === undefined || command.phase !== "sent") return;
-        command.refusal = `tmux cannot hand the command over (${refused.lines.join(" ").trim()}); it did not run`;
+        command.refusal = `tmux cannot deliver the command (${refused.lines.join(" ").trim()}); it did not run`;
         if (/can't find pane|no such pane/.test(refused.lines.join(" "))) this.#session.lostPane(id);
         else await this.sendAgain(command);
       },
@@ -75,9 +78,9 @@ export class PaneInput {
   }
 
   /**
-   * The shell did not take the line. First the files are put in place again (something cleaned the directory away) and
-   * the command is sent once more; then it is typed, as the shell may have no line editor. It runs once at most: each
-   * delivery can be taken only once.
+   * The shell did not take the line. First restores the files (something may have removed the directory) and sends the
+   * command once more; then types it, since the shell may have no line editor. It runs at most once: each delivery can
+   * be taken only once.
    */
   async sendAgain(command: RunningCommand): Promise<void> {
     const state = this.#state;
@@ -104,15 +107,15 @@ export class PaneInput {
     }
   }
 
-  /** The operator had typed this when a command came, and it is over. */
+  /** Restores what the operator had typed when a command was sent. */
   async giveBack(line: string): Promise<void> {
     await this.#session.send(giveBack(this.place, line));
   }
 
   /**
-   * The line editor read the key as something else: it came behind half of another one, or a search was begun. Ctrl-G
-   * ends most of them, in zsh with the line. A search of zsh's vi mode heeds only Ctrl-C, and only where no key
-   * follows: at the prompt that it draws, the key is pressed once more. What was sent can be taken only once.
+   * The line editor did not recognise buddy's key: it came after half of another key, or during a search. Ctrl-G ends
+   * most of these, in zsh together with the line. A search in zsh's vi mode ends only with Ctrl-C, and only if no key
+   * follows: at the prompt that it draws, the key is pressed once more. A command can be taken only once.
    */
   async pressAgain(command: RunningCommand, times: number): Promise<void> {
     if (this.#state.current !== command || command.phase !== "sent" || !this.#state.editor) return;
@@ -121,18 +124,18 @@ export class PaneInput {
     await this.#session.send([...(times > 0 ? [`send-keys -t ${this.#state.id} C-g`] : []), ...again]);
   }
 
-  /** Without the shell's line editor. */
+  /** Types the command, without the shell's line editor. */
   async type(command: RunningCommand): Promise<void> {
     command.attempts = Math.max(command.attempts, 1);
     await this.sendAgain(command);
   }
 
-  /** Ctrl-Q, at a terminal that takes it for itself: the operator may have stopped its output. */
-  async letGoOn(): Promise<void> {
+  /** Ctrl-Q, which the terminal itself handles: the operator may have stopped its output with Ctrl-S. */
+  async resumeOutput(): Promise<void> {
     await this.#session.send([`send-keys -t ${this.#state.id} -H 11`]);
   }
 
-  /** True when it had not been taken and never will be. */
+  /** True if it was not taken and never will be. */
   async withdraw(command: RunningCommand): Promise<boolean> {
     if (command.phase !== "sent") return false;
     await this.#session.send(withdraw(this.place));
@@ -142,8 +145,7 @@ export class PaneInput {
   }
 
   /**
-   * The connection went while it was being sent: whether it arrived is not known, so it is made sure that it never
-   * will.
+   * The connection dropped while it was being sent, so it may or may not have arrived: makes sure that it never runs.
    */
   async withdrawUndelivered(command: RunningCommand): Promise<void> {
     if (await this.withdraw(command)) this.#state.withdrawn(command, { kind: "lost", why: UNDELIVERED, notRun: true });
@@ -155,14 +157,14 @@ export class PaneInput {
     await this.#session.send([`copy-mode -q -t ${id}`, `send-keys -t ${id} C-c`]);
   }
 
-  /** A password, which is in no record: at a prompt that does not show what is typed. */
+  /** Types a password, which is not recorded, at a prompt without echo. */
   async typeSecret(bytes: Uint8Array): Promise<void> {
     const { id } = this.#state;
     const keys = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
     await this.#session.send([`copy-mode -q -t ${id}`, `send-keys -t ${id} -H ${keys} 0d`]);
   }
 
-  /** A Ctrl-C between two reads of the shell can get lost: it is pressed again until the prompt is back. */
+  /** Presses Ctrl-C until the prompt is back: one between two reads of the shell can get lost. */
   async breakLine(): Promise<void> {
     const state = this.#state;
     state.breaking();
@@ -173,8 +175,8 @@ export class PaneInput {
   }
 
   /**
-   * The same for a line of answers. They came before the prompt: this reaches all of them, read or not. zsh loses a
-   * Ctrl-C that comes while it draws a search which they began; one more finds it waiting.
+   * The same for a line with replies of the terminal, which came before the prompt. zsh loses a Ctrl-C while it draws a
+   * search that they started; a second one works.
    */
   async dropAnswers(): Promise<void> {
     const state = this.#state;
@@ -186,12 +188,12 @@ export class PaneInput {
     state.notBroken();
   }
 
-  /** The shell took the line but does not run it: it wants more. */
+  /** The shell took the line but does not run it: it waits for more. */
   abandonLine(): void {
     this.#state.abandonLine();
   }
 
-  /** The shell reads a line although no mark reported a prompt: one Ctrl-C makes it draw another. True when it did. */
+  /** The shell reads a line although no mark reported a prompt: a Ctrl-C makes it draw another. True if it did. */
   async wakePrompt(seen: ForegroundState): Promise<boolean> {
     const state = this.#state;
     const ours = seen.shellItself && state.shell.argv.some((word) => word.endsWith(seen.program));
@@ -201,22 +203,19 @@ export class PaneInput {
     return state.phase === "ready";
   }
 
-  /** Where the shell does read a line, buddy's key puts its hooks back, and the mark follows. */
+  /** If the shell reads a line, buddy's key restores its hooks, and the mark follows. */
   async restoreHooks(command: RunningCommand): Promise<void> {
     const seen = await this.look(true);
     if (this.#state.current !== command || !seen.shellItself || seen.doing !== "raw") return;
     await this.#session.send(byTmux(deliver("", command.tag, this.place)));
   }
 
-  /** `prompting`: the last line on the screen has no end, as a question has. */
+  /** `prompting`: the last line on the screen is unfinished, like a prompt. */
   look(prompting: boolean): Promise<ForegroundState> {
     return probeForeground(this.#session.options.transport, this.#state.row, prompting);
   }
 
-  /**
-   * The same; undefined where the stream has a gap, or tmux does not answer: the command may be further than what was
-   * learnt about it.
-   */
+  /** The same; undefined if the stream has a gap or tmux does not answer: then marks may be missing. */
   async lookInStep(prompting: boolean): Promise<ForegroundState | undefined> {
     const { gap } = this.#state;
     const { round } = gap;
@@ -230,8 +229,8 @@ export class PaneInput {
     return gap.open || gap.round !== round ? undefined : seen;
   }
 
-  /** Where what is in the foreground is, and who it is. */
-  foreground(): Promise<Place | undefined> {
+  /** Program, directory and user of the foreground. */
+  foreground(): Promise<ForegroundPlace | undefined> {
     return foregroundPlace(this.#session.options.transport, this.#state.row);
   }
 

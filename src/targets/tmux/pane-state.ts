@@ -1,14 +1,11 @@
-/**
- * The state of a pane: what its shell is at, which command runs, what the operator did. All transitions are in this
- * file.
- */
+/** The state of a pane: the phase of its shell, the current command, what the operator did. With all transitions. */
 import { shownName } from "../../lib/byte-names.ts";
 import { Condition } from "../../lib/waiting.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { RunOutcome, TargetNotice } from "../target.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
-import type { PaneRow } from "./session-look.ts";
+import type { PaneRow } from "./session-info.ts";
 import type { ForegroundState } from "./probe.ts";
 import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
@@ -16,7 +13,7 @@ import { isTerminalReply, OWN_SCRIPT, TypedLine, YANK } from "./typed-line.ts";
 import { shorten } from "../../lib/text.ts";
 
 export type ShellPhase =
-  /** No mark has come yet, or a new shell is coming up. */
+  /** No mark has come yet, or a new shell is starting. */
   | "starting"
   /** A prompt is being drawn. */
   | "prompt"
@@ -25,51 +22,48 @@ export type ShellPhase =
   /** The operator is in the middle of a command of several lines. */
   | "continuation"
   | "running"
-  /** None comes up, and the pane waits for the operator. */
+  /** No shell starts, and the pane waits for the operator. */
   | "none";
 
 export interface PaneStateOptions {
   readonly shell: PaneShell;
   readonly cwd: string;
   readonly outputStore: OutputStore;
-  /** Of the marks; another one after the session was made again. */
+  /** Of the marks; changes if the session is recreated. */
   readonly key: () => string;
 }
 
-/** What a transition asks for outside of the state. */
+/** Effects of transitions outside of the state. */
 export interface PaneEffects {
   /** A prompt came, but the shell did not accept the command. */
   sendAgain(command: RunningCommand): void;
   /** A prompt was drawn in the middle of a command: its shell may have lost buddy's hooks. */
   restoreHooks(command: RunningCommand): void;
-  /** The shell waits for the rest of a line that is given up. */
+  /** The shell waits for the rest of a line that is abandoned. */
   breakLine(): void;
-  /** The line holds what the terminal answered: no one typed that. */
+  /** The line contains replies of the terminal, which the operator did not type. */
   dropAnswers(): void;
-  /** The prompt is back: the operator's line that was set aside goes into it again. */
+  /** The prompt is back: restore the operator's line that was set aside. */
   giveBack(line: string): void;
   notice(notice: TargetNotice): void;
 }
 
-/**
- * A prompt without the end mark (a theme redrew it) counts as drawn after this; sooner when the pane never shows the
- * mark.
- */
+/** A prompt without the end mark (a theme redrew it) counts as drawn after this; earlier if the pane never has one. */
 const DRAWN_MS = 1000;
 const DRAWN_UNMARKED_MS = 60;
 /** A prompt came, but the shell did not take the line. */
 const UNTAKEN_MS = 700;
 const CARRIAGE_RETURN = 13;
 const PLACE_QUESTION = "\u001b[6n";
-/** What a shell reports for a line that was given up with Ctrl-C. */
+/** The exit code of a line that was abandoned with Ctrl-C. */
 const INTERRUPTED = 130;
-/** Prompts in the middle of a command, printed or real, that are looked into. */
+/** How many prompts in the middle of a command, printed or real, are checked. */
 const MAX_UNMARKED = 20;
 
-const FIX_HINT = "The pane shows the exit code; the operator corrects the cause and presses Enter there.";
+const FIX_HINT = "The pane shows the exit code; the operator can fix the cause and press Enter in the pane.";
 const READ_ONLY =
   "The start-up files make the variables of the prompt read-only: the pane has the variables they export, not their aliases and functions.";
-const SKIPPED = "the pane runs without its start-up files now. The operator corrects them and types exit in the pane.";
+const SKIPPED = "the pane now runs without its start-up files. The operator can fix them and type exit in the pane.";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 
 export class PaneState {
@@ -91,27 +85,27 @@ export class PaneState {
   #current: RunningCommand | undefined;
   #last: RunningCommand | undefined;
   #asides: string[] = [];
-  /** What the model left in the line at this prompt, and whether it pressed keys there at all. */
+  /** What the model left in the line at this prompt, and whether it pressed any keys. */
   #modelLine = "";
   #modelTyped = false;
-  /** The operator's line that was set aside for a command, and the one that was put back. */
+  /** The operator's line that was set aside for a command, and the one that was restored. */
   #aside = "";
   #isAsideScrolled = false;
   #givenBack = "";
   #typedAt = 0;
   #typed = new TypedLine();
-  /** What was drawn since the prompt began; undefined once it is drawn. */
+  /** The bytes of the prompt so far; undefined once it is drawn. */
   #drawing: Buffer[] | undefined;
   #prompt = Buffer.alloc(0);
-  /** The last command asked the terminal something: answers that it did not read are in the line. */
+  /** The last command sent a query to the terminal: replies that it did not read are in the line. */
   #answers = false;
-  /** The shell asks the terminal behind each prompt where the cursor is: busybox does. */
+  /** The shell asks for the position of the cursor after each prompt, as busybox does. */
   #asksPlace = false;
-  /** Ctrl-C was pressed at a line that the shell has not given up yet. */
+  /** Ctrl-C was pressed at a line that the shell has not abandoned yet. */
   #breaking = false;
   /** A prompt was drawn since the current command was sent. */
   #promptSeen = false;
-  /** The shell runs without its start-up files, which was said. */
+  /** It was reported that the shell runs without its start-up files. */
   #skipped = false;
   #drawnTimer: ReturnType<typeof setTimeout> | undefined;
   #untakenTimer: ReturnType<typeof setTimeout> | undefined;
@@ -161,19 +155,19 @@ export class PaneState {
     return this.#editor;
   }
 
-  /** A line was entered that no start mark followed: in shells without hooks only a look shows what runs. */
+  /** A line was entered without a start mark: in shells without hooks only a look at the foreground shows what runs. */
   get unsure(): boolean {
     return this.#unsure;
   }
 
-  /** What is in the line at the prompt. Blanks at its end are known only of what the model typed. */
+  /** The text in the line at the prompt. Trailing blanks are known only for what the model typed. */
   get typed(): string {
     if (this.#phase === "running") return "";
     const shown = this.#phase === "ready" ? this.#typed.text() : "";
     return this.#modelLine.trim().startsWith(shown) ? this.#modelLine : shown;
   }
 
-  /** For how long the operator has not typed, who has begun a line; infinite where there is none. */
+  /** How long the operator has paused in a half-typed line; infinite if there is none. */
   get typingPause(): number {
     if (this.#phase !== "ready") return Number.POSITIVE_INFINITY;
     const line = this.#operators(this.#typed.text());
@@ -190,7 +184,7 @@ export class PaneState {
     return this.#last;
   }
 
-  /** What runs in the foreground, when it is the operator's. */
+  /** The operator's command in the foreground. */
   get operatorCommand(): string | undefined {
     return this.#operatorCommand;
   }
@@ -206,14 +200,16 @@ export class PaneState {
     this.#scanner.feed(bytes);
   }
 
-  /** The stream has a gap here. `dropped`: with the connection, so what was being sent may be lost too. */
+  /**
+   * The stream has a gap here. `dropped`: the connection dropped, so a command that was being sent may be lost, too.
+   */
   beginGap(dropped: boolean): void {
     this.gap.begin(dropped && this.#current?.phase === "sent" ? this.#current : undefined);
     this.#scanner = this.#newScanner();
     if (dropped) this.stop();
   }
 
-  /** The screen was read: the stream counts from here on. */
+  /** The screen was read: the stream is complete from here on. */
   endGap(snapshot: PaneSnapshot, why: string): void {
     const { marks: heard, unfinished } = this.gap.end();
     const { marks, ended } = takeApart(this.#current, snapshot, heard, why);
@@ -227,13 +223,13 @@ export class PaneState {
       this.#mark(one);
       if (one === last && one.kind === "prompt") this.#mark({ kind: "ready" });
     }
-    // What was typed while nothing was heard is not known.
+    // What was typed during the gap is unknown.
     this.#operatorCommand ||= undefined;
     if (unfinished.length > 0) this.#text(unfinished);
     this.changes.changed();
   }
 
-  /** A look at the foreground, where no mark shows it. */
+  /** Sets the phase from a look at the foreground, if there was no mark. */
   lookedAt(seen: ForegroundState): void {
     if (this.#phase === "starting") this.#phase = seen.shellItself && seen.doing !== "working" ? "ready" : "running";
   }
@@ -246,26 +242,26 @@ export class PaneState {
     this.#promptSeen = false;
     this.#breaking = false;
     if (!this.#editor) {
-      command.backUp(this.#takeAside(this.#typed.text()));
+      command.setAside(this.#takeAside(this.#typed.text()));
       this.#isAsideScrolled = this.#typed.isScrolled;
     }
     this.#typed = new TypedLine();
   }
 
-  /** It was not taken, and goes once more; `typed`: without the shell's line editor. */
+  /** It was not taken and is sent once more; `typed`: without the shell's line editor. */
   sendingAgain(typed: boolean): void {
     this.#promptSeen = false;
     if (typed) this.#editor = false;
   }
 
-  /** A shell without an editor takes no command: what the screen shows may be another one, and no line. */
+  /** A shell without an editor did not take the command: the text on the screen may not be a typed line. */
   forgetAside(command: RunningCommand): void {
     if (this.#editor) return;
     this.#aside = "";
     command.forgetAside();
   }
 
-  /** It had not been taken and never will be. */
+  /** It was not taken and never will be. */
   withdrawn(command: RunningCommand, outcome?: RunOutcome): void {
     if (this.#current === command) this.#current = undefined;
     if (outcome === undefined) return;
@@ -282,7 +278,7 @@ export class PaneState {
     command.finish(outcome);
   }
 
-  /** Keys are about to be pressed for the model, which leave this in the line. */
+  /** The model's keys are about to be pressed, which leave `rest` in the line. */
   keysPressed(rest: string): void {
     if (this.#current !== undefined) {
       this.#current.lastActivity = performance.now();
@@ -299,43 +295,43 @@ export class PaneState {
     this.#unsure = false;
   }
 
-  /** A command of several lines that the operator had begun is given up for one of buddy's. */
-  setLinesAside(): void {
-    this.#asides.push("The operator had begun a command of several lines; it was set aside.");
+  /** A half-typed command of several lines is abandoned for one of buddy. */
+  discardLines(): void {
+    this.#asides.push("The operator had started to type a command of several lines; it was discarded.");
   }
 
-  /** Ctrl-C is being pressed at a line: nothing is known until the next prompt. */
+  /** Ctrl-C is being pressed at a line: the state is unknown until the next prompt. */
   breaking(): void {
     this.#phase = "running";
     this.#breaking = true;
     this.#typed = new TypedLine();
   }
 
-  /** The shell does not heed Ctrl-C: it is still at its line. */
+  /** The shell ignores Ctrl-C: it is still at its line. */
   notBroken(): void {
     if (this.#phase !== "running" || !this.#breaking) return;
     this.#phase = "ready";
     this.changes.changed();
   }
 
-  /** The shell took the line and does not run it: that is the outcome, and the line is given up. */
+  /** The shell took the line but does not run it: that is the outcome, and the line is abandoned. */
   incomplete(): void {
     if (this.#current?.phase !== "taken") return;
-    // fish reports it before it runs anything and has emptied the line again; the others are at their second prompt.
+    // fish reports it before it runs anything and clears the line; the others are at their second prompt.
     if (this.shell.kind === "fish") this.#phase = "ready";
     else this.#effects.breakLine();
     this.finish({ kind: "incomplete", hint: INCOMPLETE });
     this.changes.changed();
   }
 
-  /** fish never answered at all: the line is given up with Ctrl-C there too. */
+  /** fish did not respond at all: the line is abandoned with Ctrl-C there, too. */
   abandonLine(): void {
     if (this.#current?.phase !== "taken") return;
     this.#effects.breakLine();
     this.finish({ kind: "incomplete", hint: INCOMPLETE });
   }
 
-  /** The pane does not exist any more, or cannot be reached again. */
+  /** The pane no longer exists, or cannot be reached again. */
   gone(why: string): void {
     this.#alive = false;
     this.gap.forget();
@@ -344,7 +340,7 @@ export class PaneState {
     this.changes.changed();
   }
 
-  /** Another pane took its place. */
+  /** Another pane replaced it. */
   revived(row: PaneRow): void {
     this.#row = row;
     this.width = row.width;
@@ -354,19 +350,19 @@ export class PaneState {
     this.#scanner = this.#newScanner();
   }
 
-  /** Nothing happens by itself any more. */
+  /** Stops all timers. */
   stop(): void {
     clearTimeout(this.#drawnTimer);
     clearTimeout(this.#untakenTimer);
   }
 
-  /** To the operator, and to the model with its next command. */
+  /** Reports to the operator, and to the model with its next command. */
   tell(kind: "warning" | "lost-state", text: string): void {
     this.#asides.push(text);
     this.#effects.notice({ kind, text });
   }
 
-  /** By its mark, or by what tmux remembers of one that was missed. Reported once for each shell. */
+  /** From its mark, or from what tmux remembers if that was missed. Reported once for each shell. */
   startUpSkipped(code: number | undefined): void {
     if (this.#skipped) return;
     this.#skipped = true;
@@ -393,12 +389,12 @@ export class PaneState {
     if (!this.#editor && this.#current === undefined && bytes.includes(PLACE_QUESTION)) this.#placeAsked();
     if (this.#phase !== "ready") return;
     this.#typed.write(bytes);
-    // A prompt that is drawn again by itself (an asynchronous theme) begins at the left; fish does so for every key.
+    // A prompt that redraws itself (an asynchronous theme) begins with a carriage return; fish does so for every key.
     if (!bytes.includes(CARRIAGE_RETURN) || this.shell.kind === "fish") this.#typedAt = performance.now();
     if (!this.#editor && bytes.includes(10)) this.#unsure = true;
   }
 
-  /** tmux has answered: the answer is before whatever is typed from now on, and so not read by a command. */
+  /** tmux has replied: the reply precedes what is typed from now on, so no command reads it. */
   #placeAsked(): void {
     this.#asksPlace = true;
     if (this.#phase !== "prompt") return;
@@ -412,12 +408,12 @@ export class PaneState {
     const ours = command !== undefined && "tag" in mark && mark.tag === command.tag;
     switch (mark.kind) {
       case "prompt":
-        // The end of another command than the one that runs: printed by something that read the key.
+        // Not the end of the current command: printed by a program that read the key.
         if (command?.phase === "started" && !ours) return;
         this.#editor = this.shell.kind !== "sh" && mark.typed !== true;
         if (mark.plain === true) this.startUpSkipped(undefined);
         this.#drawing = [];
-        // The same prompt, drawn again by the editor of mksh or busybox: nothing has run since.
+        // The same prompt, redrawn by the editor of mksh or busybox: nothing has run since.
         if (this.#phase === "ready" && mark.id === this.#promptId) {
           this.#typed = new TypedLine();
           break;
@@ -435,7 +431,7 @@ export class PaneState {
       case "taken":
         if (ours) command.taken(this.#takeAside(mark.aside));
         else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
-          command.backUp(this.#operators(mark.aside));
+          command.setAside(this.#operators(mark.aside));
           this.#effects.sendAgain(command);
         } else if (mark.tag === 0 && command === undefined) {
           this.notBroken();
@@ -478,8 +474,8 @@ export class PaneState {
   #promptBegins(id: number, cwd: string): void {
     this.#promptSeen = true;
     this.#modelLine = "";
-    // At a prompt nothing ran that could have changed the directory: such a mark was printed by something else.
-    // Shells without an editor report no start.
+    // At a prompt no command can have changed the directory: such a mark was printed by another program. Shells without
+    // an editor report no start.
     if (this.#phase !== "ready" || !this.#editor) this.#cwd = cwd || this.#cwd;
     this.#phase = "prompt";
     this.#unsure = false;
@@ -523,8 +519,7 @@ export class PaneState {
   }
 
   /**
-   * A prompt in the middle of a command that removed the hooks, or only printed the prompt. True: it still counts as
-   * running.
+   * A prompt in the middle of a command that removed the hooks, or just printed it. True: it still counts as running.
    */
   #isWithoutHooks(): boolean {
     const command = this.#current;
@@ -537,7 +532,7 @@ export class PaneState {
     return true;
   }
 
-  /** A new shell comes up. */
+  /** A new shell is starting. */
   #restart(): void {
     this.stop();
     this.#phase = "starting";
@@ -551,16 +546,16 @@ export class PaneState {
     const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${shownName(this.#cwd)}: variables, functions and aliases are lost.`;
     if (command === undefined) return this.tell("lost-state", text);
     command.notes.push(text);
-    // What was only sent runs in the new shell.
+    // A command that was not taken yet runs in the new shell.
     if (command.phase !== "sent") this.finish({ kind: "shell-ended", code });
   }
 
-  /** What the model itself left in the line is not the operator's, nor is what the terminal answered to a program. */
+  /** "" if the model left the line, or if it is a reply of the terminal: then it is not the operator's. */
   #operators(line: string): string {
     return line.trim() === this.#modelLine.trim() || isTerminalReply(line) ? "" : line;
   }
 
-  /** Notes what is set aside; gives what is new to the model in it. */
+  /** Keeps the line that is set aside; returns what the model does not know of it. */
   #takeAside(line: string): string {
     this.#aside = this.#operators(line).trim() === "" ? "" : line;
     return line.trim() === this.#givenBack ? "" : this.#operators(line);
@@ -568,7 +563,7 @@ export class PaneState {
 
   #operatorRan(code: number): void {
     if (this.#breaking) {
-      // Otherwise it was drawn again for keys that came before the Ctrl-C.
+      // With another code the prompt was redrawn for keys before the Ctrl-C.
       this.#breaking = !this.#editor && code !== INTERRUPTED;
       return;
     }
@@ -589,12 +584,12 @@ export class PaneState {
 
   #followCommand(mark: Mark & { kind: "started" }, snapshot: PaneSnapshot): void {
     this.#current = commandOnScreen(mark, snapshot, this.#options.outputStore);
-    const text = `A command from before still runs in the pane: ${named(this.#current.shown ?? this.#current.text)}`;
+    const text = `An earlier command still runs in the pane: ${named(this.#current.shown ?? this.#current.text)}`;
     this.#effects.notice({ kind: "info", text });
   }
 }
 
-/** A command as it is named in a sentence. */
+/** A command, shortened for a message. */
 export function named(command: string): string {
   return shorten(command, 200);
 }

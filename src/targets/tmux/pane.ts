@@ -1,12 +1,11 @@
-/**
- * A managed tmux pane: commands go in through its shell's own line, output and ends come out of the stream, exactly.
- */
+/** A managed tmux pane: commands go in through the line of its shell, output and ends come from its byte stream. */
 import { randomInt } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import type { CleanChildren } from "../read-only/clean-children.ts";
 import type { AskingPane } from "../read-only/standing-shell.ts";
 import { TmuxUnusable } from "../errors.ts";
 import type { OutputStore } from "../output/output-store.ts";
+import { NO_OUTPUT } from "../output/recording.ts";
 import type {
   CaptureOptions,
   KeysOptions,
@@ -21,36 +20,35 @@ import type {
 } from "../target.ts";
 import { OneAtATime } from "../one-at-a-time.ts";
 import { within, pause } from "../../lib/waiting.ts";
-import { capturePane, hexKeys, lineBeforeCursor, sendKeys, typeKeys } from "./capture.ts";
+import { capturePane, lineBeforeCursor, pressKeys, sendKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, movedAway, typedLines, stillThere } from "./typed-keys.ts";
-import type { AdoptedShell } from "./adopted-shell.ts";
-import { AdoptedShells } from "./adopted-shells.ts";
+import { type AdoptedShell, AdoptedShells } from "./adopted-shell.ts";
 import { parseRemembered } from "./markers.ts";
 import { PaneInput } from "./pane-input.ts";
-import type { PaneRow } from "./session-look.ts";
+import type { PaneRow } from "./session-info.ts";
 import { PaneState } from "./pane-state.ts";
 import { asksForPassword, type ForegroundState } from "./probe.ts";
 import { recover } from "./recover.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { PaneSink } from "./pane-followers.ts";
 import type { TmuxSession } from "./tmux-session.ts";
-import { busyOutcome, holdsShell, watchCommand } from "./watch.ts";
+import { busyOutcome, holdsShell, watchCommand } from "./watch-command.ts";
 
 export interface PaneOptions {
   readonly session: TmuxSession;
   readonly name: string;
   readonly outputStore: OutputStore;
   readonly notice: (notice: TargetNotice) => void;
-  /** The script for a command that runs without a question. */
+  /** The script for a command that runs without approval. */
   readonly clean: Pick<CleanChildren, "script" | "inPane">;
-  /** Recreates the pane after it was lost; gives the row of the new one. */
+  /** Recreates the pane after it was lost; returns the row of the new one. */
   readonly revive: () => Promise<PaneRow>;
 }
 
-/** How long a new shell may take to its first prompt. */
+/** How long a new shell may take to reach its first prompt. */
 const START_MS = 10_000;
-/** By then another shell than buddy's may have taken its place (`exec` in a start-up file). */
+/** After this, buddy checks whether another shell has replaced its own (`exec` in a start-up file). */
 const REPLACED_MS = 2000;
 /** How long a command waits for the pane to become free before it is reported as busy. */
 const FREE_MS = 1500;
@@ -58,18 +56,18 @@ const SETTLED_MS = 200;
 /** A pause in the operator's typing, and how long a command waits for one. */
 const PAUSE_MS = 1000;
 const TYPING_MS = 15_000;
-/** How long a command that is not awaited may take to begin. */
+/** How long to wait for the start of a command with `noWait`. */
 const BEGUN_MS = 1000;
-/** How long a screen that is asked for waits for the prompt on it. */
+/** How long a capture waits for the prompt to be drawn. */
 const PROMPT_MS = 250;
-/** How long hooks may take to be taken out. */
+/** How long removing the hooks may take. */
 const LEAVE_MS = 2000;
 const LONG_MS = 2 ** 31 - 1;
 const MISSED = "Output was missed while the connection was down";
 
 /** The shell in a new pane shows no prompt. */
 export class NoPrompt extends BuddyError {}
-/** Nothing that could be started in the pane stays. */
+/** Every shell in the pane ends at once. */
 export class NoShell extends TmuxUnusable {}
 
 export class TmuxPane implements Pane, PaneSink {
@@ -110,7 +108,7 @@ export class TmuxPane implements Pane, PaneSink {
     return this.#state.cwd;
   }
 
-  /** The line that the shell carries out; "" where it is not known which. */
+  /** The line that the shell runs; "" if unknown. */
   get running(): string | undefined {
     const { phase, current, operatorCommand = "" } = this.#state;
     return phase === "running" ? (current?.text ?? operatorCommand) : undefined;
@@ -136,7 +134,7 @@ export class TmuxPane implements Pane, PaneSink {
     };
   }
 
-  /** Waits for the first prompt of a new pane, or reads the state of one that was there. */
+  /** Waits for the first prompt of a new pane, or reads the state of an existing one. */
   async start(created: boolean): Promise<void> {
     const state = this.#state;
     const { skipped } = state.row;
@@ -152,14 +150,14 @@ export class TmuxPane implements Pane, PaneSink {
     if (state.phase === "none") throw this.#noShell();
     if (state.phase === "starting" && created) {
       throw new NoPrompt("target", "the shell in the new pane did not reach a prompt", {
-        hint: "Look at its start-up files; attach to the pane to see what it waits for.",
+        hint: "Check its start-up files; attach to the pane to see what it waits for.",
       });
     }
   }
 
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
     const result = await this.#turns.take(() => this.#run(command, options), options.signal);
-    return result ?? this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
+    return result ?? this.#notRun({ kind: "stopped", by: "user" }, ["It had not started."]);
   }
 
   async wait(options: Omit<RunOptions, "noWait"> = {}): Promise<RunResult> {
@@ -177,7 +175,7 @@ export class TmuxPane implements Pane, PaneSink {
 
   async capture(options: CaptureOptions = {}): Promise<{ text: string; notice?: string }> {
     await this.#ensureAlive();
-    // A command has ended already when its prompt begins to be drawn.
+    // A command has ended when its prompt begins to be drawn: wait for the whole prompt.
     await this.#state.changes.until(() => this.#state.phase !== "prompt", PROMPT_MS);
     return capturePane(this.#options.session, this.id, options);
   }
@@ -185,9 +183,9 @@ export class TmuxPane implements Pane, PaneSink {
   async keys(options: KeysOptions): Promise<void> {
     await this.#ensureAlive();
     await pause(options.delayMs ?? 0, options.signal);
-    // Before a prompt is drawn, the terminal itself makes something of keys like Ctrl-D.
+    // Until a prompt is drawn, the terminal itself handles keys like Ctrl-D.
     await this.#state.changes.until(() => this.#state.phase !== "prompt", FREE_MS, options.signal);
-    // Looked at after the delay: what was in the foreground before may be gone.
+    // After the delay: the foreground may have changed.
     if (hasPrintable(options.keys ?? [], options.literalText ?? "") && (await this.#asksForPassword())) {
       throw new BuddyError("tool", "a program in the pane asks for a password: buddy types nothing there", {
         hint: "The operator types it in the pane. Wait for the command, or stop it with C-c.",
@@ -204,22 +202,17 @@ export class TmuxPane implements Pane, PaneSink {
     this.#adopted.feed(bytes);
   }
 
-  /** The shell that the operator started in the pane, with buddy's hooks in it. */
+  /** Adopts the shell that the operator started in the pane. */
   async adopt(ended: () => void): Promise<AdoptedShell> {
     await this.#ensureAlive();
     await this.#mayHoldShell();
     const { session, outputStore } = this.#options;
-    const send = async (keys: string): Promise<void> => {
-      await session.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} ${keys}`]);
-    };
     const isFirst = this.#adopted.innermost === undefined;
     const shell = await this.#adopted.adopt(
       {
         outputStore,
         width: () => this.#state.width,
-        type: (text, enter = true) => send(typeKeys(text, enter)),
-        typeUnseen: (text) => send(`-H ${hexKeys(text)} 0d`),
-        interrupt: () => send("C-c"),
+        send: (keys) => pressKeys(session, this.id, keys),
       },
       ended,
     );
@@ -227,7 +220,7 @@ export class TmuxPane implements Pane, PaneSink {
     return shell;
   }
 
-  /** Throws where nothing in the foreground could be a shell at its prompt: nothing is typed there then. */
+  /** Throws if the program in the foreground cannot be a shell at its prompt. */
   async #mayHoldShell(): Promise<void> {
     const state = this.#state;
     if (state.phase !== "running") {
@@ -244,7 +237,7 @@ export class TmuxPane implements Pane, PaneSink {
     }
   }
 
-  /** Until the pane's own prompt is back, or the pane is gone. */
+  /** Resolves when the pane's own prompt is back, or the pane is gone. */
   async #untilPrompt(): Promise<void> {
     const state = this.#state;
     const back = () => state.phase !== "running" || !state.alive;
@@ -267,17 +260,17 @@ export class TmuxPane implements Pane, PaneSink {
     this.#state.gone(why);
   }
 
-  /** tmux was asked to continue already; what it left out is read from the screen. */
+  /** tmux was told to continue; what it dropped is read from the screen. */
   paused(): void {
     this.#state.beginGap(false);
-    void this.#recover("tmux left out output that came faster than it could be read").catch(() => {});
+    void this.#recover("tmux dropped output that came faster than it could be read").catch(() => {});
   }
 
   resized(width: number): void {
     this.#state.width = width;
   }
 
-  /** Takes buddy's hooks out of a shell of the operator's. */
+  /** Removes buddy's hooks from an adopted shell. */
   async leaveAdopted(): Promise<void> {
     const left = this.#adopted.leave().catch(() => {});
     await within(left, LEAVE_MS);
@@ -324,15 +317,15 @@ export class TmuxPane implements Pane, PaneSink {
     return running;
   }
 
-  /** Undefined when a command can be sent now; otherwise what to report instead. */
+  /** Undefined if a command can be sent now; otherwise what to report instead. */
   async #becomeFree(options: RunOptions): Promise<RunResult | undefined> {
     const state = this.#state;
     const earlier = state.current;
     const limit = state.phase === "starting" ? START_MS : FREE_MS;
     const end = performance.now() + Math.min(limit, options.waitMs ?? limit);
     const settled = () => ["ready", "continuation", "none"].includes(state.phase) || !state.alive;
-    // One that was only just sent, such as a line that the model typed, may be a matter of milliseconds; so may the end
-    // of one that it pressed Ctrl-C for.
+    // A command that was just sent, such as a line that the model typed, may end within milliseconds; so may one after
+    // Ctrl-C.
     const young = FREE_MS - (performance.now() - (earlier?.touchedAt ?? 0));
     if (earlier !== undefined && young > 0)
       await state.changes.until(
@@ -343,7 +336,7 @@ export class TmuxPane implements Pane, PaneSink {
     while (state.current === undefined && performance.now() < end && options.signal?.aborted !== true) {
       await state.changes.until(settled, end - performance.now(), options.signal);
       if (state.phase !== "continuation") break;
-      state.setLinesAside();
+      state.discardLines();
       await this.#input.breakLine();
     }
     if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
@@ -355,18 +348,18 @@ export class TmuxPane implements Pane, PaneSink {
     }
     const isFree = () => state.current === undefined && state.phase === "ready" && !state.unsure;
     if (isFree()) {
-      // Their Enter is not to run what is left of a line that was taken from them in the middle.
+      // The operator's Enter must not run half a line.
       return (await this.#operatorTypes(options)) ? this.#becomeFree(options) : undefined;
     }
     const { phase } = state;
     let seen = await this.#input.look(false);
     if (state.current === undefined && !seen.shellItself && state.phase === phase) {
-      // A shell that is about to end or to start looks like a program.
+      // A shell that is ending or starting looks like a program.
       const ms = seen.betweenShells ? FREE_MS : SETTLED_MS;
       await state.changes.until(() => state.phase !== phase, ms, options.signal);
       seen = await this.#input.look(false);
     }
-    // It ended while we looked: what was seen is the end of it, not a program of the operator's.
+    // It ended meanwhile: what was seen is not a program of the operator.
     const isOver = state.phase !== phase || isFree();
     if (state.current === undefined && (earlier !== undefined || isOver)) return this.#becomeFree(options);
     if (state.current === undefined && state.unsure && seen.shellItself && !this.#isReplaced(seen)) {
@@ -378,10 +371,7 @@ export class TmuxPane implements Pane, PaneSink {
     return this.#notRun(outcome, [note]);
   }
 
-  /**
-   * Waits for a pause in the operator's typing, for a while. True when they did more than pause: the pane is looked at
-   * again.
-   */
+  /** Waits a while for a pause in the operator's typing. True if they ran the line: the pane must be checked again. */
   async #operatorTypes(options: RunOptions): Promise<boolean> {
     const state = this.#state;
     const end = performance.now() + Math.min(TYPING_MS, (options.waitMs ?? Infinity) / 2);
@@ -395,10 +385,10 @@ export class TmuxPane implements Pane, PaneSink {
     return isSaid && (state.phase !== "ready" || options.signal?.aborted === true);
   }
 
-  /** Waits a while for the first prompt; one that came before buddy listened is found on the screen. */
+  /** Waits a while for the first prompt; one from before buddy was attached is found on the screen. */
   async #firstPrompt(isUp: () => boolean): Promise<void> {
     const state = this.#state;
-    // Replies and output come in order: a prompt that tmux knows by now and buddy does not will never be heard.
+    // Replies and output come in order: a prompt that tmux knows and buddy does not was missed.
     const isMissed = !isUp() && (await this.#isPromptKnown()) && !isUp();
     if (!isMissed) await state.changes.until(isUp, REPLACED_MS);
     if (isUp() || state.gap.open) return;
@@ -406,14 +396,14 @@ export class TmuxPane implements Pane, PaneSink {
     await this.#recover(MISSED, true);
   }
 
-  /** By tmux. Of a pane that is gone its state tells. */
+  /** Whether tmux knows a prompt. False for a pane that is gone, which its state reports. */
   async #isPromptKnown(): Promise<boolean> {
     const { session } = this.#options;
     const lines = await session.ask(`display-message -p -t ${this.id} '#{pane_path}'`).catch(() => []);
     return parseRemembered(lines.join("\n"), session.key)?.kind === "prompt";
   }
 
-  /** Recreated once, however many calls find it gone. */
+  /** Recreates the pane once, however many calls find it gone. */
   #ensureAlive(): Promise<void> {
     if (this.#reviving === undefined && this.#state.alive) return Promise.resolve();
     return (this.#reviving ??= this.#revive().finally(() => (this.#reviving = undefined)));
@@ -436,7 +426,7 @@ export class TmuxPane implements Pane, PaneSink {
     return asksForPassword(seen, line);
   }
 
-  /** Another shell than buddy's waits in the foreground, after an `exec`. */
+  /** Another shell than buddy's is in the foreground, after an `exec`. */
   #isReplaced(seen: ForegroundState): boolean {
     const { argv } = this.#state.shell;
     return seen.shellItself && seen.doing !== "working" && !argv.some((word) => word.endsWith(seen.program));
@@ -444,7 +434,7 @@ export class TmuxPane implements Pane, PaneSink {
 
   #noShell(): NoShell {
     const { message, hint } = this.#state.noShell;
-    return new NoShell("target", message, { hint: `${hint} Or leave the pane out: --no-tmux.` });
+    return new NoShell("target", message, { hint: `${hint} Or work without a pane: --no-tmux.` });
   }
 
   #recover(why: string, isNew = false): Promise<void> {
@@ -465,7 +455,7 @@ export class TmuxPane implements Pane, PaneSink {
     const { current } = this.#state;
     return {
       outcome,
-      output: { head: "", tail: "", omittedBytes: 0, totalBytes: 0 },
+      output: NO_OUTPUT,
       cwd: this.cwd,
       ...(current === undefined ? {} : { outputId: current.recording.id }),
       notes,

@@ -1,4 +1,4 @@
-/** What a silent pane is doing: working, or waiting for input. */
+/** What the program in the foreground of a pane is doing: working, or waiting for input. */
 import { nameFrom } from "../../lib/byte-names.ts";
 import { words } from "../../lib/text.ts";
 import type { Transport } from "../target.ts";
@@ -7,28 +7,28 @@ export interface ForegroundState {
   readonly doing: "working" | "password" | "line" | "raw";
   /** Name of the program in the foreground. */
   readonly program: string;
-  /** Its CPU time so far, to tell a busy program from one that waits. */
+  /** CPU time so far, to distinguish a busy program from a waiting one. */
   readonly cpu: number;
   /** The pane's own shell is in the foreground, not a program started from it. */
   readonly shellItself: boolean;
-  /** No shell is there at the moment: the last one has ended, and the supervisor starts a new one. */
+  /** The last shell has ended, and the supervisor is starting a new one. */
   readonly betweenShells: boolean;
   /** The terminal does not show what is typed. */
   readonly silent: boolean;
-  /** Ctrl-S stops its output, and Ctrl-Q lets it continue. */
+  /** Ctrl-S stops its output, and Ctrl-Q resumes it. */
   readonly stoppable: boolean;
 }
 
 /**
- * $1 process id of the pane's supervisor, $2 its terminal. One line for each process in the foreground, then one of
- * terminal flags: what reads by then has set them.
+ * $1 pid of the pane's supervisor, $2 its terminal. Prints a line for each process in the foreground, then the terminal
+ * flags, which a reading program has set by then.
  */
 const SCRIPT = `
 tty=$2 g=0 own=
 if [ -r "/proc/$1/stat" ]; then
   IFS= read -r l <"/proc/$1/stat"; set -- "$1" "$2" \${l##*) }
   own=$5 g=$8
-  # A shell reads byte by byte: with many processes grep is much faster.
+  # A shell reads one byte at a time: with many processes grep is much faster.
   f='/proc/[0-9]*/stat'
   if command -v grep >/dev/null; then f=$(grep -ls ") [A-Za-z] [0-9]* $g " $f); fi
   for f in $f; do
@@ -65,19 +65,19 @@ export async function probeForeground(
   return readProbe(result.stdout.toString(), pane.pid, prompting);
 }
 
-/** `prompting`: the last line on the screen has no end, as a question has. */
+/** `prompting`: the last line on the screen is unfinished, like a prompt. */
 export function readProbe(text: string, supervisor: number, prompting: boolean): ForegroundState {
   const lines = text.split("\n").filter((line) => line !== "");
   const [mode, echo, flow, group, own] = (lines.pop() ?? "").split(" ");
   const processes = lines.map((line) => {
     const [pid, parent, state = "", wchan = "?", files, cpu, call = "?", ...name] = line.split(" ");
-    // Stopped, or in the middle of a write that the terminal does not take: neither waits for input.
+    // Stopped, or blocked in a write: neither waits for input.
     const reads = !/^[Tt]/.test(state) && !WRITES.has(call);
     return { pid, parent, wchan, files, cpu: Number(cpu) || 0, reads, name: name.join(" ") };
   });
   const silent = echo === "off";
   let leader = processes.find((one) => one.pid === group) ?? processes.at(-1);
-  // A shell that waits for what it has started is not what runs, unless it is the pane's own.
+  // A shell that waits for its child is not the running program, unless it is the pane's own.
   while (leader !== undefined && leader.parent !== String(supervisor) && SHELL.test(leader.name)) {
     const { pid } = leader;
     const started = processes.findLast((one) => one.parent === pid);
@@ -86,11 +86,11 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
   }
   const reading =
     processes.find((one) => one.reads && isReading(one.wchan, one.files, prompting)) ??
-    // busybox asks with poll first: at a question, where nothing but the terminal could be polled.
+    // busybox polls before it reads: at a prompt, if only the terminal can be polled.
     processes.find(
       (one) => prompting && /poll/.test(one.wchan) && one.files === "0" && (silent || BUSYBOX.test(one.name)),
     ) ??
-    // busybox reads a line with poll: a shell that polls, and nothing else in the foreground, reads.
+    // busybox reads a line with poll: a shell that polls, alone in the foreground, reads.
     processes.find((one) => processes.length === 1 && one.parent === String(supervisor) && /poll/.test(one.wchan));
   const subject = reading ?? leader;
   const program = (subject?.name ?? "").replace(/^.*\//, "") || "unknown";
@@ -105,8 +105,8 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
 }
 
 /**
- * Whether what waits is a password prompt. In raw mode the program itself hides what is typed, or another terminal
- * behind this one does (ssh): then the words before the cursor count.
+ * Whether the program waits for a password. In raw mode the program itself, or a remote terminal (ssh), hides what is
+ * typed: then the text before the cursor decides.
  */
 export function asksForPassword({ doing }: ForegroundState, beforeCursor: string): boolean {
   return doing === "password" || (doing === "raw" && isPasswordPrompt(beforeCursor));
@@ -122,12 +122,11 @@ const PASSWORD_PROMPT =
 const BUSYBOX = /^(?:busybox|-?a?sh)$/;
 const SHELL = /^-?(?:ba|z|da|a|mk|k)?sh$/;
 
-/** Numbers of write, pwrite and writev on x86-64, arm64, and 32-bit systems; none of them is a read on another one. */
+/** System call numbers of write, pwrite and writev on x86-64, arm64 and 32-bit systems; none is a read on another. */
 const WRITES = new Set(words("1 4 18 20 64 66 68 146"));
 
 /**
- * `wait_woken` is also a blocking read from a socket: only with the terminal open, and no socket or a question on the
- * screen.
+ * `wait_woken` is also a blocking read from a socket: counts if the terminal is open, without a socket or at a prompt.
  */
 function isReading(wchan: string, files: string | undefined, prompting: boolean): boolean {
   if (/n_tty_read|tty_read|ttyin|ttread/.test(wchan)) return true;
@@ -135,7 +134,7 @@ function isReading(wchan: string, files: string | undefined, prompting: boolean)
   return wchan === "?" && prompting;
 }
 
-/** $1 process id of the supervisor, $2 signal: to the group in the foreground, never to the supervisor's own. */
+/** $1 pid of the supervisor, $2 signal: to the group in the foreground, never to the supervisor's own. */
 const SIGNAL = `
 s=$2
 if [ -r "/proc/$1/stat" ]; then
@@ -155,31 +154,31 @@ export async function signalForeground(
   await transport.run(SIGNAL, { args: [String(pane.pid), signal], timeoutMs: 5000 });
 }
 
-/** $1 a process on the terminal: which group is in its foreground. */
+/** $1 a process on the terminal. Prints the group in its foreground. */
 const GROUP = `
 if [ -r "/proc/$1/stat" ]; then IFS= read -r l <"/proc/$1/stat"; set -- \${l##*) }; echo "$6"
 else ps -o tpgid= -p "$1"; fi
 `;
 
-/** 0 where there is none. */
+/** 0 if there is none. */
 export async function foregroundGroup(transport: Transport, pane: { readonly pid: number }): Promise<number> {
   const { stdout } = await transport.run(GROUP, { args: [String(pane.pid)], timeoutMs: 5000 });
   return Math.max(0, Number(stdout.toString()) || 0);
 }
 
 /**
- * $1 process id of the supervisor. Prints directory, user and name of what is in the foreground, 1 where it is the
- * pane's shell.
+ * $1 pid of the supervisor. Prints directory, user and name of the program in the foreground, and 1 if it is the pane's
+ * shell.
  */
 const PLACE = `
 if [ -r "/proc/$1/stat" ]; then
   IFS= read -r l <"/proc/$1/stat"; own=$1; set -- \${l##*) }
   g=$6
-  # While a shell comes up, the supervisor itself is in the foreground.
+  # While a shell starts, the supervisor itself is in the foreground.
   IFS= read -r l <"/proc/$g/stat" || exit 1
   n=\${l#*(}; n=\${n%)*}; set -- \${l##*) }
   p=$g s=0; if [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
-  # A shell that waits for what it has started is not what runs.
+  # A shell that waits for its child is not the running program.
   while [ $s = 0 ]; do
     case $n in sh|bash|zsh|dash|ash|mksh|ksh) ;; *) break ;; esac
     c=; read -r c l <"/proc/$p/task/$p/children"
@@ -194,18 +193,18 @@ if [ -r "/proc/$1/stat" ]; then
 fi
 `;
 
-export interface Place {
+export interface ForegroundPlace {
   readonly cwd: string;
   readonly user: string;
   readonly program: string;
   readonly shellItself: boolean;
 }
 
-/** Undefined where the system does not say. */
+/** Undefined without /proc. */
 export async function foregroundPlace(
   transport: Transport,
   pane: { readonly pid: number },
-): Promise<Place | undefined> {
+): Promise<ForegroundPlace | undefined> {
   const { stdout } = await transport.run(PLACE, { args: [String(pane.pid)], timeoutMs: 5000 });
   const [cwd = "", user = "", program = "", itself] = nameFrom(stdout).split("\0");
   return itself === undefined ? undefined : { cwd, user, program, shellItself: itself === "1" };

@@ -1,4 +1,6 @@
-/** After a gap in the stream of a pane: the screen and the last mark that tmux remembers show what was missed. */
+/**
+ * After a gap in the stream of a pane: finds what was missed, from the screen and the last mark that tmux remembers.
+ */
 import { wholeCharacters } from "../../lib/text.ts";
 import type { RunOutcome } from "../target.ts";
 import type { OutputStore } from "../output/output-store.ts";
@@ -11,10 +13,7 @@ import { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
 import { OWN_SCRIPT } from "./typed-line.ts";
 
-/**
- * Reads the pane and takes up its stream again. A further gap begins this again by itself: then this one gives up in
- * silence.
- */
+/** Reads the pane and resumes its stream. A further gap starts this again: then this one returns without an effect. */
 export async function recover(
   session: TmuxSession,
   state: PaneState,
@@ -34,8 +33,7 @@ export async function recover(
     if (seen === undefined) return;
     const command = gap.takeUndelivered();
     if (command?.phase === "sent") await input.withdrawUndelivered(command);
-    // Something else set the pane's path: a look at the foreground has to do, unless the shell may never have been
-    // ours.
+    // Another program set the pane's path: the foreground decides instead, unless the shell may not be buddy's.
     if (!isNew && state.phase === "starting" && seen.mark === undefined) {
       state.lookedAt(await probeForeground(session.options.transport, state.row, true));
     }
@@ -45,15 +43,12 @@ export async function recover(
   }
 }
 
-/** Every prompt brings three. */
+/** Every prompt has three. */
 const MAX_MARKS = 1000;
-/** A sequence that is longer when it is cut in two is lost. */
+/** A longer sequence that is split is lost. */
 const LONGEST = 512;
 
-/**
- * A gap in the stream: until the screen was read, what the stream brings is on the screen too and must not be taken
- * twice.
- */
+/** A gap in the stream: until the screen is read, text in the stream is also on the screen and must not count twice. */
 export class Gap {
   #open = false;
   #round = 0;
@@ -65,12 +60,12 @@ export class Gap {
     return this.#open;
   }
 
-  /** A gap in the middle of a look makes what is seen worthless. */
+  /** Changes with each gap: a gap during a look invalidates it. */
   get round(): number {
     return this.#round;
   }
 
-  /** `undelivered`: was being sent when the connection went; it is not known whether it arrived. */
+  /** `undelivered`: was being sent when the connection dropped; it may or may not have arrived. */
   begin(undelivered: RunningCommand | undefined): void {
     this.#open = true;
     this.#round++;
@@ -78,7 +73,7 @@ export class Gap {
     this.#undelivered = undelivered ?? this.#undelivered;
   }
 
-  /** Another pane: nothing was missed of it. */
+  /** There is a new pane, of which nothing was missed. */
   forget(): void {
     this.#round++;
     this.#open = false;
@@ -86,7 +81,7 @@ export class Gap {
     this.#undelivered = undefined;
   }
 
-  /** A mark that came meanwhile counts all the same, once. */
+  /** A mark during the gap is kept for later. */
   keepMark(mark: Mark): void {
     this.#marks.push(mark);
     if (this.#marks.length > MAX_MARKS) this.#marks.shift();
@@ -96,7 +91,7 @@ export class Gap {
     this.#passed = Buffer.concat([this.#passed, bytes.subarray(-LONGEST)]).subarray(-LONGEST);
   }
 
-  /** The marks that came meanwhile, and the beginning of a sequence whose rest is still to come. */
+  /** The marks during the gap, and the beginning of a sequence whose rest is still to come. */
   end(): { readonly marks: readonly Mark[]; readonly unfinished: Buffer } {
     this.#open = false;
     return { marks: this.#marks.splice(0), unfinished: unfinishedEnd(this.#passed) };
@@ -112,18 +107,18 @@ export class Gap {
 export interface PaneSnapshot {
   readonly mark: Mark | undefined;
   readonly cwd: string;
-  /** History and screen; the last one is where the cursor is. */
+  /** Scrollback and screen; the last line has the cursor. */
   readonly lines: readonly string[];
-  /** Where in that line. */
+  /** Of the cursor in that line. */
   readonly column: number;
-  /** A full-screen program has the screen: what is below it is not shown. */
+  /** A full-screen program hides the normal screen. */
   readonly alternate: boolean;
 }
 
 /**
- * `take` is called in the very moment of the reply. tmux sends replies and output through one queue (200 of 200
- * captures of a pane that printed as fast as it could ended with the last line that had come as output): what came
- * before it is in the snapshot, what comes afterwards is not.
+ * `take` is called as soon as the reply arrives. tmux sends replies and output through one queue (200 of 200 captures
+ * of a pane that printed as fast as possible ended with the last line of the output so far): output before the reply is
+ * in the snapshot, output after it is not.
  */
 async function lookAtPane(session: TmuxSession, pane: string, take: (snapshot: PaneSnapshot) => void): Promise<void> {
   const commands = [
@@ -137,26 +132,26 @@ async function lookAtPane(session: TmuxSession, pane: string, take: (snapshot: P
 function snapshotOf([path, place, screen]: readonly Reply[], key: string): PaneSnapshot {
   const [column, row, width, height, alternate, ...directory] = place?.lines[0]?.split("|") ?? [];
   const lines = screen?.ok === true ? [...screen.lines] : [];
-  // Rows that nothing was written to yet.
+  // Without the empty rows below the cursor.
   for (let below = Number(height) - 1 - Number(row); below > 0 && lines.at(-1)?.trimEnd() === ""; below--) lines.pop();
   return {
     mark: parseRemembered(path?.lines.join("\n") ?? "", key),
     cwd: directory.join("|"),
     lines,
-    // In a line that goes over several rows it is counted from the last of them.
+    // In a wrapped line tmux counts it from the last row.
     column: Bun.stringWidth(lines.at(-1) ?? "") > Number(width) ? Number.POSITIVE_INFINITY : Number(column),
     alternate: alternate === "1",
   };
 }
 
 interface AfterGap {
-  /** The marks to act on, oldest first: those that came, and the one that tmux remembers when none of them is newer. */
+  /** The marks to process, oldest first: those of the stream, and the one that tmux remembers if it is newer. */
   readonly marks: readonly Mark[];
-  /** It ended unheard, and others ran since: no mark shows it any more. */
+  /** The command ended during the gap, and others ran since: no mark shows it. */
   readonly ended?: RunOutcome;
 }
 
-/** What a pane shows after a gap: fills in what its command has missed, and says whether that has ended. */
+/** Adds the missed output to the command, and finds out whether it has ended. */
 export function takeApart(
   command: RunningCommand | undefined,
   snapshot: PaneSnapshot,
@@ -181,7 +176,7 @@ export function takeApart(
   return { marks, ended };
 }
 
-/** What tmux remembers, and no mark that came has shown. */
+/** Whether the mark that tmux remembers is not among those of the stream. */
 function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | undefined): boolean {
   switch (mark.kind) {
     case "prompt":
@@ -191,16 +186,16 @@ function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | un
     case "gave-up":
       return !heard.some((one) => one.kind === "gave-up");
     case "shell-ended":
-      // Of a shell that was not in use this is not news: another one is coming up.
+      // Only for a running command: otherwise a new shell is starting anyway.
       return command?.phase === "started" && !heard.some((one) => one.kind === "shell-ended");
     default:
       return false;
   }
 }
 
-const UNHEARD = "it ended while the connection was down, and its exit code is not known";
+const UNHEARD = "it ended while the connection was down, and its exit code is unknown";
 
-/** A command that a buddy before this one started and that still runs: buddy can wait for it. */
+/** A command that an earlier buddy started and that still runs: buddy can wait for it. */
 export function commandOnScreen(
   { tag, shownLines = 0 }: Mark & { kind: "started" },
   { lines }: PaneSnapshot,
@@ -216,7 +211,7 @@ export function commandOnScreen(
   command.started();
   const body = below.slice(shownLines).join("\n");
   if (body !== "") command.recording.insert(body);
-  command.notes.push("The command was started before buddy was; what it had printed was read from the pane.");
+  command.notes.push("The command was started by an earlier buddy; its output so far was read from the pane.");
   return command;
 }
 
@@ -232,9 +227,7 @@ const WHOLE_SEQUENCE =
   // oxlint-disable-next-line no-control-regex
   /^\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[PX^_][^\x1b]*\x07|[ -/]+[0-~]|[0-OQ-WYZ\\`-~=>])/;
 
-// Finds in a captured screen, which ends where the cursor is, what the stream of a command did not bring.
-
-/** Puts what the stream did not bring into the recording; `why` says how it came to be missed. */
+/** Adds output that is missing from the stream to the recording; `why` explains how it was missed. */
 export function fillGap(command: RunningCommand, snapshot: PaneSnapshot, why: string): void {
   fill(command, snapshot, why);
   const { column, lines } = snapshot;
@@ -253,7 +246,7 @@ function fill(command: RunningCommand, { lines, alternate }: PaneSnapshot, why: 
     command.note(`${why}; it was read back from the pane.`);
     return;
   }
-  // What is above the command's own prompt belongs to others; below it is all that this one printed.
+  // Everything below the command's own prompt is its output.
   if (own !== undefined) {
     recording.insert(`\n[a part came out of order; all of it, as the pane shows it:]\n${own}`);
     command.note(`${why}; it was read back from the pane.`);
@@ -275,8 +268,8 @@ function missedOf(
 }
 
 /**
- * What follows the last lines that were seen; undefined when they are not on the screen. `count` is the number of lines
- * that had ended before the last of them: where lines repeat themselves, only that shows which one it was.
+ * What follows the last lines that were seen; undefined if they are not on the screen. `count`: how many lines had
+ * ended before the last of them, to find the position among repeated lines.
  */
 export function linesAfter(seen: readonly string[], screen: string, count?: number): string | undefined {
   const lines = screen.split("\n");
@@ -295,20 +288,20 @@ export function linesAfter(seen: readonly string[], screen: string, count?: numb
   return at < 0 ? undefined : [lines[at]?.slice(last.length) ?? "", ...lines.slice(at + 1)].join("\n");
 }
 
-/** All that the command entered at this prompt has printed; undefined when the screen does not reach back so far. */
+/** The output of the command entered at this prompt; undefined if the screen does not reach back far enough. */
 export function sincePrompt(screen: readonly string[], promptId: number, shownLines = 0): string | undefined {
   const seen = commandAfterPrompt(screen.join("\n"), promptId, shownLines);
   return seen.kind === "unclear" ? undefined : seen.output;
 }
 
-/** Without the prompt that ended the command, and what came after it. */
+/** Without the prompt that ended the command, and what follows it. */
 export function untilPrompt(screen: readonly string[], promptId: number): string {
   const end = visiblePrompts(screen).find((one) => one.id === promptId + 1);
   if (end === undefined) return screen.join("\n");
   return [...screen.slice(0, end.line), screen[end.line]?.slice(0, end.start) ?? ""].join("\n");
 }
 
-/** A screen has no tabs, only the columns they led to. */
+/** With spaces for tabs, as on a screen. */
 function asDrawn(line: string): string {
   if (!line.includes("\t")) return line;
   let drawn = "";

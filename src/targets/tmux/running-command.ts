@@ -1,29 +1,29 @@
-/** One command that buddy sent into a pane, from the keys to its end. */
+/** One command that buddy sent to a pane, from the keys to its end. */
 import type { CleanRun, Delivery } from "./delivery.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
 import { Recording } from "../output/recording.ts";
 import type { StoredOutput } from "../output/stored-output.ts";
 
-/** Text between taking and starting is kept so far: where a shell finds a syntax error, it is all there is. */
+/** Text between taking and starting is kept up to this size: after a syntax error there is no other. */
 const MAX_BEFORE = 64 * 1024;
 
 export class RunningCommand {
   readonly tag: number;
   readonly text: string;
-  /** Runs it as a clean child, where no question was asked. */
+  /** Runs it as a clean child, without approval. */
   readonly clean: CleanRun | undefined;
-  /** The text as people may see it, where it holds secrets. */
+  /** The text without its secrets, if it has any. */
   readonly shown: string | undefined;
   readonly recording: Recording;
   readonly notes: string[] = [];
   readonly ended: Promise<RunOutcome>;
-  /** Moves on when the shell took the line, or started it. */
+  /** Resolves when the shell has taken the line. */
   readonly begun = Promise.withResolvers<void>();
   phase: "sent" | "taken" | "started" | "over" = "sent";
   outcome: RunOutcome | undefined;
-  /** Its exit code, where that was reported before the prompt. */
+  /** Its exit code, if that was reported before the prompt. */
   code: number | undefined;
-  /** Why tmux did not hand it over. */
+  /** Why tmux did not deliver it. */
   refusal: string | undefined;
   /** Deliveries that the shell did not take. */
   attempts = 0;
@@ -31,21 +31,21 @@ export class RunningCommand {
   promptId = 0;
   /** Lines of its text below that prompt. */
   shownLines = 0;
-  /** Prompts that were drawn while it ran and showed no end. */
+  /** Prompts that were drawn while it ran, without a mark of its end. */
   promptsWithoutMark = 0;
   /** When it was sent, or keys were last pressed for it. */
   touchedAt = performance.now();
   lastActivity = performance.now();
-  /** Output begins behind the text that is shown to the operator. */
+  /** Output begins after the text that is shown to the operator. */
   #shown: boolean;
   readonly #finish: (outcome: RunOutcome) => void;
   #before: Buffer[] = [];
   #beforeBytes = 0;
   #open = false;
-  /** Marks to come before output begins. */
+  /** Marks still to come before output begins. */
   #hidden = 0;
   #frozen = false;
-  /** What the notes say about a line that was set aside. */
+  /** The note about a line that was set aside. */
   #aside = "";
 
   constructor(tag: number, text: string, stored: StoredOutput, options: RunOptions, shown: boolean, clean?: CleanRun) {
@@ -60,7 +60,7 @@ export class RunningCommand {
     this.#finish = resolve;
   }
 
-  /** Sent in this way, which may differ from the one before. */
+  /** How it was sent, which may differ from an earlier attempt. */
   delivered({ shown, shownLines }: Pick<Delivery, "shown" | "shownLines">): void {
     this.#shown = shown;
     this.shownLines = shownLines;
@@ -75,21 +75,21 @@ export class RunningCommand {
     this.#beforeBytes += bytes.length;
   }
 
-  /** Once, however often it happens. */
+  /** Adds the note only once. */
   note(text: string): void {
     if (!this.notes.includes(text)) this.notes.push(text);
   }
 
   taken(aside: string): void {
     this.phase = "taken";
-    this.backUp(aside);
+    this.setAside(aside);
     this.begun.resolve();
   }
 
-  /** What the operator had typed when the command came. */
-  backUp(line: string): void {
+  /** What the operator had typed when the command was sent. */
+  setAside(line: string): void {
     if (line.trim() === "") return;
-    this.#aside = `The operator had typed ${JSON.stringify(line)} without running it; it was set aside and put back.`;
+    this.#aside = `The operator had typed ${JSON.stringify(line)} without running it; it was set aside and restored.`;
     this.note(this.#aside);
   }
 
@@ -112,7 +112,7 @@ export class RunningCommand {
     if (--this.#hidden <= 0) this.#open = true;
   }
 
-  /** What follows is the shell's, not the command's; the first code that is reported is. */
+  /** What follows is output of the shell, not of the command; the first reported code is the command's. */
   freeze(code: number): void {
     this.#frozen = true;
     this.code ??= code;
@@ -128,7 +128,7 @@ export class RunningCommand {
     this.#finish(outcome);
   }
 
-  /** Never started: what came after the line itself is the shell's complaint. */
+  /** It never started: the text after the line is the error message of the shell. */
   #keepBefore(): void {
     const all = Buffer.concat(this.#before);
     const line = all.indexOf(10);

@@ -1,15 +1,13 @@
-/**
- * Which buddy works in a tmux session: one at a time, recorded in the session itself, where tmux decides between two.
- */
+/** Which buddy works in a tmux session: one at a time, recorded in options of the session. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { isAlive } from "../../lib/processes.ts";
 import { STAMP } from "./session-files.ts";
-import type { SessionLook } from "./session-look.ts";
+import type { SessionInfo } from "./session-info.ts";
 
 /**
- * Claims are numbered: `@buddy_client_3` follows `@buddy_client_2`, and tmux sets an option that exists only once
- * (`-o`), so of two who take over from the same predecessor one fails. The highest number counts.
+ * Claims are numbered: `@buddy_client_3` follows `@buddy_client_2`. tmux does not set an option that exists (`-o`), so
+ * if two buddies claim a session after the same predecessor, one fails. The highest number counts.
  */
 export interface Claim {
   readonly number: number;
@@ -29,14 +27,12 @@ export function lastClaim(options: readonly string[]): Claim {
   return last;
 }
 
-/** The command that claims the client's own session after `last`; it fails when another buddy was faster. */
+/** Claims the client's session after `last`; fails if another buddy was faster. */
 export function claimCommand(last: Claim, mine: string): string {
   return `set-option -o -F @buddy_client_${last.number + 1} '#{client_pid}/${mine}'`;
 }
 
-/**
- * After a claim succeeded: who has the session is shown where all sessions are listed, and the claim before is dropped.
- */
+/** After a successful claim: records the owner for the list of all sessions, and removes the previous claim. */
 export function ownCommands(last: Claim, mine: string): string[] {
   return [
     `set-option -F @buddy_client '#{client_pid}/${mine}'`,
@@ -44,16 +40,18 @@ export function ownCommands(last: Claim, mine: string): string[] {
   ];
 }
 
-/** Leaves the session to whoever comes next. */
+/** Releases the session. */
 export function releaseCommands(number: number): string[] {
   return [`set-option @buddy_client_${number} ${FREE}`, `set-option @buddy_client ${FREE}`];
 }
 
-/** Sessions and who has them, for `freeName`. */
+/** Sessions and their owners, for `freeName`. */
 export const LIST_OWNERS = "list-sessions -F '#{session_name}|#{@buddy_client}|#{@buddy_stamp}'";
 
-/** NAME_2, NAME_3, …: the first of this version that is not in use; a later one by chance after others were faster. */
-export function freeName(base: string, { owners: listed, attached }: SessionLook, attempt: number) {
+/**
+ * NAME_2, NAME_3, …: the first that is free or unused and of this version; a random later one after failed attempts.
+ */
+export function freeName(base: string, { owners: listed, attached }: SessionInfo, attempt: number) {
   const owners = new Map(listed.map((line) => [line.split("|")[0], line.split("|").slice(1)]));
   const free: string[] = [];
   for (let number = 2; free.length < attempt; number++) {
@@ -64,9 +62,7 @@ export function freeName(base: string, { owners: listed, attached }: SessionLook
   return free[Math.floor(Math.random() * free.length)] ?? `${base}_2`;
 }
 
-/**
- * Whether this claim is held: by a process of this machine that lives, or by a client from elsewhere that is attached.
- */
+/** Whether this claim is held: by a running process of this machine, or by an attached client from another one. */
 export function isHeld({ value }: Pick<Claim, "value">, attached: ReadonlySet<string>): boolean {
   const [client = "", host = "", pid = "", start = ""] = value.split("/");
   if (value === FREE || host === "") return false;
@@ -74,14 +70,14 @@ export function isHeld({ value }: Pick<Claim, "value">, attached: ReadonlySet<st
   return isAlive(Number(pid)) && startOf(pid) === start;
 }
 
-/** Host, process and its start; a separate mark for each call, as one process may work in several. */
+/** Host, process and its start; different for each call, since one process may use several sessions. */
 export function ownMark(): string {
   return `${thisHost()}/${process.pid}/${startOf("self")}/${++count}`;
 }
 
 let count = 0;
 
-/** Process numbers mean something only within one machine, boot and container. */
+/** A pid is meaningful only within one machine, boot and container. */
 function thisHost(): string {
   host ??= Bun.hash(
     [
@@ -95,7 +91,7 @@ function thisHost(): string {
 
 let host: string | undefined;
 
-/** In clock ticks after boot: a process number may be given again. "0" where there is no /proc. */
+/** In clock ticks after boot, since a pid may be reused. "0" without /proc. */
 function startOf(pid: string): string {
   const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "0";

@@ -1,7 +1,4 @@
-/**
- * The private directory of a session on the target: its key, the start-up files of its shells, and what becomes of it
- * later.
- */
+/** The private directory of a session on the target: its key, the start-up files of its shells, and its removal. */
 import bashInit from "../../../templates/shell-init/bash.sh" with { type: "text" };
 import fishInit from "../../../templates/shell-init/fish.fish" with { type: "text" };
 import idle from "../../../templates/shell-init/idle.sh" with { type: "text" };
@@ -29,12 +26,12 @@ const FILES: Readonly<Record<string, string>> = {
   "zsh/.zprofile": zprofile,
   "zsh/.zshrc": zshrc,
 };
-/** Shells keep the hooks they were started with: those of another version may not understand this one. */
+/** Shells keep the hooks they were started with: those of another version may not work with this one. */
 export const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
 
 /**
- * Puts the files in place: reads the key to use from stdin, takes the arguments of `prepareArguments`, and leaves key
- * and directories in $k, $d and $r for what follows.
+ * Creates the files: reads the key for a new session from stdin, takes the arguments of `prepareArguments`, and leaves
+ * key and directories in $k, $d and $r for the script that follows.
  */
 export const PREPARE = `IFS= read -r k || exit 1
 s=${STAMP}
@@ -56,12 +53,11 @@ export function prepareArguments(options: {
 }
 
 /**
- * Removes directories of sessions whose tmux server is gone, killed from outside or by a reboot. $1 directory of all
- * sessions, $2 user id, $3 tmux. Only what belongs to the user, in a directory that only the user can write to, and was
- * not opened just now. A server that answers by its number is alive also where that process cannot be seen: another
- * container with the same /tmp. One that answers at the same socket with another number came after it. Numbers are used
- * again: a process of that number that is not tmux, or that has ended, does not count. Where no server ever said that
- * it uses a directory, an opening was broken off: that goes after a day, also when it had only made the directory.
+ * Removes directories of sessions whose tmux server is gone, after a kill or a reboot. $1 directory of all sessions, $2
+ * user id, $3 tmux. Only directories of the user, in a directory that only the user can write to, that were not opened
+ * just now. A server that reports its recorded pid is alive even if that process is not visible, in another container
+ * with the same /tmp; one that reports another pid is newer. Pids are reused: a process with the pid that is not tmux,
+ * or a zombie, does not count. A directory in which no server has recorded itself is removed after a day.
  */
 const SWEEP = `
 ${OWN_DIRECTORY}

@@ -1,4 +1,4 @@
-/** One managed tmux session on the target: its control client, kept up across drops, and what its panes say. */
+/** One managed tmux session on the target: its control client, reconnected after drops, and the output of its panes. */
 import { randomBytes } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
@@ -18,14 +18,14 @@ import {
 } from "./session-claim.ts";
 import {
   endWhenIdle,
-  lookAtSession,
+  readSession,
   markPane,
   PANE_FORMAT,
   type PaneRow,
   parsePanes,
   restoreSize,
-  type SessionLook,
-} from "./session-look.ts";
+  type SessionInfo,
+} from "./session-info.ts";
 import { PaneFollowers, type PaneSink } from "./pane-followers.ts";
 import { PREPARE, prepareArguments, STAMP } from "./session-files.ts";
 
@@ -33,32 +33,32 @@ export interface TmuxSessionOptions {
   readonly transport: Transport;
   readonly socket: string;
   readonly session: string;
-  /** Prefix of everything this buddy manages: the name of its default session. */
+  /** The name of the default session, a prefix of all that this buddy manages. */
   readonly owner: string;
   readonly shell: PaneShell;
   readonly cwd: string;
   readonly unset: readonly string[];
   readonly notice: (notice: TargetNotice) => void;
   readonly heartbeatMs?: number;
-  /** A session that was not in use for so long ends; 0 or undefined = never. */
+  /** A session that is unused for this long ends; 0 or undefined: never. */
   readonly idleMs?: number;
 }
 
-/** How long tmux may take to answer when a session is opened, and when buddy says that it takes long. */
+/** How long tmux may take to answer when a session is opened, and when buddy reports that it waits. */
 const ATTACH_MS = 10_000;
 const SLOW_MS = 3000;
 const STILL_THERE_MS = 2000;
 const OPEN_ATTEMPTS = 4;
 const OPEN_AGAIN_MS = 100;
 const HEARTBEAT_MS = 3000;
-/** Between attempts; the transport waits by itself within each. */
+/** Between attempts; the transport also waits within each. */
 const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
 const LOCAL_BACKOFF_MS = [0, 100];
 
 export class TmuxSession {
   readonly options: TmuxSessionOptions;
   #name: string;
-  /** tmux's own number of the session: it stays when the operator renames it. */
+  /** tmux's session id, which stays if the operator renames the session. */
   #id = "";
   readonly #mark = ownMark();
   #claim = 0;
@@ -79,7 +79,7 @@ export class TmuxSession {
     this.#name = options.session;
   }
 
-  /** Another one than was asked for where another buddy works in that, or another version made it: `whyMoved`. */
+  /** Not the configured name if another buddy uses that session or another version created it: see `whyMoved`. */
   get name(): string {
     return this.#name;
   }
@@ -88,12 +88,11 @@ export class TmuxSession {
     return this.#whyMoved;
   }
 
-  /** Prefix of all names that belong together: that of the default session. */
   get #owner(): string {
     return this.options.session === this.options.owner ? this.name : this.options.owner;
   }
 
-  /** tmux's own number of the session; "" before it is open. */
+  /** tmux's session id; "" before it is open. */
   get id(): string {
     return this.#id;
   }
@@ -111,7 +110,7 @@ export class TmuxSession {
     return this.#directory;
   }
 
-  /** For files of a moment: the line to take, the script to source. */
+  /** For temporary files: the line to take, the script to source. */
   get runDirectory(): string {
     return this.#runDirectory;
   }
@@ -124,7 +123,7 @@ export class TmuxSession {
     return this.#client !== undefined && !this.#client.closed;
   }
 
-  /** Attaches, making the session when there is none; returns whether it was made. */
+  /** Attaches and creates the session if needed; returns whether it is new. */
   open(): Promise<boolean> {
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
@@ -148,7 +147,7 @@ export class TmuxSession {
     return this.#followers.follow(pane, sink);
   }
 
-  /** Puts key and start-up files in place again, where something cleaned them away. */
+  /** Restores key and start-up files after something removed them. */
   async restoreFiles(): Promise<void> {
     const { transport, socket } = this.options;
     const args = prepareArguments({ facts: transport.facts, socket, session: this.name });
@@ -156,7 +155,7 @@ export class TmuxSession {
     if (result.code !== 0) throw cannotWrite(result.stderr);
   }
 
-  /** After the session itself is gone. */
+  /** After the session itself was ended. */
   async removeFiles(): Promise<void> {
     const args = [this.#directory, this.#runDirectory];
     if (args.every((one) => one.endsWith(`.${this.name}`)))
@@ -184,10 +183,10 @@ export class TmuxSession {
         this.#watch();
         return found.fresh;
       } catch (error) {
-        // The client ended by itself (no file may grow, say): the machine is still there.
+        // Only the client ended (a file size limit, for example), not the connection.
         if (error instanceof ConnectionLost && (await this.options.transport.answers(STILL_THERE_MS)))
           throw new TmuxUnusable("target", error.message, { cause: error });
-        // The server went away between making the session and joining it.
+        // The server ended between creating the session and attaching to it.
         if (!(error instanceof SessionGone)) throw error;
         if (attempt >= OPEN_ATTEMPTS) throw new TmuxUnusable("target", error.message, { cause: error });
         await Bun.sleep(OPEN_AGAIN_MS * attempt);
@@ -195,9 +194,9 @@ export class TmuxSession {
     }
   }
 
-  /** Claims the session; undefined where it is that of another buddy or version: then the name is another already. */
+  /** Claims the session; undefined if another buddy or version has it: then the name has changed. */
   async #take(client: ControlClient, created: boolean, attempt: number): Promise<{ fresh: boolean } | undefined> {
-    const seen = await this.#lookAtSession(client, created);
+    const seen = await this.#readSession(client, created);
     if (!seen.managed) {
       await client.close();
       throw new BuddyError("target", `the tmux session ${this.name} exists and is not buddy's`, {
@@ -216,7 +215,7 @@ export class TmuxSession {
     }
     if (seen.key === "") await this.#markSession(client, seen.panes[0]);
     else {
-      // What came before the claim may be the work of another buddy, which has left meanwhile.
+      // Output from before the claim may belong to another buddy.
       this.#followers.forgetEarly();
       await this.#keepKey(seen.key);
     }
@@ -227,8 +226,8 @@ export class TmuxSession {
     return { fresh: seen.key === "" };
   }
 
-  /** False where another buddy has the session. */
-  async #claimAfter(client: ControlClient, { claim, attached }: SessionLook): Promise<boolean> {
+  /** False if another buddy has the session. */
+  async #claimAfter(client: ControlClient, { claim, attached }: SessionInfo): Promise<boolean> {
     if (this.#isMine(claim)) {
       this.#claim = claim.number;
       void client.send(ownCommands({ number: claim.number - 1, value: "" }, this.#mark)).catch(() => {});
@@ -247,8 +246,8 @@ export class TmuxSession {
     return value.endsWith(`/${this.#mark}`);
   }
 
-  async #lookAtSession(client: ControlClient, created: boolean): Promise<SessionLook> {
-    const seen = await lookAtSession(client, created ? [claimCommand({ number: 0, value: "" }, this.#mark)] : []);
+  async #readSession(client: ControlClient, created: boolean): Promise<SessionInfo> {
+    const seen = await readSession(client, created ? [claimCommand({ number: 0, value: "" }, this.#mark)] : []);
     this.#id = seen.id;
     this.#clientPid = seen.clientPid;
     return seen;
@@ -261,7 +260,7 @@ export class TmuxSession {
     this.#followers.forgetEarly();
   }
 
-  /** Something cleaned the directory away, and the new key is not the one that the shells of this session know. */
+  /** The directory was removed, and the new key is not the one that the shells of this session use: restores that. */
   async #keepKey(key: string): Promise<void> {
     if (key === this.#key) return;
     this.#key = key;
@@ -275,9 +274,9 @@ export class TmuxSession {
       `set-option -t ${this.target} @buddy_key ${this.#key}`,
       `set-option -t ${this.target} @buddy_stamp ${STAMP}`,
       `set-option -t ${this.target} destroy-unattached off`,
-      // Long enough for the whole name of the session: what to attach to must be readable.
+      // Long enough for the whole session name, which the operator needs to attach.
       `set-option -t ${this.target} status-left-length 80`,
-      // On a server of buddy's own: what commands print does not become the clipboard of whoever attaches.
+      // On buddy's own server: commands must not set the clipboard of an attached operator.
       ...(this.options.socket === "" ? [] : ["set-option -s set-clipboard external"]),
       ...(pane === undefined ? [] : markPane(pane.id, "shared", this.#owner)),
     ]);
@@ -306,7 +305,7 @@ export class TmuxSession {
         if (this.#client === client) this.#lost(why);
       },
     });
-    // A process that was never started knows why.
+    // If the process was never started, its pid rejects with the reason.
     const said = await this.#greeting(client).catch(async (error: unknown) => {
       await process.pid;
       throw error;
@@ -320,10 +319,7 @@ export class TmuxSession {
     return { client, created: said.includes("buddy-created") };
   }
 
-  /**
-   * What the start-up script says before tmux answers; throws TmuxUnusable with the reason when it does not come to
-   * that.
-   */
+  /** The output of the start-up script before tmux answers; throws TmuxUnusable if it does not. */
   async #greeting(client: ControlClient): Promise<readonly string[]> {
     const { transport, notice, socket } = this.options;
     const slow = setTimeout(
@@ -338,9 +334,9 @@ export class TmuxSession {
       const seconds = Math.round(ATTACH_MS / 1000);
       throw new TmuxUnusable(
         "target",
-        `${server} did not answer within ${seconds} s: it is stopped, or of another version`,
+        `${server} did not answer within ${seconds} s: it is stopped (SIGSTOP), or a different version`,
         {
-          hint: `End it on the target with: tmux ${socket === "" ? "" : `-L ${socket} `}kill-server. Or leave the pane out: --no-tmux.`,
+          hint: `End it on the target with: tmux ${socket === "" ? "" : `-L ${socket} `}kill-server. Or work without a pane: --no-tmux.`,
         },
       );
     } finally {
@@ -365,7 +361,7 @@ export class TmuxSession {
     }
   }
 
-  /** `display-message -t` succeeds for a pane that is gone; only the list shows it. */
+  /** `display-message -t` succeeds even for a pane that is gone; only the list shows that. */
   async #checkPanes(): Promise<void> {
     if (this.#followers.none || !this.connected) return;
     const [reply] = await this.#connectedClient()
@@ -375,7 +371,7 @@ export class TmuxSession {
     this.#followers.listed(reply.ok ? parsePanes(reply.lines) : []);
   }
 
-  /** A command was refused because the pane does not exist. */
+  /** A command failed because the pane does not exist. */
   lostPane(pane: string): void {
     this.#followers.lost(pane);
   }
@@ -390,7 +386,7 @@ export class TmuxSession {
     this.#followers.dropped(why);
     this.#reconnecting ??= this.#reconnect(why).finally(() => {
       this.#reconnecting = undefined;
-      // Dropped again before it was known to work.
+      // Dropped again meanwhile.
       if (this.#client?.closed === true) this.#lost(why);
     });
   }
@@ -426,7 +422,7 @@ export class TmuxSession {
   }
 
   async #resume(client: ControlClient, stale: number, remote: boolean): Promise<"resumed" | "taken"> {
-    const seen = await this.#lookAtSession(client, false);
+    const seen = await this.#readSession(client, false);
     if (!(await this.#claimAfter(client, seen))) {
       await client.close();
       return "taken";
@@ -445,14 +441,14 @@ export class TmuxSession {
 
   #giveUp(why: string): void {
     const { transport, notice } = this.options;
-    // Whoever read that it is reconnecting reads how that ended, also where no command waits for it.
+    // "Reconnecting" was reported, so its failure is reported, too, even if no command waits.
     if (transport.kind !== "local" && !this.#closed)
       notice({ kind: "warning", text: `Reconnecting to ${transport.label} failed: ${why.replace(/\.$/, "")}.` });
     this.#client = undefined;
     this.#followers.endAll(why);
   }
 
-  /** A black hole gives no error: only silence after a question shows it. */
+  /** A dead connection may give no error, only silence: asks for an answer regularly. */
   #watch(): void {
     clearInterval(this.#heartbeat);
     if (this.options.transport.kind === "local" && this.options.heartbeatMs === undefined) return;

@@ -1,7 +1,4 @@
-/**
- * What keys make of a line at a shell's prompt: which lines they enter, what stays in the line, and what cannot be
- * known.
- */
+/** The effect of keys on a line at a shell's prompt: which lines they enter, and what stays in the line. */
 import { shownName } from "../../lib/byte-names.ts";
 import { words } from "../../lib/text.ts";
 import { BuddyError } from "../../lib/errors.ts";
@@ -16,13 +13,13 @@ export interface KeysInput {
 export interface TypedLines {
   /** Entered with Enter, in this order. */
   readonly lines: readonly string[];
-  /** What the line holds afterwards. */
+  /** The line afterwards. */
   readonly rest: string;
-  /** A key that the shell's editor makes something of: history, completion, a move of the cursor. */
+  /** A key with an unknown effect in the shell's editor: history, completion, a move of the cursor. */
   readonly unknown: string | undefined;
 }
 
-/** `before`: what the line already holds. */
+/** `before`: the text that is already in the line. */
 export function typedLines(before: string, input: KeysInput): TypedLines {
   const lines: string[] = [];
   let rest = before;
@@ -57,33 +54,31 @@ export function keyList(keys: KeysInput["keys"]): readonly string[] {
   return (typeof keys === "string" ? keys.split(/\s+/) : keys).filter((key) => key !== "");
 }
 
-/** Everything else is typed letter by letter. */
+/** Anything else is typed letter by letter. */
 export function isKeyName(key: string): boolean {
   return /^(?:[CMS]-)+.+$|^\^.$|^F\d+$|^KP.+$|^0x[\da-f]+$|^User\d+$|^Mouse/i.test(key) || NAMES.has(key.toLowerCase());
 }
 
-/** Whether a character would reach the program: nothing of the kind goes to a password prompt. */
+/** Whether a printable character would reach the program: buddy types none at a password prompt. */
 export function hasPrintable(keys: readonly string[], text: string): boolean {
   // oxlint-disable-next-line no-control-regex
   if (/[^\0-\x1f\x7f]/.test(text)) return true;
   return keys.some((key) => !isKeyName(key) || !(/^(?:C-.|\^.)$/.test(key) || SILENT.has(key.toLowerCase())));
 }
 
-/** These send no character of their own. */
+/** Keys that send no printable character. */
 const SILENT = new Set(
   words(`enter kpenter escape bspace tab btab up down left right home end ic insert dc delete npage ppage pagedown pageup
     pgdn pgup`),
 );
 const NAMES = new Set([...SILENT, ...words("space any")]);
 
-/** Why a command that was approved for one directory is not run in another. */
+/** Why a command that was approved for one directory does not run in another. */
 export function movedAway(now: string, approved: string): string {
-  return `the shell is in ${shownName(now)} now; the command was approved for ${shownName(approved)}. It did not run`;
+  return `the shell is now in ${shownName(now)}; the command was approved for ${shownName(approved)}. It did not run`;
 }
 
-// Keys that were approved for one program, user, directory and line are not typed into another.
-
-/** Throws where what was approved is not what is there now. */
+/** Throws if program, user, directory or line are not those that the keys were approved for. */
 export function stillThere(now: ShellPlace, then: ShellPlace): void {
   const moved = difference(now, then);
   if (moved === undefined) return;
@@ -91,13 +86,13 @@ export function stillThere(now: ShellPlace, then: ShellPlace): void {
 }
 
 function difference(now: ShellPlace, then: ShellPlace): string | undefined {
-  // A raw target such as `{last}` may mean another pane than when it was judged.
-  if (now.pane !== then.pane) return `it would be typed into ${now.pane ?? "the shared pane"} now`;
+  // A tmux target such as `{last}` may mean another pane than when it was approved.
+  if (now.pane !== then.pane) return `it would now be typed into ${now.pane ?? "the shared pane"}`;
   const [program, before] = [now, then].map((place) => place.program ?? "the shell");
-  if (program !== before) return `${program} is in the foreground of the pane now, not ${before}`;
-  if (now.user !== then.user) return `the pane belongs to ${now.user || "another user"} now`;
+  if (program !== before) return `${program} is now in the foreground of the pane, not ${before}`;
+  if (now.user !== then.user) return `the foreground program now runs as ${now.user || "another user"}`;
   if (now.cwd !== then.cwd)
-    return `the shell is in ${shownName(now.cwd) || "another directory"} now, not in ${shownName(then.cwd)}`;
-  if (now.typed.trim() !== then.typed.trim()) return "the line has another text now";
+    return `the shell is now in ${shownName(now.cwd) || "another directory"}, not in ${shownName(then.cwd)}`;
+  if (now.typed.trim() !== then.typed.trim()) return "the text in the line has changed";
   return undefined;
 }

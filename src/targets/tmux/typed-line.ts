@@ -1,21 +1,21 @@
-/** A line being typed at a prompt, as the screen shows it, and what only looks like one. */
+/** A line that is being typed at a prompt, as the screen shows it, and text that only looks like one. */
 import { ScreenText } from "../output/screen-text.ts";
 
 const MAX_TYPED_BYTES = 8192;
 const GAP = "\0";
 const NEWLINE = 10;
 const WRITTEN = /[^\0]|$/;
-/** How mksh and ksh say that there is more. */
+/** How mksh and ksh show that the line is longer. */
 const SCROLLED = /[\s\0]*[<>+*]\s*$/;
 
-/** Brings back a line that was erased, in shells that scroll it: what is on the screen is not all of it. */
+/** Restores an erased line, in shells that scroll it: the screen does not show all of it. */
 export const YANK = "\u0019";
 
 interface PromptBefore {
-  /** What the shell drew before the line: where it begins, and so where it wraps. */
+  /** What the shell drew before the line: decides where it begins and wraps. */
   readonly prompt: Buffer;
   readonly width: () => number;
-  /** The shell ends a row only when the line is entered: what comes with a newline was not typed. */
+  /** The shell prints a newline only when the line is entered: text after it was not typed. */
   readonly isOneRow?: boolean;
 }
 
@@ -24,7 +24,7 @@ export class TypedLine {
   /** What was typed before a newline came. */
   #before: string | undefined;
   #bytes = 0;
-  /** Read when someone asks: of most commands, as the shell draws them, no one does. */
+  /** Rendered on demand, since for most lines that is never needed. */
   readonly #unread: Buffer[] = [];
   #begin = 0;
   #drawn: ScreenText | undefined;
@@ -41,18 +41,18 @@ export class TypedLine {
 
   text(): string {
     const lines = this.#lines();
-    // A newline at the end of a row is how busybox goes on in the next one.
+    // busybox prints a newline at the end of a row to continue in the next one.
     const isWhole = this.#before === undefined || lines.length === 1;
     return (isWhole ? lines.join(" ") : `${this.#before}${lines.at(-1)}`).trim();
   }
 
-  /** What was run, where the shell does not say so: nothing of a line that was given up with Ctrl-C. */
+  /** The line that was run, for shells that do not report it; "" if it was abandoned with Ctrl-C. */
   entered(): string {
     const [first = ""] = this.#lines();
     return first.includes("^C") ? "" : first.trim();
   }
 
-  /** The editor shows only a part of it, where the prompt was: mksh and ksh do not wrap lines. */
+  /** The editor shows only a part of the line, over the prompt: mksh and ksh do not wrap lines. */
   get isScrolled(): boolean {
     return this.#bytes > 0 && !/^(?:\0|\n|$)/.test(this.#screen.pending()) && this.#begin > 0;
   }
@@ -74,7 +74,7 @@ export class TypedLine {
     return empty;
   }
 
-  /** A prompt at the right is drawn by a jump: it is neither what comes first in the line, nor before the cursor. */
+  /** Without a right prompt, which is drawn after a jump and is neither first in the line nor before the cursor. */
   #lines(): string[] {
     const lines = this.#screen.pending().split("\n");
     if (this.isScrolled) return [`…${lines[0]?.replace(SCROLLED, "")}`];
@@ -87,14 +87,14 @@ export class TypedLine {
 }
 
 /**
- * What a terminal answers to a program that asked (device attributes, cursor position, colours, versions), as it is
- * left in a line when the program did not read it: after binary data was printed, say.
+ * Whether the line is a reply of the terminal to a query (device attributes, cursor position, colours, versions) that
+ * the program did not read: after binary data was printed, for example.
  */
 export function isTerminalReply(line: string): boolean {
   const rest = line.replace(/\d*;?rgb:[\da-f/]+|>\|tmux [\w.-]+/g, "0c").trim();
-  // The line editor has swallowed parts of them.
+  // The line editor has removed parts of them.
   return /\d[cRnty]/.test(rest) && /^[\d;?>=cRntyGP^[\]\\\s]+$/.test(rest);
 }
 
-/** How buddy itself runs a script, in a shell that cannot be given a line. */
+/** The line with which buddy runs a script in a shell without a line editor. */
 export const OWN_SCRIPT = /(?:^|\s)\\?\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;

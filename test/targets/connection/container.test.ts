@@ -152,7 +152,7 @@ describe("podman", () => {
   test("an image without sh is reported as such", async () => {
     await using bare = await containerTarget({ image: "empty" });
     expect((await refusal(bare, bare.name)).message).toBe(
-      `container ${bare.name} has no sh, so nothing can be run in it`,
+      `container ${bare.name} has no sh, so buddy cannot run commands in it`,
     );
   });
 

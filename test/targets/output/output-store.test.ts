@@ -91,8 +91,8 @@ describe("found again", () => {
     expect((await after.find("out-1").search("^line 4999\\d$")).text).toBe(numbers(50_000).slice(-11 * 10));
     expect(after.find("err-2").read()).toMatchObject({ text: "only this\n", done: true });
     expect(after.open().id).toBe("out-3");
-    expect(() => after.find("out-77")).toThrow("no output is kept");
-    expect(() => after.find("../../etc/passwd")).toThrow("no output is kept");
+    expect(() => after.find("out-77")).toThrow("there is no output");
+    expect(() => after.find("../../etc/passwd")).toThrow("there is no output");
   });
 
   test("short texts of many machines share a file, and are read, copied, given up and removed one by one", async () => {
@@ -163,7 +163,7 @@ describe("found again", () => {
     outputStore.find("out-1").save();
     recording.write(Buffer.from("\r\u001b[K5"));
     outputStore.find("out-1").save();
-    expect(afterCrash().find("out-1").read().text).toStartWith("5\n[nothing");
+    expect(afterCrash().find("out-1").read().text).toStartWith("5\n[output");
     recording.write(Buffer.from(`\r\n${numbers(20_000).replaceAll("\n", "\r\n")}`));
     recording.end();
     expect(afterCrash().find("out-1").read({ limit: 4_000_000 }).text).toBe(`5\n${numbers(20_000)}`);
@@ -216,7 +216,7 @@ describe("found again", () => {
     expect(outputStore.find("out-2").read().text).toBe("of the second");
     session = "aaaa-0000-0000-0001";
     expect(afterCrash().find("out-1").read().text).toBe("of the first");
-    expect(() => afterCrash().find("out-2")).toThrow("no output is kept");
+    expect(() => afterCrash().find("out-2")).toThrow("there is no output");
   });
 });
 
@@ -366,7 +366,7 @@ describe("copies and clean-up", () => {
     session = "aaaa-0000-0000-0002";
     const copy = afterCrash();
     expect(copy.find("out-1").read().text).toBe("before");
-    expect(() => copy.find("out-2")).toThrow("no output is kept");
+    expect(() => copy.find("out-2")).toThrow("there is no output");
     removeKept(state, original);
     expect(existsSync(outputsDirectory(state, original))).toBe(false);
     expect(copy.find("out-1").read().text).toBe("before");

@@ -106,13 +106,13 @@ describe("the output store", () => {
     const page = await text.search("^(a+)+$");
     expect(page.text).toBe("aaa\n");
     expect(page.done).toBe(false);
-    expect(page.note).toContain("given up");
+    expect(page.note).toContain("too long");
     expect(page.nextOffset).toBeGreaterThan(4);
   });
 
   test("a bad filter is reported", async () => {
     await expect(outputStore.open().search("(")).rejects.toThrow("regular expression");
-    expect(() => outputStore.find("out-99")).toThrow("no output is kept");
+    expect(() => outputStore.find("out-99")).toThrow("there is no output");
   });
 
   test("past the bound the middle goes, start and end stay", async () => {

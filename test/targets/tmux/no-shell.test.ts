@@ -43,7 +43,7 @@ describe("start-up files that end the shell", () => {
         expect(told(place)).not.toContain("a new one was started");
         const first = await place.target.shell.run("echo works");
         expect([first.outcome, output(first)]).toEqual([{ kind: "exited", code: 0 }, "works\n"]);
-        expect(first.notes.join()).toContain("types exit in the pane");
+        expect(first.notes.join()).toContain("exit in the pane");
         expect(await screen(place)).toContain(
           `buddy: ${shell} ended before its first prompt, 3 times (exit code 3). It runs without your start-up files now`,
         );

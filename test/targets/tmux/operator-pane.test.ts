@@ -233,7 +233,7 @@ describe("--pane", () => {
     const decided = opened.now!();
     enter(pane, "exit");
     await until(() => opened.isAdopted === false, "the shell has ended");
-    expect(notices.at(-1)?.text).toContain("nothing runs until");
+    expect(notices.at(-1)?.text).toContain("/adopt");
     expect((await decided.shell.run("echo no")).outcome.kind).toBe("lost");
     await expect(opened.shell.run("echo no")).rejects.toThrow("has ended");
     await expect(opened.files.read("/etc/hosts")).rejects.toThrow("has ended");

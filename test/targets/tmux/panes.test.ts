@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
-import { insideManagedPane } from "../../../src/targets/tmux/borrowed-pane.ts";
+import { insideManagedPane } from "../../../src/targets/tmux/unmanaged-pane.ts";
 import type { Pane, Panes, RunResult, Target } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";

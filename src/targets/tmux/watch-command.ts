@@ -1,4 +1,4 @@
-/** Waits for a command: its end, a question or password it asks for, the time allowed, or the wish to stop it. */
+/** Waits for a command: its end, a prompt for input or a password, the time limit, or an abort. */
 import { words } from "../../lib/text.ts";
 import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { RunOptions, RunOutcome, AskPassword } from "../target.ts";
@@ -9,23 +9,23 @@ import type { RunningCommand } from "./running-command.ts";
 
 type Waiting = RunOutcome & { kind: "waiting" };
 
-/** A program that says nothing for this long is looked at; a busy one less and less often. */
+/** A program that is silent for this long is checked; a busy one less and less often. */
 const QUIET_MS = 300;
 const MAX_QUIET_MS = 1200;
-/** Between two looks that have to agree. */
+/** Between two checks that must agree. */
 const AGAIN_MS = 100;
-/** A full-screen program is reported after this even when it keeps drawing. */
+/** A full-screen program is reported after this even if it keeps drawing. */
 const FULL_SCREEN_MS = 1000;
 /** fish has no second prompt: it just waits for the rest of the line. */
 const UNSTARTED_MS = 1500;
-/** A shell that waits for a line and has not taken the command may be in the middle of a search or a key sequence. */
+/** A shell that reads a line but has not taken the command may be in the middle of a search or a key sequence. */
 const UNTAKEN_MS = 1200;
-/** A shell that waits for a line all this time and has not taken the command will not take it any more. */
+/** A shell that reads a line for this long without taking the command will not take it. */
 const UNANSWERED_MS = 10_000;
 /** From Ctrl-C to TERM, and between the KILLs that follow. */
 const INTERRUPT_MS = 350;
 const ROUNDS = 12;
-/** An answer takes a round trip or two; while a connection is being made again there is none. */
+/** An answer takes a round trip or two; during a reconnect there is none. */
 const REACH_MS = 1000;
 
 export async function watchCommand(command: RunningCommand, options: RunOptions, pane: PaneInput): Promise<RunOutcome> {
@@ -50,7 +50,7 @@ async function watched(
   let fullScreenSince = 0;
   let reported: string | undefined;
   let woken = 0;
-  let letGo = false;
+  let resumed = false;
   for (;;) {
     const now = performance.now();
     const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(command.lastActivity, looked) + pause;
@@ -80,15 +80,15 @@ async function watched(
     if (command.outcome !== undefined) return command.outcome;
     const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
     const isUntaken = command.phase === "sent" && performance.now() - command.lastActivity > UNTAKEN_MS;
-    if (isUntaken && seen?.shellItself === true && seen.stoppable && !letGo) {
-      letGo = true;
-      await pane.letGoOn().catch(() => {});
+    if (isUntaken && seen?.shellItself === true && seen.stoppable && !resumed) {
+      resumed = true;
+      await pane.resumeOutput().catch(() => {});
       looked = performance.now();
       continue;
     }
     if (isUntaken && idle && woken < 3) {
       const { lastActivity } = command;
-      // At a line of the terminal's own there is no editor that could read the key.
+      // In line mode there is no editor that could read the key.
       if (seen.doing === "line") await pane.type(command);
       else await pane.pressAgain(command, woken).catch(() => {});
       woken++;
@@ -115,9 +115,9 @@ async function watched(
       options.onWaiting?.(waiting);
       return waiting;
     }
-    // The operator is not invited to give a password to a command that they were not asked about.
+    // The operator is not asked for the password of a command that needed no approval.
     if (command.clean !== undefined) return { ...waiting, uninvited: true };
-    // Nothing is typed but what the operator gives for this, and nothing is read; in the pane they can answer, too.
+    // buddy types only what the operator enters for this prompt; the operator can also type it in the pane.
     prompt.stands(waiting.program);
     if (reported !== waiting.program) options.onWaiting?.(waiting);
     reported = waiting.program;
@@ -126,7 +126,7 @@ async function watched(
 }
 
 const UNANSWERED =
-  "the shell in the pane does not report what it does with commands; look at the pane before running it again, and close the pane to get a new one";
+  "the shell in the pane did not take the command; look at the pane before you run it again, and close the pane to get a new one";
 
 function judge(
   seen: ForegroundState,
@@ -142,9 +142,9 @@ function judge(
     case "password":
       return { kind: "waiting", for: "password", program };
     case "line":
-      // A command that has just ended leaves its shell reading, a moment before the mark of its end arrives.
+      // A command may just have ended: its shell reads a moment before the mark of the end arrives.
       if (seen.shellItself && before?.doing !== "line") return undefined;
-      // The shell of a clean child reads its text from the command line: what it waits for is a line for `read`.
+      // The shell of a clean child gets its text as an argument: it waits for a line for `read`.
       return {
         kind: "waiting",
         for: INTERPRETERS.test(program) && !seen.shellItself && command.clean === undefined ? "repl" : "line",
@@ -152,7 +152,7 @@ function judge(
       };
     case "raw":
       if (asksForPassword(seen, command.recording.lastLine)) return { kind: "waiting", for: "password", program };
-      // Raw mode alone does not mean waiting: only twice in a row, without work in between.
+      // Raw mode alone does not mean waiting: only twice in a row, without CPU time in between.
       if (before?.doing !== "raw" || before.program !== program || before.cpu !== seen.cpu) return undefined;
       return { kind: "waiting", for: "repl", program };
   }
@@ -187,16 +187,13 @@ async function atDeadline(
     command.notes.push("The command was not started: another program kept the pane busy. It was withdrawn.");
     return { kind: "stopped", by: "deadline" };
   }
-  // The program may have begun to wait since the last look, and a short wait had none.
+  // The program may have begun to wait since the last check, and a short wait had no check.
   const seen = await reached(pane.lookInStep(command.recording.lastLine.trim() !== ""));
   const waiting = typeof seen === "object" ? judge(seen, before, command) : undefined;
   return command.outcome ?? waiting ?? { kind: "running", why: "deadline" };
 }
 
-/**
- * Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. A target that does not answer
- * is not awaited.
- */
+/** Ctrl-C, then TERM and KILL to the foreground, until the prompt is back. Gives up if the target does not answer. */
 async function stop(command: RunningCommand, pane: PaneInput): Promise<RunOutcome> {
   const stopped: RunOutcome = { kind: "stopped", by: "user" };
   if (command.phase === "sent") {
@@ -228,7 +225,7 @@ function unreachable(command: RunningCommand): RunOutcome {
 
 export const ADOPT = " If it is a shell at its prompt, the operator can let buddy work in it: /adopt.";
 
-/** Programs that a shell may be behind. */
+/** Programs that may run a shell inside. */
 const SHELL_HOLDERS = new Set(
   words(
     "sh bash zsh fish dash ash mksh ksh oksh yash csh tcsh rbash busybox " +
@@ -263,10 +260,6 @@ export function busyOutcome(
   };
 }
 
-/**
- * A password prompt in the pane, and the operator's answer to it: asked for once a prompt, typed only while that prompt
- * is still there, and kept nowhere.
- */
 interface PromptPane {
   look(prompting: boolean): Promise<ForegroundState>;
   /** Types the bytes and Enter. */
@@ -276,12 +269,15 @@ interface PromptPane {
 /** By then a program has read what was typed, even if it prints nothing. */
 const READ_MS = 3000;
 
+/**
+ * A password prompt in the pane: asks the operator once, types the answer only while the prompt is there, keeps none.
+ */
 class PasswordPrompt {
   readonly #command: RunningCommand;
   readonly #pane: PromptPane;
   readonly #ask: AskPassword | undefined;
   #asking: { readonly abort: AbortController; readonly activity: number } | undefined;
-  /** The state of the pane in which nothing is asked: left to the operator, or just answered. */
+  /** The prompt for which buddy does not ask: left to the operator, or just answered. */
   #settled: { readonly activity: number; readonly until: number } | undefined;
 
   constructor(command: RunningCommand, pane: PromptPane, ask: AskPassword | undefined) {
@@ -295,14 +291,14 @@ class PasswordPrompt {
     const activity = this.#command.lastActivity;
     if (this.#ask === undefined || this.#asking?.activity === activity) return;
     if (this.#settled?.activity === activity && performance.now() < this.#settled.until) return;
-    // Something was printed since: this is another prompt.
+    // The program has printed something since: this is another prompt.
     this.gone();
     const asking = (this.#asking = { abort: new AbortController(), activity });
     const prompt = this.#command.recording.lastLine.trim();
     void this.#answer(this.#ask({ program, prompt, into: "pane", signal: asking.abort.signal }), program, asking);
   }
 
-  /** It does not wait any more. */
+  /** The program no longer waits. */
   gone(): void {
     this.#asking?.abort.abort();
     this.#asking = undefined;

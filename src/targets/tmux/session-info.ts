@@ -1,30 +1,30 @@
-/** What tmux knows of a session: its panes and whose it is; its size, and its end when it is idle. */
+/** What tmux reports about a session: its panes and its owner; also its size, and its end when idle. */
 import { quote } from "../../lib/quote.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { type ControlClient, type Reply, tmuxQuote } from "./control.ts";
 import { type Claim, lastClaim, LIST_OWNERS } from "./session-claim.ts";
 
-/** What a session is like when a client has attached to it. */
-export interface SessionLook {
-  /** tmux's own number of the session. */
+/** The state of a session when a client attaches. */
+export interface SessionInfo {
+  /** tmux's session id. */
   readonly id: string;
   readonly clientPid: number;
   readonly managed: boolean;
-  /** "" before it was made buddy's. */
+  /** "" for a new session. */
   readonly key: string;
-  /** Of the files that its shells were started with. */
+  /** Version of the files that its shells were started with. */
   readonly stamp: string;
   readonly hasTimer: boolean;
   readonly claim: Claim;
   readonly panes: readonly PaneRow[];
-  /** Process numbers of all clients of the server. */
+  /** Pids of all clients of the server. */
   readonly attached: ReadonlySet<string>;
-  /** Sessions of the server and who has them. */
+  /** Sessions of the server and their owners. */
   readonly owners: readonly string[];
 }
 
-/** `first` are commands that must run before anything is read. */
-export async function lookAtSession(client: ControlClient, first: readonly string[]): Promise<SessionLook> {
+/** `first`: commands that must run before anything is read. */
+export async function readSession(client: ControlClient, first: readonly string[]): Promise<SessionInfo> {
   const replies = await client.send([
     ...first,
     "display-message -p '#{session_id}|#{client_pid}'",
@@ -49,9 +49,9 @@ export async function lookAtSession(client: ControlClient, first: readonly strin
   };
 }
 
-/** The commands that start a timer of tmux itself, which is there also when no buddy is; `ms` 0 = never. */
+/** Commands that start a timer in tmux itself, which runs without buddy, too; `ms` 0: never. */
 export function endWhenIdle(
-  { id, hasTimer }: Pick<SessionLook, "id" | "hasTimer">,
+  { id, hasTimer }: Pick<SessionInfo, "id" | "hasTimer">,
   { ms, directory, tmux }: { readonly ms: number; readonly directory: string; readonly tmux: string },
 ): string[] {
   const seconds = Math.ceil(ms / 1000);
@@ -65,18 +65,18 @@ export function endWhenIdle(
   ];
 }
 
-/** Of windows that no client looks at, as attach.sh makes them. */
+/** Of windows without a client, as attach.sh creates them. */
 const WIDTH = 200;
 const HEIGHT = 50;
 
-/** A client of another size has gone, and windows keep its size: they get their own back. */
+/** After a client of another size has detached, windows keep its size: restores their own. */
 export function restoreSize(client: ControlClient, id: string): void {
   const taken = (replies: readonly Reply[]) => {
     const [clients, windows] = replies.map((reply) => reply.lines);
     if (clients?.some((line) => line === `${id}|0`) !== false) return;
     const changed = windows?.filter((line) => !line.endsWith(`|${WIDTH}x${HEIGHT}`)) ?? [];
     if (changed.length === 0) return;
-    // A size that was set by hand stays forever: the option goes again, so that the next client gets its own.
+    // resize-window sets a fixed size: unset the option, so that the next client gets its own.
     const commands = changed
       .map((line) => line.split("|")[0] ?? "")
       .flatMap((window) => [
@@ -92,35 +92,30 @@ export function restoreSize(client: ControlClient, id: string): void {
   void client.send(questions, taken).catch(() => {});
 }
 
-// The panes of a session as tmux lists them, and the marks by which buddy knows its own.
-
+/** A pane as tmux lists it. */
 export interface PaneRow {
   readonly id: string;
-  readonly window: string;
   readonly tty: string;
   readonly pid: number;
   readonly dead: boolean;
   readonly width: number;
-  /** The name buddy gave the pane; "" when the pane is not buddy's. */
+  /** The name that buddy gave the pane; "" if buddy does not manage it. */
   readonly name: string;
   readonly command: string;
-  readonly windowName: string;
   /** The exit code of a shell that ended in its start-up files: the next one runs without them. Or "". */
   readonly skipped: string;
-  /** The shell that it was started with: the account may have another one since. Undefined where that is not known. */
+  /** The shell that it was started with, which may not be the current login shell. Undefined if unknown. */
   readonly shell: PaneShell | undefined;
 }
 
 export const PANE_FORMAT = [
   "pane_id",
-  "window_id",
   "pane_tty",
   "pane_pid",
   "pane_dead",
   "pane_width",
   "@buddy_pane",
   "pane_current_command",
-  "window_name",
   "@buddy_skipped",
   "pane_start_command",
 ]
@@ -129,15 +124,14 @@ export const PANE_FORMAT = [
 
 export function parsePanes(lines: readonly string[]): PaneRow[] {
   return lines.map((line) => {
-    const [id = "", window = "", tty = "", pid, dead, width, name = "", command = "", ...more] = line.split("|");
-    const [windowName = "", skipped = "", ...start] = more;
+    const [id = "", tty = "", pid, dead, width, name = "", command = "", skipped = "", ...start] = line.split("|");
     const shell = startedShell(start.join("|"));
     const numbers = { pid: Number(pid), width: Number(width) };
-    return { id, window, tty, ...numbers, dead: dead === "1", name, command, windowName, skipped, shell };
+    return { id, tty, ...numbers, dead: dead === "1", name, command, skipped, shell };
   });
 }
 
-/** From the words of `paneCommand`, as tmux quotes them. */
+/** From the command of `paneCommand`, as tmux quotes it. */
 function startedShell(command: string): PaneShell | undefined {
   const [, kind, program = ""] = /\/supervisor\.sh"? (bash|zsh|fish|sh) .* (\/[\w./+-]+)$/.exec(command) ?? [];
   if (kind === undefined) return undefined;
@@ -152,7 +146,7 @@ export function markPane(pane: string, name: string, owner: string): string[] {
     `set-option -w -t ${pane} automatic-rename off`,
     `set-option -w -t ${pane} allow-rename off`,
     `set-option -w -t ${pane} remain-on-exit off`,
-    // What commands print must not reach the terminal of whoever attaches; tmux before 3.3 has no such option.
+    // Commands must not send sequences to the terminal of an attached operator; tmux before 3.3 lacks the option.
     `set-option -q -p -t ${pane} allow-passthrough off`,
     `select-pane -t ${pane} -T ${tmuxQuote(name)}`,
   ];

@@ -1,4 +1,4 @@
-/** Panes in which buddy runs nothing: others' panes, and the one that buddy itself was started in. */
+/** Panes in which buddy runs no commands: panes that it does not manage, and the one that it was started in. */
 import { BuddyError } from "../../lib/errors.ts";
 import { askProgram, startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
@@ -7,16 +7,16 @@ import { type Reply, tmuxQuote } from "./control.ts";
 import { pause } from "../../lib/waiting.ts";
 import { surroundingTmux } from "../../lib/terminal.ts";
 
-export interface BorrowedPaneOptions {
+export interface UnmanagedPaneOptions {
   readonly tmux: TmuxServer;
   readonly id: string;
   readonly mayType: boolean;
-  /** Why not, to whatever else is asked of it. */
+  /** The error for all other calls. */
   readonly refusal: () => BuddyError;
 }
 
-/** It can be looked at, and typed into where that is allowed. */
-export function borrowedPane({ tmux, id, mayType, refusal }: BorrowedPaneOptions): Pane {
+/** It can be captured, and typed into if allowed. */
+export function unmanagedPane({ tmux, id, mayType, refusal }: UnmanagedPaneOptions): Pane {
   const refuse = () => Promise.reject(refusal());
   return {
     kind: "tmux",
@@ -42,12 +42,12 @@ export function borrowedPane({ tmux, id, mayType, refusal }: BorrowedPaneOptions
 
 const PLACE = "#{pane_current_command}|#{pane_current_path}";
 
-/** The pane of the operator's tmux that buddy was started in; undefined where that was not inside tmux. */
+/** The pane of the operator's tmux that buddy was started in; undefined outside tmux. */
 export function ownPane(env: Readonly<Record<string, string | undefined>> = process.env): Pane | undefined {
   const socket = surroundingTmux(env);
   const id = env["TMUX_PANE"];
   if (!socket || !id || Bun.which("tmux") === null) return undefined;
-  return borrowedPane({
+  return unmanagedPane({
     tmux: new TmuxCommands(socket),
     id,
     mayType: true,
@@ -58,7 +58,7 @@ export function ownPane(env: Readonly<Record<string, string | undefined>> = proc
   });
 }
 
-/** One process per command: there is no control client on a server that is not buddy's. */
+/** One process per command: buddy has no control client on the operator's server. */
 class TmuxCommands implements TmuxServer {
   readonly #socket: string;
 
@@ -90,7 +90,7 @@ class TmuxCommands implements TmuxServer {
   }
 }
 
-/** Refuses to work from inside a pane that buddy manages: it would type into itself. */
+/** Throws if buddy was started inside a pane that it manages: it would type into itself. */
 export async function insideManagedPane(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<void> {
@@ -99,7 +99,7 @@ export async function insideManagedPane(
   const tmux = Bun.which("tmux");
   if (!socket || !pane || tmux === null) return;
   const question = ["-S", socket, "display-message", "-p", "-t", pane, "#{@buddy_pane}"];
-  // A server that does not answer is not the reason why buddy cannot start.
+  // A server that does not answer must not prevent the start.
   if (askProgram([tmux, ...question], { timeoutMs: 2_000 }).stdout.trim() === "") return;
   throw new BuddyError("target", "buddy was started inside the pane that it works in", {
     hint: "Start it in another terminal or tmux pane, or use --no-tmux.",
