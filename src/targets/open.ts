@@ -89,7 +89,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       attach: attachCommand(options, panes.session, transport),
     });
     const target = assemble({ ...base, identity, shell: shared, panes, close: () => panes.close() });
-    return adoptable(target, shared, { tell: (notice) => notices.tell(notice) });
+    return adoptable(target, shared, { tell: notices.tell });
   } catch (error) {
     await Promise.all([panes.close(), base.clean.end()]);
     closeOutputStore(base);
@@ -138,7 +138,7 @@ function managedPanes({ transport, options, notices, outputStore, clean }: Parts
       socket: tmuxSocket(options, transport),
       cwd: transport.facts.cwd,
       unset: options.secretEnv,
-      notice: (notice) => notices.tell(notice),
+      notice: notices.tell,
       ...(options.tmuxIdleMs === undefined ? {} : { idleMs: options.tmuxIdleMs }),
       ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
     },
@@ -174,7 +174,7 @@ async function openOperatorPane(
       hint: "Bring another shell to its prompt there, then /adopt it.",
     });
   const without = refusingTarget(outer, left);
-  const target = adoptable(outer, pane, { tell: (notice) => notices.tell(notice), without });
+  const target = adoptable(outer, pane, { tell: notices.tell, without });
   try {
     await target.adopt?.();
     return target;
@@ -217,7 +217,7 @@ function directShell({ transport, notices, outputStore, clean }: Parts): DirectS
     clean: clean.script,
     standing: clean.standing,
     cwd: transport.facts.cwd,
-    notice: (notice) => notices.tell(notice),
+    notice: notices.tell,
     own: { mayUse: () => clean.namespace.kind !== "making", mayStand: clean.mayStand, standAgain: clean.standAgain },
   });
 }
@@ -279,7 +279,7 @@ function assemble(all: AllParts): Target {
     ...(panes === undefined ? {} : { panes }),
     ...(ownPane === undefined ? {} : { ownPane }),
     locks: clean,
-    onNotice: (listener) => notices.listen(listener),
+    onNotice: notices.listen,
     [Symbol.asyncDispose]: () => (closing ??= closeAll()),
   };
 }
@@ -335,12 +335,12 @@ class Notices {
     if (first !== undefined) this.#listeners.add(first);
   }
 
-  tell(notice: TargetNotice): void {
+  readonly tell = (notice: TargetNotice): void => {
     for (const listener of this.#listeners) listener(notice);
-  }
+  };
 
-  listen(listener: (notice: TargetNotice) => void): () => void {
+  readonly listen = (listener: (notice: TargetNotice) => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
+  };
 }

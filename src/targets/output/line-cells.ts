@@ -1,4 +1,6 @@
 /** One line of a terminal with a cursor: writing, erasing and moving by columns, with wide characters. */
+import { graphemes } from "../../lib/text.ts";
+
 export class LineCells {
   /** Until the cursor moves, the line is just text: the common case needs no cells. */
   #text = "";
@@ -39,7 +41,7 @@ export class LineCells {
       this.#text += text;
       return;
     }
-    for (const char of segments(text)) {
+    for (const char of graphemes(text)) {
       const width = char === "\t" ? TAB - (this.#column % TAB) : Bun.stringWidth(char);
       if (width === 0) {
         const before = this.#column - 1;
@@ -138,10 +140,3 @@ export class LineCells {
 
 const TAB = 8;
 const GAP = "\0";
-const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
-
-export function* segments(text: string): Generator<string> {
-  // oxlint-disable-next-line no-control-regex
-  if (/^[\x20-\x7e\t]*$/.test(text)) yield* text;
-  else for (const { segment } of SEGMENTER.segment(text)) yield segment;
-}

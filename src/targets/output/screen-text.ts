@@ -1,5 +1,6 @@
 /** Turns the bytes that a program writes to a terminal into the text that a person would read on it. */
-import { LineCells, segments } from "./line-cells.ts";
+import { graphemes } from "../../lib/text.ts";
+import { LineCells } from "./line-cells.ts";
 
 /** Lines that can still change: a terminal cannot move its cursor above the top of the screen. */
 const ROWS = 50;
@@ -204,7 +205,7 @@ export class ScreenText {
 
   #printWrapped(text: string, width: number): void {
     this.#enterScreen();
-    for (const char of segments(text)) {
+    for (const char of graphemes(text)) {
       if (this.#current().column + Bun.stringWidth(char) > width) this.#newline();
       this.#current().put(char);
     }

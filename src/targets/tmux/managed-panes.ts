@@ -127,11 +127,7 @@ export class ManagedPanes implements Panes {
         hint: "Only sessions created with tmux-create-session can be ended.",
       });
     }
-    if (!(await this.#managedSessions()).includes(full)) {
-      throw new BuddyError("tool", `${JSON.stringify(name)} is not a session that buddy manages`, {
-        hint: `Managed sessions: ${(await this.#managedSessions()).join(", ")}.`,
-      });
-    }
+    await this.#requireManaged(full);
     for (const [key, pane] of this.#panes) {
       if (!key.startsWith(`${full}/`)) continue;
       pane.release();
@@ -281,14 +277,18 @@ export class ManagedPanes implements Panes {
     const full = name === undefined ? this.session : this.#fullName(name);
     const session = full === this.session ? this.#default : this.#sessions.get(full);
     if (session?.connected === true) return session;
-    if (full !== this.session && !(await this.#managedSessions()).includes(full)) {
-      throw new BuddyError("tool", `${JSON.stringify(name)} is not a session that buddy manages`, {
-        hint: `Managed sessions: ${(await this.#managedSessions()).join(", ")}.`,
-      });
-    }
+    if (full !== this.session) await this.#requireManaged(full);
     const fresh = this.#session(full);
     await fresh.open();
     return fresh;
+  }
+
+  async #requireManaged(name: string): Promise<void> {
+    const managed = await this.#managedSessions();
+    if (managed.includes(name)) return;
+    throw new BuddyError("tool", `${JSON.stringify(name)} is not a session that buddy manages`, {
+      hint: `Managed sessions: ${managed.join(", ")}.`,
+    });
   }
 
   async #managedSessions(): Promise<string[]> {

@@ -63,7 +63,7 @@ const MAX_UNMARKED = 20;
 const FIX_HINT = "The pane shows the exit code; the operator can fix the cause and press Enter in the pane.";
 const READ_ONLY =
   "The start-up files make the variables of the prompt read-only: the pane has the variables they export, not their aliases and functions.";
-const SKIPPED = "the pane now runs without its start-up files. The operator can fix them and type exit in the pane.";
+const SKIPPED = "the pane runs without its start-up files. The operator can fix them and type exit in the pane.";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 
 export class PaneState {

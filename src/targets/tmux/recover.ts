@@ -1,7 +1,7 @@
 /**
  * After a gap in the stream of a pane: finds what was missed, from the screen and the last mark that tmux remembers.
  */
-import { wholeCharacters } from "../../lib/text.ts";
+import { wholeCharacters, withoutTabs } from "../../lib/text.ts";
 import type { RunOutcome } from "../target.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { Reply } from "./control.ts";
@@ -273,8 +273,9 @@ function missedOf(
  */
 export function linesAfter(seen: readonly string[], screen: string, count?: number): string | undefined {
   const lines = screen.split("\n");
-  const last = asDrawn(seen.at(-1) ?? "");
-  const whole = seen.slice(0, -1).map((line) => asDrawn(line).trimEnd());
+  // A screen has no tabs.
+  const last = withoutTabs(seen.at(-1) ?? "");
+  const whole = seen.slice(0, -1).map((line) => withoutTabs(line).trimEnd());
   if (whole.length === 0 && last === "") return undefined;
   const isHere = (at: number) => {
     const start = at - whole.length;
@@ -299,15 +300,4 @@ export function untilPrompt(screen: readonly string[], promptId: number): string
   const end = visiblePrompts(screen).find((one) => one.id === promptId + 1);
   if (end === undefined) return screen.join("\n");
   return [...screen.slice(0, end.line), screen[end.line]?.slice(0, end.start) ?? ""].join("\n");
-}
-
-/** With spaces for tabs, as on a screen. */
-function asDrawn(line: string): string {
-  if (!line.includes("\t")) return line;
-  let drawn = "";
-  for (const [index, part] of line.split("\t").entries()) {
-    if (index > 0) drawn += " ".repeat(8 - (Bun.stringWidth(drawn) % 8));
-    drawn += part;
-  }
-  return drawn;
 }

@@ -126,7 +126,7 @@ async function watched(
 }
 
 const UNANSWERED =
-  "the shell in the pane did not take the command; look at the pane before you run it again, and close the pane to get a new one";
+  "the shell in the pane does not report what happens to commands; look at the pane before you run it again, and close the pane to get a new one";
 
 function judge(
   seen: ForegroundState,

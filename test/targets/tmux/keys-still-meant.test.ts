@@ -9,11 +9,11 @@ test("the same place takes the keys", () => {
 });
 
 test.each([
-  [{ program: "psql" }, "psql is in the foreground"],
-  [{ user: "root" }, "belongs to root"],
-  [{ cwd: "/" }, "the shell is in / now"],
-  [{ typed: "rm x" }, "another text"],
-  [{ pane: "buddy:p2" }, "typed into buddy:p2"],
+  [{ program: "psql" }, "psql"],
+  [{ user: "root" }, "root"],
+  [{ cwd: "/" }, "in /"],
+  [{ typed: "rm x" }, "the line"],
+  [{ pane: "buddy:p2" }, "buddy:p2"],
 ])("%j gets none", (now, why) => {
   expect(() => stillThere({ ...place, ...now }, place)).toThrow(why);
 });

@@ -117,7 +117,7 @@ describe("a shell program that is not there", () => {
     expect((await place.target.shell.run("exit 4")).outcome).toEqual({ kind: "shell-ended", code: 4 });
     for (const command of ["echo never", "echo never again"]) {
       const { outcome } = await place.target.shell.run(command);
-      expect(outcome.kind === "lost" && outcome.why).toContain("presses Enter there");
+      expect(outcome.kind === "lost" && outcome.why).toContain("press Enter in the pane");
     }
     symlinkSync(Bun.which("bash") ?? "", shell);
     await place.types("\n");

@@ -247,7 +247,7 @@ describe("panes", () => {
     expect(await refused(panes.createPane("three"))).toContain("limit is 3");
     expect(await refused(panes.killPane("shared"))).toContain("cannot be closed");
     expect(await refused(panes.killPane("nobody"))).toContain("no managed pane");
-    expect(await refused(panes.createPane("a b"))).toContain("Letters");
+    expect(await refused(panes.createPane("a b"))).toContain("letters");
     await panes.killPane("one");
     await panes.killPane("two");
   });
@@ -551,7 +551,7 @@ describe("a buddy that comes back", () => {
     const result = await running;
     expect(result.outcome).toEqual({ kind: "exited", code: 0 });
     expect(text(result)).toBe(Array.from({ length: 8 }, (_, i) => `step ${i + 1}\n`).join(""));
-    expect(result.notes.join()).toContain("left out");
+    expect(result.notes.join()).toContain("tmux dropped output");
   });
 
   test("the key is private", async () => {
