@@ -299,7 +299,7 @@ function operatorSocket(env: Environment = process.env): string {
   const inside = surroundingTmux(env);
   if (inside !== undefined) return inside;
   if (env["TMUX"])
-    throw new BuddyError("target", `the tmux server ${env["TMUX"].split(",")[0]} cannot be asked for a pane`, {
+    throw new BuddyError("target", `cannot use the tmux server ${env["TMUX"].split(",")[0]}`, {
       hint: `It has ended, or belongs to another user. ${OTHER}`,
     });
   return `${env["TMUX_TMPDIR"] || "/tmp"}/tmux-${process.getuid?.() ?? 0}/default`;
