@@ -1,8 +1,8 @@
-/** awk: reads its program token by token and proves that it neither writes, pipes, runs nor connects anything. */
+/** awk: proves, token by token, that its program does not write, run or connect to anything. */
 import { isFixed, NUMBER, UNKNOWN } from "../syntax/field.ts";
 import { bracketEnd } from "./sed.ts";
 
-/** Why not, or undefined. awk stops reading options at its program. */
+/** Why it is not proven, or undefined. awk reads no options after its program. */
 export function awk(args: readonly string[]): string | undefined {
   let at = 0;
   for (; at < args.length; at++) {
@@ -30,7 +30,7 @@ export function awk(args: readonly string[]): string | undefined {
       .some((word) => word.startsWith(UNKNOWN) && !/^(?:-F|-v)$/.test(args[args.indexOf(word) - 1] ?? ""))
   )
     return "with an option that is only known when it runs";
-  // gawk connects where a file is named so; a name that is not known may be one.
+  // gawk opens a connection for /inet; an unknown name may be one.
   const files = args.slice(at + 1).filter((word) => !ASSIGNMENT.test(word));
   if (files.some((word) => word.startsWith("/inet") || word.startsWith(UNKNOWN)))
     return "with a file that may be a connection";
@@ -41,13 +41,13 @@ const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 /** Words after which a slash starts a regular expression in every awk. */
 const BEFORE_REGEXP = /^(?:print|printf|return|case|exit|else|do)$/;
-/** Words whose parentheses are followed by a statement, which may begin with a regular expression. */
+/** After the parentheses of these words comes a statement, which may begin with a regular expression. */
 const BEFORE_STATEMENT = /^(?:if|while|for|switch)$/;
-/** Functions that run or read something, and names through which files, connections or functions are reached. */
+/** Functions that run or read something, and names that give access to files, connections or functions. */
 const REFUSED = /^(?:system|getline|extension|close|ARGV|ARGC|ARGIND|ENVIRON|PROCINFO|SYMTAB|FUNCTAB)$/;
 
 export function isHarmlessProgram(program: string): boolean {
-  // A number may also be nothing, or negative.
+  // An unknown number may also be nothing, or negative.
   return program.includes(NUMBER)
     ? ["1", "", "-1"].every((number) => isHarmless(program.replaceAll(NUMBER, number)))
     : isHarmless(program);
@@ -56,10 +56,10 @@ export function isHarmlessProgram(program: string): boolean {
 function isHarmless(program: string): boolean {
   if (!isFixed(program)) return false;
   let at = 0;
-  /** What a slash means next: it divides, it begins a regular expression, or awks differ. */
+  /** The meaning of the next slash: it divides, it begins a regular expression, or versions of awk differ. */
   let slash: "divides" | "begins" | "differs" = "begins";
   let printing = false;
-  /** Parentheses that were open where it began to print: inside of others, `>` compares. */
+  /** Parentheses that were open at `print`: inside of further ones, `>` compares. */
   let outer = 0;
   let word = "";
   /** For each open parenthesis whether a statement follows it. */
@@ -67,9 +67,9 @@ function isHarmless(program: string): boolean {
   while (at < program.length) {
     const character = program[at] as string;
     if (character === "\n") {
-      // Behind an operator a line continues: in busybox behind any of them, in others behind a few.
-      const goesOn = (slash === "begins" && !/^printf?$/.test(word)) || word === "in";
-      if (!goesOn) printing = false;
+      // A statement continues after an operator: in busybox after any of them, in other versions after a few.
+      const continues = (slash === "begins" && !/^printf?$/.test(word)) || word === "in";
+      if (!continues) printing = false;
       slash = "begins";
       at++;
       continue;
@@ -144,7 +144,7 @@ function isHarmless(program: string): boolean {
   return true;
 }
 
-/** Behind the closing quote, or -1. */
+/** The index after the closing quote, or -1. */
 function closing(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     if (text[at] === "\n" || (text[at] === "\\" && text[at + 1] === "\n")) return -1;
@@ -154,7 +154,7 @@ function closing(text: string, from: number): number {
   return -1;
 }
 
-/** awks differ on a slash inside brackets: not proven then. */
+/** The index after the closing slash, or -1. Versions of awk differ on a slash inside brackets: not proven then. */
 function closingRegExp(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const character = text[at];

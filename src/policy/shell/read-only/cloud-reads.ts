@@ -1,4 +1,4 @@
-/** The command lines of clouds: calls that describe, list or get, without keys, tokens and secrets. */
+/** Cloud command lines: calls that describe, list or get, without showing keys, tokens and secrets. */
 import { words } from "../../../lib/text.ts";
 import { isFixed } from "../syntax/field.ts";
 import type { PresetReader } from "./operator.ts";
@@ -7,7 +7,7 @@ const SECRETS =
   /secret|password|credential|token|login|authorization|access-key|api-?key|appsetting|connection-string|private|shared-key|vpn-connection|kubeconfig/i;
 const UNKNOWN_WORDS = "with words that are only known when it runs";
 
-/** Services whose reads show what runs and how it is set up. Those that store keys or secrets are not here. */
+/** Services whose reads show what runs and how it is configured, not services that store keys or secrets. */
 const AWS_SERVICES = new Set(
   words(`accessanalyzer acm amp application-autoscaling athena autoscaling backup batch budgets ce cloudformation cloudfront cloudtrail
     cloudwatch codebuild codecommit codedeploy codepipeline compute-optimizer configservice cur dax directconnect dlm dms docdb
@@ -41,7 +41,7 @@ const aws: PresetReader = (args) => {
   for (const [index, word] of rest.entries()) {
     if (AWS_REFUSED.test(word)) return `with ${word}`;
     if (word.startsWith("-")) values = word.includes("=") ? 1 : 0;
-    // Where a read may write a file, the file is a separate word behind the options.
+    // If a read writes a file, the file is a separate word after the options.
     else if (++values > 1 && verb.startsWith("get-")) return "with a word that may be a file to write";
     if (/^user-?data$/i.test(word)) return "shows user data, which may contain secrets";
     if (/^(?:--[a-z-]+=)?(?:fileb?|https?):/.test(word) && !isQueue(word, rest[index - 1]))
@@ -50,7 +50,7 @@ const aws: PresetReader = (args) => {
   return undefined;
 };
 
-/** Reads whose verb says nothing of itself. */
+/** Reads that the verb alone does not show to be one. */
 const AWS_BY_NAME = new Set([
   "s3 ls",
   "logs tail",
@@ -69,10 +69,7 @@ function isAwsRead(service: string, verb: string): boolean {
   return /^(?:describe|list|get|head|search|lookup|filter|estimate|simulate)-[a-z0-9-]+$/.test(verb);
 }
 
-/**
- * Calls that show the environment, the user data or the start-up script of what runs: passwords and tokens are kept
- * there.
- */
+/** Calls that show environment variables, user data or start-up scripts, which often contain passwords and tokens. */
 const AWS_SHOWS_VARIABLES = new RegExp(
   `^(?:${[
     "lambda (?:get-function(?:-configuration)?|list-functions|list-versions-by-function)",
@@ -93,7 +90,7 @@ const AWS_SHOWS_VARIABLES = new RegExp(
     "amp describe-alert-manager-definition",
   ].join("|")})$`,
 );
-/** One `--query` that ends in fields which hold no variables and no scripts: `Functions[].[FunctionName,Runtime]`. */
+/** One `--query` for fields without variables and scripts: `Functions[].[FunctionName,Runtime]`. */
 function isPlainQuery(args: readonly string[]): boolean {
   const queries = args.filter((word) => word.startsWith("--query"));
   const [query = ""] = queries;
@@ -106,23 +103,23 @@ function isPlainQuery(args: readonly string[]): boolean {
 const PLAIN_AWS_FIELD =
   /^(?:(?:function|cluster|job|state|stack|group|container)?(?:name|arn|id|status|state)|(?:function|task|cluster|taskDefinition)Arn|runtime|version|timeout|memorySize|codeSize|lastModified|handler|packageType|(?:last|desired|health)Status|stopCode|(?:stopped|status|state)Reason|reason|exitCode|(?:created|started|stopped)At|(?:create|start|stop)(?:Date|Time)|image|imageId|instanceType|cpu|memory|family|revision|launchType)$/i;
 
-const WHAT_IT_STARTS_WITH = "variables or scripts of what runs, which may contain secrets";
+const WHAT_IT_STARTS_WITH = "environment variables or scripts, which may contain secrets";
 
 const isQueue = (word: string, before: string | undefined) =>
   /^(?:--queue-url=)?https:\/\/[\w.-]+\.amazonaws\.com\/[\w./-]+$/.test(word) &&
   (before === "--queue-url" || word.startsWith("--queue-url="));
 
 interface Verbs {
-  /** Verbs that read; the words in front of one are groups. */
+  /** Verbs that read; the words before one are groups. */
   readonly reads: ReadonlySet<string>;
   readonly options: ReadonlySet<string>;
   /** Whole calls without such a verb. */
   readonly calls: ReadonlySet<string>;
-  /** Groups whose reads show more than a state. */
+  /** Groups whose reads show more than state. */
   readonly refused: RegExp;
   /** Options with a value that may precede the verb. */
   readonly globals?: RegExp;
-  /** Whether it shows the variables or scripts of what runs. */
+  /** Whether it shows environment variables or scripts. */
   readonly started?: (path: string, verb: string, options: readonly string[]) => boolean;
 }
 
@@ -184,7 +181,7 @@ const gcloud = verbs({
     "config configurations list",
   ]),
   refused: /^(?:(?:alpha|beta) )?auth(?: |$)/,
-  // Tables of a list have columns of states; other formats have everything.
+  // The tables of `list` show only state; other formats show everything.
   started: (path, verb, options) =>
     (verb === "describe" || options.some((word) => /^--(?:format|flatten)/.test(word))) &&
     !isPlainProjection(options) &&
@@ -193,7 +190,7 @@ const gcloud = verbs({
     ),
 });
 
-/** One `--format` that names fields of an instance which hold no variables and no scripts. */
+/** One `--format` for fields of an instance without variables and scripts. */
 function isPlainProjection(options: readonly string[]): boolean {
   const formats = options.filter((word) => /^--(?:format|flatten)/.test(word));
   const [format = ""] = formats;

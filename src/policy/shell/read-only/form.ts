@@ -1,7 +1,4 @@
-/**
- * One way to call a program under which it changes nothing: the options and operands it may have, and the test of a
- * command line against them.
- */
+/** A form: the options and operands with which a program changes nothing, and whether a command line matches them. */
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
 import {
   areNames,
@@ -19,15 +16,15 @@ import {
 } from "../syntax/field.ts";
 
 export interface Option {
-  /** How many values it takes: in the next words, or behind `=` or its letter. */
+  /** How many values it takes: in the next words, or after `=` or its letter. */
   readonly values: 0 | 1 | 2;
-  /** It may have a value, in its own word only. */
+  /** It may have a value, only in the same word. */
   readonly optional: boolean;
-  /** Its value is always the next word, and its letter the last of its bundle. */
+  /** Its value is always the next word, and its letter the last of a bundle. */
   readonly apart: boolean;
-  /** What a value must look like. */
+  /** What a value must match. */
   readonly shape: Shape | undefined;
-  /** One option of each group that is not 0 must be given, in front of every operand. */
+  /** One option of each group other than 0 is required, before every operand. */
   readonly group: number;
 }
 
@@ -44,27 +41,27 @@ export interface Shape {
 }
 
 export interface Form {
-  /** Under their names with dashes: `-a`, `--all`; `-#` is a dash and a number. */
+  /** By their names with dashes: `-a`, `--all`; `-#` is a dash and a number. */
   readonly options: ReadonlyMap<string, Option>;
   readonly operands: readonly Operand[];
   readonly groups: ReadonlySet<number>;
-  /** No option that any version is known to have does harm: words may be unknown. */
+  /** No version has a harmful option: words may be unknown. */
   readonly open: boolean;
   /** Options are whole words with one dash; `--` does not end them. */
   readonly words: boolean;
-  /** Every version of the program finds its options behind operands, too. */
+  /** Every version of the program also accepts options after operands. */
   readonly reorders: boolean;
-  /** The operands are one sentence: together, with blanks between them, they must have the shape of the only one. */
+  /** The operands, joined with blanks, must match the shape of the only operand. */
   readonly joined: boolean;
   /** A first word without a dash is a bundle of letters whose values follow in order. */
   readonly old: boolean;
-  /** Reads more arguments from a file named `@file`. */
+  /** The program reads more arguments from `@file`. */
   readonly at: boolean;
   /** Exactly one option and nothing else. */
   readonly alone: boolean;
-  /** The first word begins with an option that must be given: what others mean depends on it. */
+  /** The first word must be a required option: the meaning of others depends on it. */
   readonly first: boolean;
-  /** Code that reads the arguments instead, or a program whose row covers them. */
+  /** The function that checks the arguments instead, or a program whose rows do. */
   readonly reader: string | undefined;
 }
 
@@ -72,12 +69,12 @@ const UNKNOWN_OPTION = "with a word that may be an option";
 const SEVERAL_WORDS = "with words that are only known when it runs";
 const MANY = 1_000;
 
-/** Undefined: this form covers the command line. Otherwise why not, to be read after the program's name. */
+/** Undefined if the arguments match the form; otherwise why not, in words that follow the program's name. */
 export function outside(form: Form, args: readonly string[]): string | undefined {
   return new Match(form, args).run();
 }
 
-/** The options in front of the first operand, and where that is: for programs with subcommands. */
+/** The index of the first operand, for programs with subcommands, or why the options before it do not match. */
 export function leading(form: Form, args: readonly string[]): { readonly at: number } | { readonly why: string } {
   const match = new Match(form, args);
   while (match.at < args.length && maybeOption(args[match.at] as string)) {
@@ -91,7 +88,7 @@ class Match {
   at = 0;
   readonly #operands: string[] = [];
   readonly #given = new Set<number>();
-  /** Options behind the first operand: programs that do not reorder take them for operands. */
+  /** Options after the first operand: programs that do not reorder take them for operands. */
   #late = 0;
 
   constructor(
@@ -123,8 +120,8 @@ class Match {
         this.at++;
         if (this.#operands.length > 0 && !form.reorders) this.#late++;
       } else if (ended && /^-./.test(word) && !form.open) {
-        // `git blame -- HEAD --output=f` and programs with a parser of their own take it for an option.
-        return `with ${word} behind --`;
+        // `git blame -- HEAD --output=f`, and programs with their own parser, take it for an option.
+        return `with ${word} after --`;
       } else if (ended || !maybeOption(word) || word === "-" || (form.open && !word.startsWith("-"))) {
         this.#operands.push(word);
         this.at++;
@@ -139,7 +136,7 @@ class Match {
     return this.#operandsOutside();
   }
 
-  /** The option at hand with its values; moves on. */
+  /** Checks the current option with its values, and skips them. */
   option(): string | undefined {
     const word = this.args[this.at] as string;
     if (!word.startsWith("-")) return word.includes(SPLIT) ? SEVERAL_WORDS : UNKNOWN_OPTION;
@@ -159,7 +156,7 @@ class Match {
     this.at++;
     const option = options.get(name);
     if (option === undefined) {
-      // Of one letter, with its value glued to it.
+      // One letter, with its value in the same word.
       const short = words ? options.get(word.slice(0, 2)) : undefined;
       if (short?.values === 1 && !short.apart && short.shape !== undefined)
         return this.#value(name, short, word.slice(2));
@@ -195,18 +192,18 @@ class Match {
     if (group > 0 && (this.#operands.length === 0 || this.form.reorders)) this.#given.add(group);
   }
 
-  /** Values in the next words. One that looks like an option may be one in another version of the program. */
+  /** Values in the next words. A value that looks like an option may be one in another version of the program. */
   #following(name: string, option: Option): string | undefined {
     for (let count = option.values; count > 0 && this.at < this.args.length; count--) {
       const value = this.args[this.at++] as string;
       if (value.includes(SPLIT) || isGlob(value)) {
         if (this.form.open) continue;
         if (areNumbers(value) && onlyNumbers(option.shape)) {
-          // All but the first are operands; where there is none, the next word is not a number and is refused.
+          // All but the first are operands; if there is none, the program refuses the next word, which is not a number.
           this.#operands.push(value);
           continue;
         }
-        // Each of several files below the root is one, and never an option.
+        // An absolute path, even one of several files, is never an option.
         if (!value.startsWith("/") || value.includes(SPLIT) || option.shape?.contents !== true) return SEVERAL_WORDS;
       }
       if (/^-./.test(value) && !this.form.open && !/^-\d+(?:min|[smhd])?$/.test(value)) return `with ${name} ${value}`;
@@ -235,7 +232,7 @@ class Match {
       if (operand === undefined) return "with that many arguments";
       if (operand.most < MANY && (isGlob(word) || word.includes(SPLIT))) return SEVERAL_WORDS;
       if (operand.shape !== undefined && !fits(operand.shape, word)) return refusal(operand.shape, word);
-      // Of several there may be none.
+      // There may be none.
       if (!areNames(word)) used++;
     }
     if (used < (list[index]?.least ?? 0) || list.slice(index + 1).some(({ least }) => least > 0))
@@ -260,13 +257,13 @@ function fits(shape: Shape, word: string): boolean {
   });
 }
 
-/** What stands for numbers and names that are not known: a shape must fit all of these. */
+/** Values for unknown numbers and names: a shape must match with each of these. */
 const EXAMPLES: readonly Readonly<Record<string, string>>[] = [
   { [NUMBERS]: "1", [LISTED]: "1", [WORD]: "a", [WORDS]: "1" },
   { [NUMBERS]: "12", [LISTED]: "1,2", [WORD]: "A.b-c_1", [WORDS]: "A.b-c_1" },
 ];
 
-/** A value that a program reads as numbers: it refuses any other. */
+/** The program accepts only numbers. */
 function onlyNumbers(shape: Shape | undefined): boolean {
   const pattern = shape?.pattern;
   return pattern?.test("1") === true && !["a", "-a", ".", "/", ""].some((text) => pattern.test(text));

@@ -1,16 +1,12 @@
-/**
- * Whether a git read would start a program that the repository itself names: what to ask the target, and how to read
- * the answer.
- */
+/** Whether a git read would start a program that the repository names: the script for the target, and its output. */
 import type { Condition } from "../../verdict.ts";
 import { words } from "../../../lib/text.ts";
 import { inQuotes } from "../../../lib/quote.ts";
 
 /**
- * A POSIX sh script that reports what decides that for one directory. It starts nothing the repository names:
- * `rev-parse`, `config` and `ls-files` only read, settings that could make them start something are overridden, output
- * goes to a pipe. A line is a word; `key` is followed by NAME, RS (0x1e) and VALUE, `file` by a path. The last line is
- * `end`.
+ * A POSIX sh script that reports on one directory. It starts nothing that the repository names: `rev-parse`, `config`
+ * and `ls-files` only read, settings that could make them start something are overridden, output goes to a pipe. A line
+ * is a word; `key` is followed by NAME, RS (0x1e) and VALUE, `file` by a path. The last line is `end`.
  */
 export function gitRepositoryScript({ directory, entered }: Condition): string {
   return `(
@@ -46,9 +42,9 @@ visit() {
   bare
   all=$(keys --local; [ -f "$dir/config.worktree" ] && keys --worktree)
   printf '%s\\n' "$all"
-  # The files of another directory would be shown as if they were in it; a submodule is below what it belongs to.
+  # Files of another directory would be shown as if they were in it; a submodule is below its repository.
   case $all in *'key core.worktree'*) case $(ask rev-parse --show-toplevel)/ in "\${dir%/.git*}"/*) ;; *) echo outside ;; esac ;; esac
-  # Git shows lines of its own files, and those that make no sense to it; one may be a link to any file.
+  # Git shows lines of its own files, also invalid ones; one may be a link to any file.
   for file in "$dir"/* "$dir"/info/* "$dir"/rebase-*/* "$dir"/sequencer/* "$common"/* "$common"/info/* "$common"/objects/info/*; do
     linked "$file" && case \${file##*/}:$(readlink "$file" 2>/dev/null) in HEAD:refs/*|*:*/"\${file##*/}") ;; *) echo outside ;; esac
   done
@@ -77,9 +73,7 @@ echo end
 )`;
 }
 
-/**
- * Prints the same text as long as an answer holds that named these files: where the repository is, and what they hold.
- */
+/** Prints the same text as long as an answer with these files is valid: where the repository is, and their contents. */
 export function gitFingerprintScript({ directory, entered }: Condition, files: readonly string[]): string {
   return `(
 ${QUIETLY}
@@ -102,17 +96,17 @@ function quoted(directory: string): string {
 }
 
 export interface GitRepositoryAnswer {
-  /** Why a read there must be asked about; undefined: it starts nothing that the repository names. */
+  /** Why a read there needs a question; undefined if it starts nothing that the repository names. */
   readonly doubt: string | undefined;
-  /** The answer holds until one of these files changes; undefined: it is not to be kept. */
+  /** The answer is valid until one of these files changes; undefined if it must not be cached. */
   readonly files: readonly string[] | undefined;
 }
 
 export function readGitRepository(output: string): GitRepositoryAnswer {
   const lines = output.split("\n").filter((line) => line !== "");
-  if (lines.pop() !== "end") return { doubt: "git did not say how the repository is configured", files: undefined };
+  if (lines.pop() !== "end") return { doubt: "git did not report how the repository is configured", files: undefined };
   const doubt = lines.map(doubtOf).find((why) => why !== undefined);
-  // Included files are not named, and submodules come and go with the index.
+  // Included files are not listed, and submodules change with the index.
   const kept =
     lines.filter((line) => line === "repository").length === 1 && !lines.some((line) => /^key include/i.test(line));
   return {
@@ -124,7 +118,7 @@ export function readGitRepository(output: string): GitRepositoryAnswer {
 function doubtOf(line: string): string | undefined {
   if (line.startsWith("file ") || line === "repository" || line === "none") return undefined;
   if (!line.startsWith("key "))
-    return Object.hasOwn(DOUBTS, line) ? DOUBTS[line] : "git's answer about the repository makes no sense";
+    return Object.hasOwn(DOUBTS, line) ? DOUBTS[line] : "git's report about the repository is not valid";
   const [key = "", value] = line.slice(4).split("\u001E");
   return isHarmlessSetting(key.toLowerCase(), value ?? "true")
     ? undefined
@@ -137,18 +131,15 @@ const DOUBTS: Readonly<Record<string, string>> = {
   refused: "git does not accept the repository",
   outside: "the repository's configuration, or a link in it, names files outside it",
   hook: "the repository has a hook that runs when git refreshes its index",
-  missing: "the directory cannot be entered, so git would look at another one",
-  deep: "the submodules are nested too deep to check",
+  missing: "the directory cannot be entered, so git would read another one",
+  deep: "the submodules are nested too deeply to check",
 };
 
-/**
- * Settings of a repository that name no program. Anything else may; git ignores what it does not know, but another
- * version may not.
- */
+/** Settings that name no program. Any other may: git ignores unknown ones, but another version may know them. */
 export function isHarmlessSetting(key: string, value: string): boolean {
   const [, section = "", name = ""] = /^([^.]+)(?:\.[^]*)?\.([^.]+)$/.exec(key) ?? [];
   const harmless = Object.hasOwn(HARMLESS, section) ? HARMLESS[section] : undefined;
-  // What these show or sort by may be a signature, which starts gpg.
+  // These may show or sort by a signature, which starts gpg.
   if (/^(?:pretty|sort)$/.test(name) && /%G|signature/.test(value)) return false;
   if (/^(?:blame\.ignorerevsfile|core\.attributesfile)$/.test(key)) return /^(?:\.git[\w.-]+)?$/.test(value);
   if (harmless === "*" || harmless?.has(name) === true) return true;
@@ -158,7 +149,7 @@ export function isHarmlessSetting(key: string, value: string): boolean {
   return key === "core.pager" && value === "cat";
 }
 
-/** Section → names, whatever is between them, or every name. */
+/** By section: names, whatever subsection is between, or all names. */
 const HARMLESS: Readonly<Record<string, "*" | ReadonlySet<string>>> = {
   core: new Set(
     words(`abbrev autocrlf bare bigfilethreshold checkroundtripencoding checkstat commentchar commentstring

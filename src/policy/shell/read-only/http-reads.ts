@@ -1,14 +1,12 @@
-/** curl and wget: GET to the terminal, of hosts that may be fetched from, or of this machine. */
+/** curl and wget: GET that prints to the terminal, from allowed hosts or this machine. */
 import { isListedHost } from "../../web/domain-list.ts";
 import { isFixed, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import type { PresetReader } from "./operator.ts";
 
-/**
- * `NAME:PORT:ADDRESS` of an address of this machine: what is asked under that name and port is asked of this machine.
- */
-const TO_HERE = /^([\w.-]+:\d+):(?:127(?:\.\d+){3}|\[?::1\]?)$/;
+/** `NAME:PORT:ADDRESS` with an address of this machine: requests to that name and port go to this machine. */
+const TO_THIS_MACHINE = /^([\w.-]+:\d+):(?:127(?:\.\d+){3}|\[?::1\]?)$/;
 
-/** Not read from a file, and not another method in disguise. */
+/** Not read from a file, and does not change the method. */
 const HEADER_LINE = /^(?!x-(?:http-)?method)[a-z-]+: ?[^@]*$/i;
 
 type Valued = readonly (readonly [option: RegExp, value: RegExp])[];
@@ -31,11 +29,11 @@ const CURL_VALUED: Valued = [
   [new RegExp(`^(?:-${FLAGS}e|--referer)$`), /^[^@]*$/],
   [new RegExp(`^(?:-${FLAGS}r|--range)$`), /^[\d,-]+$/],
   [/^--(?:noproxy|ciphers|interface)$/, /^[\w.*,:-]+$/],
-  [/^--resolve$/, TO_HERE],
+  [/^--resolve$/, TO_THIS_MACHINE],
   // Certificates and keys of the connection, which curl does not print; `pkcs11:` can name a library to load.
   [/^(?:-E|--cacert|--capath|--cert|--key)$/, /^[^:]*$/],
 ];
-/** What `-G` puts into the address; a value with @ is read from a file. */
+/** Data that `-G` puts into the URL; a value with @ would be read from a file. */
 const QUERY: Valued = [
   [new RegExp(`^(?:-${FLAGS}d|--data)$`), /^[^@]*$/],
   [/^--data-urlencode$/, /^[\w.[\]-]*=[^]*$/],
@@ -47,7 +45,7 @@ const WGET_VALUED: Valued = [
   [/^-[tT]$/, /^\d+$/],
 ];
 const HEADER = [/^--header$/, HEADER_LINE] as const;
-/** Word for word: a value could hold the same text; `got` refuses such a word as a value. */
+/** Whole words: `got` refuses such a word as the value of another option. */
 const WGET_PRINTS = /^(?:-[qS]*O-?|--output-document(?:=(?:-|\/dev\/null))?|--spider)$/;
 
 const curl: PresetReader = (args, { hosts }) => {
@@ -57,20 +55,19 @@ const curl: PresetReader = (args, { hosts }) => {
 };
 
 /**
- * wget follows redirects to any host unless it is given `--max-redirect=0`. A service of this machine that is asked for
- * a path of plain words gets nothing from which it could make an address, so it leads only to where its operator lets
- * it lead.
+ * wget follows redirects to any host without `--max-redirect=0`. That is allowed for a service of this machine and a
+ * path of plain words: the request contains nothing from which the service could build another address.
  */
 const wget: PresetReader = (args, { hosts }) => {
   if (!args.some((word) => WGET_PRINTS.test(word))) return "writes a file";
   const limits = args.filter((word) => word.startsWith("--max-redirect"));
   if (limits.some((word) => word !== "--max-redirect=0")) return "follows redirects";
   if (limits.length > 0) return got(args, (url) => mayAsk(url, hosts), WGET_FLAGS, [...WGET_VALUED, HEADER]);
-  return got(args, (url) => PLAIN_HERE.test(url), WGET_FLAGS, WGET_VALUED) && "without --max-redirect=0";
+  return got(args, (url) => PLAIN_LOCAL.test(url), WGET_FLAGS, WGET_VALUED) && "without --max-redirect=0";
 };
-const PLAIN_HERE = /^(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:\/[\w.-]+)*\/?$/;
+const PLAIN_LOCAL = /^(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:\/[\w.-]+)*\/?$/;
 
-/** A value behind its letter: `-m5`, `-sXGET`, `-o/dev/null`. */
+/** A value in one word with its letter: `-m5`, `-sXGET`, `-o/dev/null`. */
 const GLUED_SHORT = /^(-[sSfiIkvgGN46q]*[a-zA-Z])([^]+)$/;
 
 function got(
@@ -93,7 +90,7 @@ function got(
       const value = glued?.[2] ?? args[++at] ?? "";
       const known = isKnown(glued?.[1] ?? word);
       if (known?.[1].test(value) !== true || !isFixed(value)) return `with ${word.replace(/^(--[a-z-]+)=[^]*$/, "$1")}`;
-      if (known[1] === TO_HERE) here.push(value.replace(TO_HERE, "$1"));
+      if (known[1] === TO_THIS_MACHINE) here.push(value.replace(TO_THIS_MACHINE, "$1"));
     }
   }
   if (urls.length === 0) return "without a URL";
@@ -101,7 +98,7 @@ function got(
   return far === undefined ? undefined : `asks ${far}, which fetch_allowed_domains does not list`;
 }
 
-/** Whatever files an unquoted `?` or `*` of a query matches, their names begin with the same scheme and host. */
+/** Any file that an unquoted `?` or `*` in a query matches has a name with the same scheme and host. */
 const isGlobOfOneHost = (word: string) => /^(?:https?:\/\/)?\w[\w.:-]*\/[\w./-]*[?*\uFDD0\uFDD1]/.test(word);
 
 function mayAsk(text: string, hosts: readonly string[], here: readonly string[] = []): boolean {

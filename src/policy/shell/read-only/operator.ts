@@ -1,21 +1,21 @@
-/** The operator preset: reads behind `sudo -n` and over ssh. */
+/** The operator preset: reads with `sudo -n` and over ssh. */
 import { differsBetweenShells, outsideCommonGrammar } from "../syntax/common-grammar.ts";
 import { isFixed, isUnknown, programName } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { walkText } from "../syntax/walk.ts";
 
-/** What the rows of a preset may ask about. */
+/** The settings of a preset. */
 export interface Preset {
   readonly name: "operator";
-  /** Hosts that may be asked over HTTP besides this machine: fetch_allowed_domains. */
+  /** Hosts that may be read from over HTTP, in addition to this machine: fetch_allowed_domains. */
   readonly hosts: readonly string[];
 }
 
-/** Why `sudo` or `ssh` with these words is not a read; undefined: what it runs decides. */
+/** Why `sudo` or `ssh` with these words is not a read; undefined if it depends on what they run. */
 export function elsewhereUnproven({ argv, wrapped }: FoundCommand): string | undefined {
   const args = argv.slice(1).map((word) => word.value);
   const name = programName(argv[0]?.value ?? "");
-  // Patterns among the words of what sudo runs are judged with that command.
+  // Globs in the command that sudo runs are judged with that command.
   const own = name === "sudo" ? args.slice(0, wrapped?.at) : args;
   if (!own.every(isFixed) || args.some(isUnknown)) return `the words of ${name} are only known when it runs`;
   if (name === "sudo") return sudoUnproven(args, wrapped?.at);
@@ -37,7 +37,7 @@ const SSH_SETTING =
 const SSH_VALUES: Readonly<Record<string, RegExp>> = {
   p: /^\d+$/,
   l: /^\w[\w.-]*$/,
-  // A key to sign in with, which is not shown.
+  // A key for the login, which is not shown.
   i: /^[\w~/\uFDD3][\w./~@-]*$/,
   J: /^(?:(?:\w[\w.-]*@)?\w[\w.-]*(?::\d+)?(?:,|$))+$/,
   o: SSH_SETTING,
@@ -56,7 +56,7 @@ function sshUnproven(args: readonly string[]): string | undefined {
   if (!/^(?:[\w.-]+@)?[\w.:%-]+$/.test(args[at] ?? "")) return "the host that ssh connects to is not plain text";
   const text = args.slice(at + 1).join(" ");
   if (text === "") return "ssh without a command opens a shell";
-  // The shell of that machine reads it, whichever it is.
+  // Any shell may read it on that machine.
   const why =
     outsideCommonGrammar(text) ??
     walkText(text)
@@ -68,7 +68,7 @@ function sshUnproven(args: readonly string[]): string | undefined {
     : undefined;
 }
 
-/** Programs that send what they get as input to the machine they are given: it may be any file. */
+/** Programs that send their input, which may be any file, to another machine. */
 export function sendsInput({ argv, fed }: FoundCommand): boolean {
   if (fed !== true) return false;
   const [path = "", first, ...others] = argv.map(({ value }) => value);
@@ -84,10 +84,7 @@ export function sendsInput({ argv, fed }: FoundCommand): boolean {
   }
 }
 
-/**
- * A line into nc or socat that a server answers with its state: `ruok` of ZooKeeper, `stats` of memcached, `show …` of
- * HAProxy.
- */
+/** A line for nc or socat that asks for the state of a server: ZooKeeper (`ruok`), memcached (`stats`), HAProxy. */
 export function asksForState({ argv, input, fed }: FoundCommand): boolean {
   const call = argv.map(({ value }) => value).join(" ");
   if (input === undefined || fed === true || !isFixed(input) || !isFixed(call)) return false;
@@ -102,10 +99,7 @@ const TO_HAPROXY = new RegExp(
   `^(?:nc -U ${SOCKET}|socat (?:stdio|STDIO|-) (?:unix-connect:|UNIX-CONNECT:)?${SOCKET}|socat (?:unix-connect:|UNIX-CONNECT:)?${SOCKET} (?:stdio|STDIO|-))$`,
 );
 
-/**
- * Whether it runs as another user or in directories that are only found then: what is known about a repository does not
- * hold.
- */
+/** Whether it runs as another user or in directories that find visits: buddy cannot check the repository there. */
 export function runsElsewhere(command: FoundCommand): boolean {
   for (let { by } = command; by !== undefined; { by } = by.command) {
     const words = by.command.argv.map(({ value }) => value);
@@ -114,5 +108,5 @@ export function runsElsewhere(command: FoundCommand): boolean {
   return false;
 }
 
-/** Undefined: proven. Otherwise why not, to be read after the program's name. */
+/** Undefined if proven; otherwise why not, in words that follow the program's name. */
 export type PresetReader = (args: readonly string[], preset: Preset) => string | undefined;

@@ -1,4 +1,4 @@
-/** Whether one found command can be proven to change nothing, by its own text. */
+/** Whether a command is proven, by its text, to change nothing. */
 import { assignmentEffect } from "../syntax/assignments.ts";
 import { isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
@@ -6,7 +6,7 @@ import type { Condition } from "../../verdict.ts";
 import { asksForState, elsewhereUnproven, runsElsewhere, sendsInput, type Preset } from "./operator.ts";
 import { notReadOnly } from "./table.ts";
 
-/** Why it is not proven read-only, also by the rows of a preset; undefined: it is. */
+/** Why it is not proven read-only, including by the rows of a preset; undefined if it is. */
 export function unproven(command: FoundCommand, preset?: Preset): string | undefined {
   const { argv, assigns, writes, wrapped } = command;
   const path = argv[0]?.value ?? "";
@@ -41,10 +41,10 @@ function unknownRepository(command: FoundCommand): string | undefined {
     : undefined;
 }
 
-/** With links in the path the shell and git come to different directories. */
+/** If the path has links, the shell and git resolve it to different directories. */
 const MOVES_BACK = /(?:^|\/)(?!\.{1,2}\/)[^/]+\/(?:\.\/)*\.\.(?:\/|$)/;
 
-/** What a proven command still depends on: git reads start programs that a repository's own configuration names. */
+/** What to check on the target before a proven command: git runs programs that a repository's configuration names. */
 export function conditionsOf({ argv, directories }: FoundCommand): readonly Condition[] {
   if (programName(argv[0]?.value ?? "") !== "git") return [];
   let path = "";
@@ -73,13 +73,13 @@ function found(name: string, args: readonly string[], preset: Preset | undefined
   return why === undefined ? undefined : `${name} ${why}`.replace(MISFIT, "$1is not known to be read-only $2 ");
 }
 
-/** A form says only what does not fit it: "git log with --output". */
+/** A form reports only what does not match: "git log with --output". */
 const MISFIT = /^((?:(?!is |with)\S+ )+)(with(?:out)?) (?!-v evaluates|%n sets)/;
 
 function runsOrChanges(name: string, runs: boolean): string {
   return runs ? `${name} runs another command` : `${name} is not known to be read-only`;
 }
 
-/** Where a system keeps its programs; anything else may be any program of that name. */
+/** Directories of the system's programs; elsewhere it may be another program of that name. */
 const USUAL =
   /^\/(?:(?:usr\/(?:local\/)?)?s?bin|snap\/bin|opt\/(?:homebrew|kafka|puppetlabs)\/bin|usr\/(?:lib\/postgresql\/|pgsql-)\d+\/bin)\/[^/]+$/;

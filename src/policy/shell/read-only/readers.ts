@@ -1,17 +1,17 @@
-/** Programs whose arguments are a language of their own: each reader answers why they are not proven, or undefined. */
+/** Readers for programs whose arguments the table cannot describe. */
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
 import { areNumbers, field, isFixed, isGlob, isUnknown, maybeOption, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { awk } from "./awk.ts";
 import { sed } from "./sed.ts";
 
-/** Undefined: proven to change nothing. Otherwise why not, to be read after the program's name. */
+/** Undefined if proven to change nothing; otherwise why not, in words that follow the program's name. */
 export type Reader = (args: readonly string[]) => string | undefined;
 
 const several = (args: readonly string[]) => args.some((word) => word.includes(SPLIT));
 const SEVERAL_WORDS = "with words that are only known when it runs";
 
-/** For programs that read contents: no device among the words. */
+/** For programs that read files: no device among the words. */
 function reads(reader: Reader): Reader {
   return (args) => {
     if (several(args)) return SEVERAL_WORDS;
@@ -36,10 +36,10 @@ const find: Reader = (args) => {
   return args.some((word) => /^-ok(?:dir)?$/.test(word)) ? "-ok asks on the terminal" : undefined;
 };
 
-/** A quoted unknown is one word; a glob may become several, and none of them ends like an action. */
+/** A quoted unknown is one word; a glob may be several words, but actions do not end in a suffix. */
 const isHarmlessPattern = (word: string) => (isGlob(word) ? /\.\w+$/.test(word) : word.startsWith(UNKNOWN));
 
-/** Where more than one directory is named it fails, and the text continues in another one than it seems to. */
+/** With more than one directory `cd` fails, and the text continues in another directory than it seems to. */
 const cd: Reader = (args) => {
   const ends = args.indexOf("--");
   const words = args.filter((word, at) => (ends >= 0 && at > ends) || !/^(?:-[LPe@]+|--)$/.test(word));
@@ -50,9 +50,9 @@ const cd: Reader = (args) => {
 const NUMERIC = /^-(?:eq|ne|lt|le|gt|ge)$/;
 const isNumber = (word: string | undefined) => word === undefined || isUnknown(word) || /^\s*[-+]?\d+\s*$/.test(word);
 
-/** Some shells evaluate a number like arithmetic, where a name means its value and a subscript runs commands. */
+/** Some shells evaluate a number as arithmetic, where a name means its value and a subscript runs commands. */
 const test: Reader = (args) => {
-  // An unquoted value may turn out to be -v and a subscript.
+  // An unquoted value may be -v and a subscript.
   if (several(args) || args.some((word) => word === "-v" || word === "-R")) return "with -v evaluates a subscript";
   if (args.some((word, at) => word === "-t" && !isNumber(args[at + 1]) && args[at + 1] !== "]"))
     return "evaluates a number";
@@ -92,7 +92,7 @@ const TEXTS = /[sbqcT]/;
 const isPrintfNumber = (value: string) =>
   isUnknown(value) || /^(?:\s*[-+]?(?:[\d.]+(?:[eE][-+]?\d+)?|0[xX][\da-fA-F]+)|['"][^]?|)$/.test(value);
 
-/** `read`: options with their values, then plain names. What it assigns is judged where assignments are. */
+/** `read`: options with their values, then plain names. What it assigns is judged as an assignment. */
 function readsNames(flags: string, values: string): Reader {
   return (args) => {
     if (several(args)) return SEVERAL_WORDS;
@@ -112,9 +112,9 @@ function readsNames(flags: string, values: string): Reader {
     return undefined;
   };
 }
-/** Not with -s: what is typed unseen is a password, and the text could show it to the model. */
+/** Not with -s: the hidden input is a password, which the text could show to the model. */
 const readNames = readsNames("er", "dinNptu");
-/** With -a the name of an array follows, which is a name like the others. */
+/** After -a follows the name of an array, which is a plain name too. */
 const read: Reader = (args) =>
   readNames(
     args.map((word) => (/^-[ers]*a$/.test(word) ? word.replace("a", "") : word)).filter((word) => word !== "-"),
@@ -136,13 +136,11 @@ export const READERS: Readonly<Record<string, Reader>> = {
     args.every((word) => /^[\d%\uFDD2\uFDD4\uFDD5]+$/.test(word)) ? undefined : "with a name it evaluates",
 };
 
-// ps: every form but those that show the environment of processes, which holds keys.
-
 /**
- * `e` without a dash shows the environment, `-e` selects all processes. Where a bundle with a dash makes no sense,
- * procps reads it again without the dash (`-auxe`, `-efx`), so a bundle with an `e` may have only letters that both
- * readings know as options. It reads all words again where one makes no sense (`-e -x`) or two contradict each other
- * (`-e -T -m`).
+ * Any form that does not show the environment of processes, which contains keys. `e` without a dash shows it, `-e`
+ * selects all processes. If a bundle with a dash is invalid, procps reads it again without the dash (`-auxe`, `-efx`),
+ * so a bundle with an `e` may have only letters that are options in both readings. It reads all words again if one is
+ * invalid (`-e -x`) or two cannot be combined (`-e -T -m`).
  */
 function ps(args: readonly string[]): string | undefined {
   if (args.some((word) => word.includes(SPLIT) && !areNumbers(word))) return SEVERAL_WORDS;
@@ -156,7 +154,7 @@ function ps(args: readonly string[]): string | undefined {
     const value = VALUED.find(({ option }) => option.test(word));
     if (value !== undefined) {
       const given = value.glued ? word.slice(word.indexOf("=") + 1) : (args[++at] ?? "");
-      // Without a number the next word takes its place, and ps ends: it is none.
+      // Without a number ps takes the next word for one, and fails.
       if (!fits(value.shape, given) || (areNumbers(given) && !PROCESSES.test(word)))
         return `with that value for ${word.replace(/=.*/, "")}`;
     } else if (!FLAGS.test(word)) return `with ${word}`;
@@ -174,7 +172,7 @@ const fits = (shape: RegExp, value: string) => (isUnknown(value) ? shape !== COL
 
 const PROCESSES = /^(?:-[a-zA-Z]*[pq]|--p?pid)$/;
 
-/** No column that is made of the environment. */
+/** No column that shows the environment. */
 const COLUMNS = /^(?!.*env)[\w,=%:. +-]+$/i;
 const WHO = /^[\w.,@:+/-]+$/;
 

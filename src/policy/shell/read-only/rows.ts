@@ -1,24 +1,21 @@
-/**
- * Reads the notation of the read-only table (templates/policy/README.md explains it): rows are found by program and
- * read when they are needed.
- */
+/** Reads the notation of the read-only table (see templates/policy/README.md); rows are parsed when they are needed. */
 import type { Form, Operand, Option, Shape } from "./form.ts";
 import { isPsqlRead, isSqlRead } from "./sql-reads.ts";
 
-/** What a program may be called with; a command line must be covered by one of its forms. */
+/** The forms of some programs; a command line must match one of them. */
 export interface Row {
   readonly programs: readonly string[];
   readonly calls: readonly Call[];
   readonly yes: readonly string[];
   readonly no: readonly string[];
-  /** The preset it belongs to; undefined: it holds in every one. */
+  /** The preset it belongs to; undefined if it applies in all. */
   readonly preset: string | undefined;
 }
 
 export interface Call {
-  /** Options and operands without a subcommand, or in front of one. */
+  /** Options and operands without a subcommand, or before one. */
   readonly form: Form;
-  /** Subcommands with what may follow them; the words of a nested one are joined by blanks. */
+  /** Subcommands and their forms; the words of a nested one are joined by blanks. */
   readonly subcommands: ReadonlyMap<string, readonly Form[]> | undefined;
   /** The program may be called without a subcommand. */
   readonly bare: boolean;
@@ -156,7 +153,7 @@ export class Rows {
       if (word.startsWith("-")) for (const [name, option] of this.#options(word, whole)) options.set(name, option);
       else if (/^[A-Z<]/.test(word)) operands.push(this.#operand(word));
       else if (!/^(?:open|words|reorders|joined|old|at|alone|first|bare|none|reader:[\w-]+)$/.test(word))
-        throw new SyntaxError(`the table has a word that means nothing: ${word}`);
+        throw new SyntaxError(`unknown word in the table: ${word}`);
     }
     return {
       options,
@@ -176,7 +173,7 @@ export class Rows {
 
   #options(word: string, whole: boolean): [string, Option][] {
     const match = /^(--?[^=[:!]+|-[:[!=])(\[=([^\]]*)\]|=2|=(\S*?)|:(\S*?))?(!*)$/.exec(word);
-    if (match === null) throw new SyntaxError(`the table has an option that makes no sense: ${word}`);
+    if (match === null) throw new SyntaxError(`invalid option in the table: ${word}`);
     const [, name = "", value, inner, after, apart, marks = ""] = match;
     const shape = inner || after || apart;
     const option: Option = {
@@ -192,7 +189,7 @@ export class Rows {
 
   #operand(word: string): Operand {
     const match = /^(\w+|<[^>]+>)([?*+]?)$/.exec(word);
-    if (match === null) throw new SyntaxError(`the table has an operand that makes no sense: ${word}`);
+    if (match === null) throw new SyntaxError(`invalid operand in the table: ${word}`);
     const [, name = "", times] = match;
     return {
       shape: this.#shape(name),

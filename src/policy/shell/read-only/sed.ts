@@ -1,9 +1,9 @@
-/** sed: reads its script and proves that no command of it reads or writes another file or runs a program. */
+/** sed: proves that no command of its script reads or writes another file or runs a program. */
 import { isFixed, maybeOption, NUMBER } from "../syntax/field.ts";
 
 const LONG = /^--(?:quiet|silent|regexp-extended|separate|unbuffered|null-data|zero-terminated|posix|debug|sandbox)$/;
 
-/** Why not, or undefined. GNU sed takes options behind operands, others do not: both readings must be harmless. */
+/** Why it is not proven, or undefined. Only GNU sed accepts options after operands: both readings must be harmless. */
 export function sed(args: readonly string[]): string | undefined {
   if (args.length === 1 && /^--(?:version|help)$/.test(args[0] as string)) return undefined;
   const scripts: string[] = [];
@@ -26,19 +26,18 @@ export function sed(args: readonly string[]): string | undefined {
     } else if (maybeOption(word)) return "with a word that may be an option";
     else operands.push(word);
   }
-  // Without -e in front of it the first operand is the script; where one follows, only some versions take that for an
-  // option.
+  // Without -e before it, the first operand is the script; only some versions accept a later -e.
   if (operands[0] === undefined ? scripts.length === 0 : !scriptFirst) {
     if (operands[0] === undefined) return "without a script";
     scripts.push(operands[0]);
   }
-  // Several scripts are one, line by line; each by itself must be harmless as well.
+  // Several scripts are joined line by line; each one alone must be harmless as well.
   return [...scripts, scripts.join("\n")].every(isHarmlessScript)
     ? undefined
     : "with a script that may write or run something";
 }
 
-/** A script read by sed's own grammar; anything unexpected is not harmless. */
+/** Reads the script by sed's grammar; anything unexpected is not harmless. */
 export function isHarmlessScript(text: string): boolean {
   const script = text.replaceAll(NUMBER, "1");
   if (!isFixed(script)) return false;
@@ -46,7 +45,7 @@ export function isHarmlessScript(text: string): boolean {
   const skip = (set: string) => {
     while (at < script.length && set.includes(script[at] as string)) at++;
   };
-  /** To the next unescaped delimiter; brackets hide it. False: none. */
+  /** Skips to the next unescaped delimiter outside brackets; false if there is none. */
   const delimited = (end: string, brackets: boolean): boolean => {
     for (; at < script.length; at++) {
       const character = script[at] as string;
@@ -54,7 +53,7 @@ export function isHarmlessScript(text: string): boolean {
       else if (character === "\n" && end !== "\n") return false;
       else if (brackets && character === "[" && end !== "[") {
         const close = bracketEnd(script, at);
-        // sed versions differ on a delimiter inside brackets.
+        // Versions of sed differ on a delimiter inside brackets.
         if (close < 0 || script.slice(at, close).includes(end)) return false;
         at = close;
       } else if (character === end) {
@@ -95,14 +94,14 @@ export function isHarmlessScript(text: string): boolean {
     if ("{}=dDgGhHnNpPxzF".includes(command)) continue;
     if ("lqQL".includes(command)) skip(" 0123456789");
     else if ("bTt:".includes(command)) {
-      // GNU sed reads on after the blank behind a label, busybox takes a brace for a part of it.
+      // GNU sed ends a label at a blank; busybox takes a brace for a part of it.
       const label = /^[ \t]*[\w.-]*[ \t]*(?=\}*(?:[;\s]|$))/.exec(script.slice(at, at + 256))?.[0];
       if (label === undefined) return false;
       at += label.length;
       if (at < script.length && !";\n}".includes(script[at] as string)) return false;
     } else if (command === "#" || "aic".includes(command)) {
-      // To the end of the line; text, but no comment, continues after a backslash. In busybox a carriage return ends
-      // a comment.
+      // Skips to the end of the line; text, unlike a comment, continues after a backslash. In busybox a carriage return
+      // ends a comment.
       for (; at < script.length && script[at] !== "\n"; at++) {
         if (script[at] === "\r") return false;
         if (script[at] === "\\" && command !== "#") at++;
@@ -118,10 +117,7 @@ export function isHarmlessScript(text: string): boolean {
   return true;
 }
 
-/**
- * Where a bracket expression that begins at `[` ends: the index of its `]`, or -1. Programs differ on a backslash in
- * it; the longer reading counts.
- */
+/** The index of the `]` that ends a bracket expression, or -1. A backslash escapes, which is the longer reading. */
 export function bracketEnd(text: string, start: number): number {
   let at = start + 1;
   if (text[at] === "^") at++;

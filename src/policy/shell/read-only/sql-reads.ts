@@ -4,7 +4,7 @@
  */
 import { words } from "../../../lib/text.ts";
 
-/** One statement of MySQL or PostgreSQL that shows state, no rows of the operator's own tables. */
+/** One statement of MySQL or PostgreSQL that shows the state of the server, not rows of the operator's tables. */
 export function isSqlRead(text: string): boolean {
   const tokens = tokensOf(text.replace(/\s*(?:;|\\[gG])\s*$/, ""));
   switch (tokens?.[0]) {
@@ -29,10 +29,10 @@ export function isPsqlRead(text: string): boolean {
 
 const TOKEN = /\s+|@@[\w.]+|[A-Za-z_]\w*|\d+(?:\.\d+)?|'[^'\\]*'|::|[<>!]=|<>|\|\||[-+*/%<>=.,()]/gy;
 
-/** Undefined: it has something that this reader does not know, such as comments, quoted names or a second statement. */
+/** Undefined if it contains something unknown, such as comments, quoted names or a second statement. */
 function tokensOf(text: string): string[] | undefined {
   if (/--|\/\*/.test(text)) return undefined;
-  // MySQL takes double quotes for strings, PostgreSQL for names: only where they are strings in both senses harmless.
+  // Double quotes are strings in MySQL and names in PostgreSQL: allowed only after LIKE.
   const plain = text.replace(/\blike\s+"([\w%]*)"/gi, "like '$1'");
   const found = [...plain.matchAll(TOKEN)].map(([token]) => token);
   if (found.join("") !== plain) return undefined;
@@ -56,12 +56,12 @@ function isShow(tokens: readonly string[]): boolean {
 
 const isName = (tokens: readonly string[]) => /^[a-z_]\w*(?: \. [a-z_]\w*)*$/.test(tokens.join(" "));
 
-/** How many rows a table has, and nothing of them. */
+/** Only how many rows a table has. */
 function isCount(tokens: readonly string[]): boolean {
   return tokens.slice(0, 6).join(" ") === "select count ( * ) from" && isName(tokens.slice(6));
 }
 
-/** A plan is made without running the statement; without parentheses there is no function to be evaluated for it. */
+/** EXPLAIN does not run the statement; without parentheses there is no function to evaluate for the plan. */
 function isExplained(tokens: readonly string[]): boolean {
   return tokens[0] === "select" && !tokens.some((token) => token === "(" || NEVER.has(token));
 }
@@ -74,13 +74,13 @@ const FUNCTIONS = new Set(
     pg_last_wal_replay_lsn pg_last_xact_replay_timestamp pg_current_wal_lsn pg_wal_lsn_diff pg_blocking_pids
     pg_postmaster_start_time pg_conf_load_time inet_server_addr inet_server_port current_database`),
 );
-/** Words of the language that may precede a parenthesis. */
+/** Keywords that may precede a parenthesis. */
 const KEYWORDS = new Set(
   words(
     "select in and or not where on as over filter any all when then else case from join by partition distinct having between union",
   ),
 );
-/** Words with which a select writes, locks or reads another way. */
+/** Words with which a select writes, locks or reads in another way. */
 const NEVER = new Set(
   words("into for table outfile dumpfile lock procedure share update delete insert call values lateral returning"),
 );

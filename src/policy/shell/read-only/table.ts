@@ -1,4 +1,4 @@
-/** Why a program with these arguments is not proven to only read, by the rows of the table. */
+/** Why the rows of the table do not prove that a program with these arguments only reads. */
 import { once } from "../../../lib/values.ts";
 import { isFixed } from "../syntax/field.ts";
 import { type Form, leading, outside } from "./form.ts";
@@ -24,7 +24,7 @@ import system from "../../../../templates/policy/system.txt" with { type: "text"
 
 const PRESET_READERS: Readonly<Record<string, PresetReader>> = { ...CLOUD_READERS, ...HTTP_READERS };
 
-/** The table, read once and only where it is needed. */
+/** The table, read when it is first needed. */
 export const readOnlyRows = once(
   () =>
     new Rows([
@@ -45,7 +45,7 @@ export const readOnlyRows = once(
     ]),
 );
 
-/** Undefined: proven. Otherwise why not, to be read after the program's name. */
+/** Undefined if proven; otherwise why not, in words that follow the program's name. */
 export function notReadOnly(program: string, args: readonly string[], preset?: Preset): string | undefined {
   let why: string | undefined;
   for (const row of readOnlyRows().of(program)) {
@@ -56,7 +56,7 @@ export function notReadOnly(program: string, args: readonly string[], preset?: P
       if (found === undefined) return undefined;
       first ??= found;
     }
-    // The row of a preset knows most of the program.
+    // The reason of a preset's row is the better one.
     if (why === undefined || row.preset !== undefined) why = first;
   }
   return why ?? "is not known to be read-only";

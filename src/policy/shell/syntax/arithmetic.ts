@@ -1,7 +1,4 @@
-/**
- * Arithmetic and [[ ]]: places where a shell evaluates text, and with it commands in subscripts, even those that a
- * variable's value holds.
- */
+/** Arithmetic and [[ ]], where a shell evaluates text, including commands in subscripts, even in a variable's value. */
 import { forEachChild, type SyntaxNode, type TestExpression, type Word, type WordPart } from "unbash";
 import { words } from "../../../lib/text.ts";
 import { NUMBER } from "./field.ts";
@@ -9,16 +6,16 @@ import { OutOfWork } from "./findings.ts";
 import { type Expansion, simpleValues, wordValues } from "./words.ts";
 
 const DEEPEST = 200;
-/** An integer, several, or nothing: no name that is evaluated. */
+/** An integer, several, or nothing: not a name, which would be evaluated. */
 const NUMERIC = /^\s*-?(?:\d|[\uFDD4\uFDD8\uFDD9])*\s*$/;
 
-/** Variables that hold a number in every bash, whatever its environment says. */
+/** Variables that are numbers in every bash, whatever the environment has. */
 const ALWAYS_NUMBERS = new Set(words("RANDOM SRANDOM SECONDS LINENO PPID BASHPID EPOCHSECONDS BASH_SUBSHELL"));
 
-/** Numbers, values of variables, commands without parentheses in them, and operators between them. */
+/** Only numbers, variables, substitutions and operators. */
 function isPlain(text: string): boolean {
   let left = text.slice(3, -2);
-  // From the innermost on.
+  // Innermost substitutions first.
   for (let before = ""; before !== left;) {
     before = left;
     left = left.replace(/\$\((?:[^()`\\'"#]|'[^'()`\\]*'|"[^"()`\\]*")+\)/g, "1");
@@ -36,7 +33,7 @@ function isBalanced(text: string): boolean {
 }
 
 export class Arithmetic {
-  /** The expression is one in every reading. */
+  /** Every shell reads the current expression as arithmetic. */
   #plain = false;
 
   constructor(readonly by: Expansion) {}
@@ -44,7 +41,7 @@ export class Arithmetic {
   /** A subscript, an offset or a length. */
   computed(word: Word, values: readonly string[]): void {
     if (this.#evaluates(word.text) || values.some((value) => this.#evaluates(value)))
-      this.by.uncertain("a subscript or offset that may run text held in a variable");
+      this.by.uncertain("a subscript or offset that may run text in a variable");
   }
 
   /** `$(( ))` in a word. */
@@ -62,8 +59,8 @@ export class Arithmetic {
   }
 
   /**
-   * bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands inside are certain only where
-   * there is no word that could be one, and they print numbers.
+   * bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands inside are certain only if no
+   * word could be one, and if they print numbers.
    */
   expression(node: SyntaxNode, depth = 0): void {
     const { by } = this;
@@ -81,7 +78,7 @@ export class Arithmetic {
       }
       case "ArithmeticBinary":
         if (!/^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator)) break;
-        // `x = 1` does not look at x, `x += 1` does.
+        // `x = 1` does not evaluate x, `x += 1` does.
         if (node.operator !== "=" || !isPlainName(node.left)) this.expression(node.left, depth + 1);
         this.expression(node.right, depth + 1);
         this.#sets(node.left);
@@ -91,7 +88,7 @@ export class Arithmetic {
         if (node.operator === "++" || node.operator === "--") this.#sets(node.operand);
         return;
       case "ArithmeticWord":
-        if (this.#evaluates(node.value)) by.uncertain("arithmetic that may run text held in a variable");
+        if (this.#evaluates(node.value)) by.uncertain("arithmetic that may run text in a variable");
         break;
     }
     forEachChild(node, (child) => this.expression(child, depth + 1));
@@ -117,7 +114,7 @@ export class Arithmetic {
           ([left, right].some((word) => !isCommand(word) && this.#evaluates(word.text)) ||
             values.some((text) => this.#evaluates(text)))
         )
-          by.uncertain("a comparison that may run text held in a variable");
+          by.uncertain("a comparison that may run text in a variable");
         // A shell without [[ ]] reads these as redirections.
         if (operator === ">" || operator === "<") by.uncertain("[[ ]] that another shell would read as a redirection");
         return;
@@ -137,12 +134,12 @@ export class Arithmetic {
     if (name !== undefined) this.by.assign(name, [NUMBER]);
   }
 
-  /** A variable whose value nothing in the text sets to a number may hold a subscript with a command in it. */
+  /** A variable that the text does not set to a number may contain a subscript with a command. */
   #evaluates(text: string): boolean {
     if (/[`[]|\$\(|\uFDD2/.test(text)) return true;
     if (/\$\{?[@*!-]/.test(text)) return true;
     for (const [, position, name] of text.matchAll(/\$\{?(\d+)|((?<![\w#]|\d[xX]?)[A-Za-z_]\w*)/g))
-      if (position !== undefined ? !this.#isNumber(`${position}`) : !this.#isNumber(name as string)) return true;
+      if (!this.#isNumber(position ?? (name as string))) return true;
     return false;
   }
 
@@ -153,7 +150,7 @@ export class Arithmetic {
   }
 }
 
-/** Nothing but a command substitution: what it prints counts. */
+/** Only a command substitution: its output is checked instead. */
 function isCommand({ parts }: Word): boolean {
   const [part] = parts ?? [];
   const inside = part?.type === "DoubleQuoted" && part.parts.length === 1 ? part.parts[0] : part;

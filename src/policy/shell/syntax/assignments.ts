@@ -1,9 +1,7 @@
-/**
- * Which variables may be set without a question: those on a list with a harmless value, and names of the text's own.
- */
+/** Variables that may be set without a question: listed ones with a harmless value, and names that no program reads. */
 import { words } from "../../../lib/text.ts";
 
-/** Why setting this variable needs a question; undefined: harmless. `where`: for later commands, or for one command. */
+/** Why setting this variable needs a question; undefined if it is harmless. `where`: for later commands, or for one. */
 export function assignmentEffect(name: string, value: string, where: "shell" | "command"): string | undefined {
   const plain = LISTED.find(([names]) => names.test(name));
   if (plain?.[1].test(value) === true) return undefined;
@@ -13,15 +11,13 @@ export function assignmentEffect(name: string, value: string, where: "shell" | "
     : `it sets ${name}, which may change what later commands do`;
 }
 
-/**
- * Variables that only change how something is shown or which of the operator's own places is asked, with such values.
- */
+/** With these values, they only change how something is shown or which of the operator's accounts is used. */
 const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^(?:LC_[A-Z]+|LANG|LANGUAGE)$/, /^[A-Za-z0-9_.@:-]*$/],
   [/^TZ$/, /^(?:[A-Za-z][\w+-]*(?:\/[A-Za-z][\w+-]*)*|[A-Z]{3,5}[+-]?\d{1,2}(?::\d\d)?)?$/],
   [/^(?:COLUMNS|LINES)$/, /^\d{1,6}$/],
   [/^(?:NO_COLOR|CLICOLOR|CLICOLOR_FORCE|FORCE_COLOR|SYSTEMD_COLORS|SYSTEMD_URLIFY)$/, /^[0-9a-z]*$/],
-  // Otherwise git writes into its index.
+  // With other values git writes to its index.
   [/^GIT_OPTIONAL_LOCKS$/, /^(?:0|false|no|off)$/],
   [/^(?:BLOCKSIZE|(?:DU_|DF_|LS_)?BLOCK_SIZE)$/, /^[0-9A-Za-z'-]*$/],
   [/^(?:QUOTING_STYLE|TIME_STYLE)$/, /^[a-z-]*$/],
@@ -34,20 +30,18 @@ const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^TERM$/, /^(?:dumb|xterm(?:-256color)?|screen(?:-256color)?|tmux(?:-256color)?|vt100|ansi|linux)$/],
 ];
 
-/**
- * Variables without which a command still does the same: not a pager that only prints, nor what keeps git from writing.
- */
+/** Without these a command does the same. Not PAGER, without which a pager starts, nor GIT_OPTIONAL_LOCKS. */
 export function mayBeUnset(name: string): boolean {
   return isOwnName(name) || /^(?:LC_[A-Z]+|LANG|LANGUAGE|TZ|COLUMNS|LINES|(?:NO|FORCE)_COLOR|CLICOLOR)$/.test(name);
 }
 
-/** Lower-case names that programs or shells obey. */
-const OBEYED = new Set(
+/** Lower-case names that programs or shells read. */
+const SPECIAL = new Set(
   words(`path fpath cdpath manpath mailpath module_path fignore prompt psvar histchars argv status aliases galiases
     saliases functions commands builtins options parameters modules nameddirs userdirs command_not_found_handle
     auto_resume histchars _`),
 );
-/** What upper-case names of scripts are made of; programs read theirs under other names. */
+/** Parts of upper-case names in scripts; programs read variables of other names. */
 const ORDINARY = new Set(
   words(`APP ARG ARGS BACKUP BASE BIG BRANCH BUCKET BYTES CLUSTER CODE COMMIT CONF CONTAINER COUNT CPU CURRENT DATA DATE
     DAY DAYS DB DELTA DEST DEV DEVICE DIFF DIR DIRECTORY DIRS DISK DOMAIN DST ELAPSED END ENDPOINT ENTRY ERR ERRORS EXIT
@@ -60,18 +54,19 @@ const ORDINARY = new Set(
     VERSION VOLUME WEEK WIDTH WORD WORDS YEAR YESTERDAY`),
 );
 
-/** A variable that programs know, and that an environment may have: what it holds may be the path of a file of keys. */
+/** A variable that an environment may have: its value may be the path of a file with keys. */
 export function isFromEnvironment(name: string): boolean {
   return !isOwnName(name) || /KEY|PASS|CONF|DATA|DB/.test(name);
 }
 
 function isOwnName(name: string): boolean {
-  if (/^[a-z][a-z0-9_]*$/.test(name)) return !OBEYED.has(name) && !/_proxy$|^(?:npm_config|pip|cargo|bash)_/.test(name);
+  if (/^[a-z][a-z0-9_]*$/.test(name))
+    return !SPECIAL.has(name) && !/_proxy$|^(?:npm_config|pip|cargo|bash)_/.test(name);
   if (/^[a-z][A-Za-z0-9_]*$|^[A-Z][0-9]?$/.test(name)) return true;
   return name.split("_").every((part) => ORDINARY.has(part.replace(/(?<=\D)\d+$/, "")) || /^[A-Z]?\d?$/.test(part));
 }
 
-/** Variables whose value a shell or a program runs. */
+/** A shell or a program runs its value. */
 export function isScriptVariable(name: string): boolean {
   return SCRIPTS.test(name);
 }

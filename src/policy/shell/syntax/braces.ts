@@ -1,4 +1,4 @@
-/** Brace expansion: one list of word parts becomes several, before anything else is expanded, as bash does it. */
+/** Brace expansion, before any other expansion, as in bash: one list of word parts becomes several. */
 import type { BraceExpansionPart, LiteralPart, WordPart } from "unbash";
 
 const MOST_WORDS = 64;
@@ -17,7 +17,7 @@ export function expandBraces(
   let lists: WordPart[][] = [[]];
   let full = false;
   for (const part of parts) {
-    // What runs inside a part must be seen even when its words are no longer kept apart.
+    // Commands inside a part must be found even if its words are no longer separated.
     if (full) {
       (lists[0] as WordPart[]).push(...(part.type === "BraceExpansion" ? (part.parts ?? []) : [part]));
       continue;
@@ -34,8 +34,8 @@ export function expandBraces(
 }
 
 /**
- * Ranges of plain numbers, and of letters of one case, are followed. Between Z and a lie the backquote and the
- * backslash, which bash reads as syntax after the expansion; signs, leading zeros and long numbers are not computed.
+ * Only ranges of plain numbers, and of letters of one case, are expanded. Between Z and a are the backquote and the
+ * backslash, which bash reads as syntax after the expansion; leading zeros and long numbers are not computed.
  */
 function hasOddRange(part: WordPart): boolean {
   if (part.type !== "BraceExpansion" && part.type !== "Literal") return false;
@@ -54,7 +54,7 @@ function waysOf(part: BraceExpansionPart): readonly (readonly WordPart[])[] {
   return lists(tokensOf(part.parts ?? [literal(part.text.slice(1, -1))]), 0);
 }
 
-/** A character of plain text that may be brace syntax, or a part that is none. */
+/** A character of plain text, which may be brace syntax, or another part. */
 type Token = string | WordPart;
 
 function tokensOf(parts: readonly WordPart[]): Token[] {
@@ -75,7 +75,7 @@ function tokensOf(parts: readonly WordPart[]): Token[] {
   return tokens;
 }
 
-/** The alternatives between braces: split at commas of this level, nested braces expanded in turn. */
+/** The alternatives between braces: split at commas of this level, with nested braces expanded. */
 function lists(tokens: readonly Token[], depth: number): WordPart[][] {
   const branches: Token[][] = [[]];
   let level = 0;
@@ -136,7 +136,7 @@ function partsOf(tokens: readonly Token[]): WordPart[] {
   return parts;
 }
 
-/** Plain text between braces may hold globs that the parser left in it. */
+/** The parser leaves globs in plain text between braces. */
 function globbed(text: string): WordPart[] {
   return text
     .split(/(\*+|\?)/)

@@ -61,7 +61,7 @@ export function applyBuiltin(
   }
 }
 
-/** Builtins that evaluate a subscript in the name of a variable, and with it any command in it. */
+/** Builtins that evaluate a subscript in the name of a variable, including commands in it. */
 const NAMING = /^(?:let|getopts|wait|unset|read|mapfile|readarray|declare|typeset|export|readonly|local)$/;
 
 function evaluated(name: string, argv: readonly Field[], by: Expansion): void {
@@ -84,7 +84,7 @@ function destination(name: string, to: string | undefined, scope: Scope): string
   return to.startsWith("/") || to.startsWith(HOME) || scope.cwd === "." ? to : `${scope.cwd}/${to}`;
 }
 
-/** Values written as assignments are already in the scope; these came out of quotes and expansions. */
+/** Literal assignments are already in the scope; these come from quotes and expansions. */
 function declared(name: string, argv: readonly Field[], words: readonly Field[], by: Expansion): void {
   for (const word of words) {
     const match = /^([A-Za-z_]\w*)(?:\+?=([^]*))?$/.exec(word.value);
@@ -120,7 +120,7 @@ function readsInto(
         [...options.seen.keys()].every((letter) => "ars".includes(letter)) &&
         (options.seen.has("r") || !lines.some((line) => line.includes("\\"))) &&
         (ifs ?? "") === "";
-      // At the end of the input nothing is read.
+      // The value is empty at the end of the input.
       return found.map(({ name, values }) => ({ name, values: [...values, "", ...(sure ? [] : [UNKNOWN])] }));
     }
     case "mapfile":

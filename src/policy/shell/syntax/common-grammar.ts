@@ -1,19 +1,16 @@
-/**
- * The part of shell grammar that dash, ash, mksh, zsh and fish read exactly as bash does. Nothing else is approved
- * where there is no bash.
- */
+/** The grammar that dash, ash, mksh, zsh and fish read exactly as bash does: all that is auto-approved without bash. */
 import { words } from "../../../lib/text.ts";
 import { type Field, isFixed, programName } from "./field.ts";
 
-/** The shell that this parser reads as it is; undefined stands for it. */
+/** Undefined means bash, too. */
 export function isBash(shell: string | undefined): boolean {
   return shell === undefined || shell === "bash";
 }
 
-/** Why shells may read the text differently; undefined: all of them read the same commands and words. */
+/** Why shells may read the text differently; undefined if all of them find the same commands and words. */
 export function outsideCommonGrammar(text: string): string | undefined {
   let at = 0;
-  /** Words of the command at hand; redirections do not count. */
+  /** Words of the current command, without redirections. */
   let count = 0;
   let separated = true;
   while (at < text.length) {
@@ -34,7 +31,7 @@ export function outsideCommonGrammar(text: string): string | undefined {
     if (!separated) return DIFFERENT;
     const rest = text.slice(at);
     const redirection = REDIRECTION.exec(rest);
-    // zsh runs a program of its choice for a redirection without a command.
+    // zsh runs $NULLCMD for a redirection without a command.
     if (redirection !== null && count === 0) return "a redirection comes before its command";
     const token = redirection ?? (count === 0 ? TEST : TEST_END).exec(rest) ?? WORD.exec(rest);
     if (token === null || token[0] === "") return DIFFERENT;
@@ -57,10 +54,7 @@ const REDIRECTION = /^(?:2>[ \t]*\/dev\/null|2>&1|<[ \t]*\/dev\/null)(?=[ \t\n;|
 /** `[` as a command, and its last word. */
 const TEST = /^\[(?=[ \t])/;
 const TEST_END = /^\](?=[ \t\n;|&]|$)/;
-/**
- * Plain characters, text in single quotes in which fish finds no escape, and text in double quotes without anything
- * special.
- */
+/** Plain characters, text in single quotes without escapes of fish, and text in double quotes without expansions. */
 const WORD =
   /^(?:[A-Za-z0-9_./:,@%+=~*?-]+|'(?:[^'\\\uD800-\uF8FF\uFDD0-\uFDEF\uFFF0-\uFFFF]|\\(?![\\']))*'|"[^"$`\\!\uD800-\uF8FF\uFDD0-\uFDEF\uFFF0-\uFFFF]*")+/;
 
@@ -73,7 +67,7 @@ function differentWord(word: string, first: boolean): string | undefined {
     if (/^(?:['"]|[*?-])/.test(word)) return `${word} may become an option`;
   }
   if (!first) return undefined;
-  if (/^[A-Za-z_][\w]*\+?=|=/.test(plain)) return `${word} is an assignment in some shells`;
+  if (plain.includes("=")) return `${word} is an assignment in some shells`;
   return KEYWORDS.has(word) ? `${word} is a keyword in some shells` : undefined;
 }
 
@@ -82,7 +76,7 @@ const KEYWORDS = new Set(
     nocorrect noglob and or not begin switch always nameref - . return break continue`),
 );
 
-/** Builtins of any of these shells; those that differ between them. */
+/** Builtins of any of these shells that differ between them. */
 const BUILTINS = new Set(
   words(`alias argparse autoload bg bind bindkey block breakpoint builtin bye chdir clone commandline complete compgen
     contains count declare dirs disable disown domainname echotc echoti emit emulate enable eval exec exit export fc fg
@@ -93,7 +87,7 @@ const BUILTINS = new Set(
     psub nextd prevd cdh dirh open`),
 );
 
-/** Why a command found in such a text may still do something else in one of these shells. */
+/** Why a command in such a text may still do something else in one of these shells. */
 export function differsBetweenShells(argv: readonly Field[]): string | undefined {
   const name = argv[0]?.value ?? "";
   const args = argv.slice(1);
@@ -102,7 +96,7 @@ export function differsBetweenShells(argv: readonly Field[]): string | undefined
   if (/^(?:cd|command|pwd)$/.test(name) && args.some(({ value }) => /^(?:--help|-h)$/.test(value)))
     return `${name} differs between shells`;
   switch (programName(name)) {
-    // zsh evaluates a number as arithmetic, and runs what is in a subscript.
+    // zsh evaluates a number as arithmetic, and runs commands in a subscript.
     case "printf":
       return isPlainFormat(args[0]) ? undefined : "printf evaluates numbers in some shells";
     case "test":

@@ -1,24 +1,22 @@
-/**
- * One argument as a command would get it: text, where four noncharacters represent what the text alone does not show.
- */
+/** One argument of a command: text, with noncharacters as stand-ins for what the text alone does not show. */
 export interface Field {
-  /** Dequoted and expanded; may contain STAR, ONE, UNKNOWN and HOME. */
+  /** Dequoted and expanded; may contain the stand-ins below. */
   readonly value: string;
   /** As it was written, for people. */
   readonly source: string;
-  /** What a process substitution prints, where that is known. */
+  /** What a process substitution prints, if known. */
   readonly prints?: string | undefined;
   /** The argument is a process substitution. */
   readonly process?: boolean;
-  /** HOME represents the whole path of the home directory, as it was written. */
+  /** HOME replaces the path of the home directory, which was written out. */
   readonly written?: boolean;
 }
 
-/** Any run of characters: an active `*`. Noncharacters of Unicode: `cleaned` keeps them out of what people write. */
+/** Any characters: an active `*`. `cleaned` removes noncharacters from the text that is judged. */
 export const STAR = "\uFDD0";
 /** One character of a set: an active `?` or `[…]`. */
 export const ONE = "\uFDD1";
-/** Text that only the running shell knows; may be empty, may hold anything. */
+/** Text that only the running shell knows; it may be empty or anything. */
 export const UNKNOWN = "\uFDD2";
 /** A home directory. */
 export const HOME = "\uFDD3";
@@ -26,22 +24,22 @@ export const HOME = "\uFDD3";
 /** A number that only the running shell knows. */
 export const NUMBER = "\uFDD4";
 
-/** Numbers that only the running shell knows, with blanks or line ends between them; or none. */
+/** Numbers that only the running shell knows, separated by blanks or line ends; perhaps none. */
 export const NUMBERS = "\uFDD8";
-/** The same with commas between them: a single word. */
+/** The same separated by commas: a single word. */
 export const LISTED = "\uFDD9";
 
 /** A name that only the running shell knows: letters, digits, dots, dashes; no blank, no slash, no dash in front. */
 export const WORD = "\uFDDA";
-/** Several of them, with blanks or line ends between them; or none. */
+/** Several of them, separated by blanks or line ends; perhaps none. */
 export const WORDS = "\uFDDB";
 
-/** After UNKNOWN, NUMBERS or WORDS: it was not quoted, so it may turn out to be several words or none. */
+/** After UNKNOWN, NUMBERS or WORDS: it was not quoted, so it may be several words or none. */
 export const SPLIT = "\uFDD5";
 
-/** In what a command prints: the text is a guess, good enough to find dangers in, but nothing can be proven by it. */
+/** In what a command prints: the text is a guess, which is used to find dangers but not to prove anything. */
 export const GUESS = "\uFDD6";
-/** The same: it, or nothing. */
+/** In what a command prints: the text, or nothing. */
 export const PERHAPS = "\uFDD7";
 
 /** Every text that this output may be. */
@@ -61,27 +59,27 @@ export function isUnknown(text: string): boolean {
   return /[\uFDD2\uFDD4\uFDD8-\uFDDB]/.test(text);
 }
 
-/** Nothing but numbers, each a word of its own; perhaps none. */
+/** Only numbers, each a separate word; perhaps none. */
 export function areNumbers(word: string): boolean {
   return word === NUMBERS + SPLIT;
 }
 
-/** Nothing but names, or numbers; perhaps none. */
+/** Only names or numbers; perhaps none. */
 export function areNames(word: string): boolean {
   return word === WORDS + SPLIT || areNumbers(word);
 }
 
-/** Whether a file name decides what this is. */
+/** Depends on the names of existing files. */
 export function isGlob(text: string): boolean {
   return text.includes(STAR) || text.includes(ONE);
 }
 
-/** Exactly this text, whatever the machine looks like. */
+/** Exactly this text on every machine. */
 export function isFixed(text: string): boolean {
   return !isUnknown(text) && !isGlob(text);
 }
 
-/** Could turn out to be an option: unknown or globbed from its first character on. */
+/** May be an option: its first character is a dash, unknown or a glob. */
 export function maybeOption(text: string): boolean {
   const first = text[0];
   return first === "-" || first === UNKNOWN || first === STAR || first === ONE;
@@ -91,7 +89,7 @@ export function field(value: string, source: string = value): Field {
   return { value, source };
 }
 
-/** The words people see: known text dequoted, the rest as it was written. */
+/** For people: known text dequoted, other text as it was written. */
 export function shown(item: Field): string {
   if (isUnknown(item.value) || item.process === true) return cleaned(item.source);
   return readable(item.value);
@@ -107,13 +105,13 @@ export function readable(value: string): string {
     .replaceAll(HOME, "~");
 }
 
-/** Globs written in plain text become active, as after an unquoted expansion. */
+/** Makes globs in plain text active, as after an unquoted expansion. */
 export function activated(text: string): string {
   if (!/[*?[]/.test(text)) return text;
   return text.replace(/\*+/g, STAR).replace(/\?|\[[^\]/]+\]/g, ONE);
 }
 
-/** The last part of a program's path: what names the program. */
+/** The last part of a program's path. */
 export function programName(value: string): string {
   const slash = value.lastIndexOf("/");
   return slash < 0 ? value : value.slice(slash + 1);

@@ -1,39 +1,36 @@
-/** What walking a text finds: the commands it would run, what else it does, and how much may be spent on finding it. */
+/** What walking a text finds: the commands it would run, its other effects, and the limit of work. */
 import { CallGraph } from "../dangers/fork-bomb.ts";
 import type { Field } from "./field.ts";
 import type { Write } from "./redirections.ts";
 import type { Wrapped } from "../wrappers/wrapped.ts";
 
-/**
- * About a microsecond each: commands, words, and the characters of nested scripts, which are parsed again at every
- * level.
- */
+/** Units of about a microsecond: for commands, words, and characters of nested scripts, which are parsed again. */
 const MOST_WORK = 3_500;
 const MOST_DEPTH = 40;
-/** Reasons that are kept. */
+
 const MOST_REASONS = 20;
 
-/** Thrown where a text costs more to look at than it may: what was found until then counts, the rest is uncertain. */
+/** Thrown when a text takes too much work: what was found until then counts, the rest is uncertain. */
 export class OutOfWork extends Error {}
 
 export class Findings {
   readonly calls = new CallGraph();
   readonly writes: Write[] = [];
   readonly reads: Read[] = [];
-  /** Texts that a shell would be given. */
+  /** The text itself and texts that are passed to a shell. */
   readonly texts: string[] = [];
-  /** Some program makes other text out of text that is written out: a name need not look like what it is. */
+  /** A program transforms literal text, so that a file name may appear in another form. */
   computed = false;
-  /** It uses a variable that it does not set and that an environment may have. */
+  /** It uses a variable that it does not set and that may come from the environment. */
   environment = false;
-  /** The name of such a variable, if it says that the value is a secret and something but a test gets it. */
+  /** The name of such a variable, if it suggests a secret and its value is used for more than a test. */
   secretVariable: string | undefined;
-  /** Of what is expanded only counts whether there is any. */
+  /** The current test only checks whether a value is empty. */
   testsEmpty = false;
   depth = 0;
-  /** Loops, and groups whose output goes into a pipe, that the walk is in. */
+  /** How many loops, and groups whose output goes into a pipe, the walk is in. */
   groups = 0;
-  /** The shell at hand need not be bash: only what all shells read alike is certain. */
+  /** The shell may not be bash: only the grammar that all shells share is certain. */
   anyShell = false;
   readonly #commands = new Map<string, FoundCommand>();
   readonly #uncertain = new Set<string>();
@@ -108,25 +105,25 @@ export class Findings {
 /** A command as the shell would start it. */
 export interface FoundCommand {
   readonly argv: readonly Field[];
-  /** Assignments in front of it, or through env and sudo. */
+  /** Assignments before it, or by env and sudo. */
   readonly assigns: readonly { readonly name: string; readonly value: string }[];
   /** Directories it may run in. */
   readonly directories: readonly string[];
   readonly writes: readonly Write[];
   readonly wrapped: Wrapped | undefined;
-  /** The wrapper that starts it, and where in that one's words it begins. */
+  /** The wrapper that starts it, and the index in the wrapper's words at which it begins. */
   readonly by: { readonly command: FoundCommand; readonly at: number | undefined } | undefined;
-  /** Its standard input, where the text itself holds it: a here-document, a here-string, what `echo` prints into it. */
+  /** Its standard input, if known from the text: a here-document, a here-string, the output of `echo`. */
   readonly input?: string;
-  /** It gets something that only the running shell knows: a file, or what another program prints. */
+  /** Its input is only known when it runs: a file, or the output of another program. */
   readonly fed?: boolean;
-  /** A function or alias of the same text: what it does is walked by itself. */
+  /** A function or alias of the same text, whose body is walked separately. */
   readonly defined: boolean;
   /** It runs in a loop, or in a group whose output goes into a pipe. */
   readonly grouped: boolean;
 }
 
-/** A file that a redirection reads, and the directories its name may count from. */
+/** A file that a redirection reads, and the directories that its name may be relative to. */
 export interface Read {
   readonly file: string;
   readonly directories: readonly string[];
@@ -135,29 +132,25 @@ export interface Read {
 export interface Walked {
   readonly commands: readonly FoundCommand[];
   readonly uncertain: readonly string[];
-  /** What the text does besides running commands: assignments, redirections without a command, definitions. */
+  /** Effects other than running commands: assignments, redirections without a command, definitions. */
   readonly effects: readonly string[];
   readonly writes: readonly Write[];
   readonly reads: readonly Read[];
-  /** The text itself and those it gives to a shell. */
   readonly texts: readonly string[];
-  /** Text is made out of text that is written out. */
   readonly computed: boolean;
-  /** It uses a variable of its environment. */
   readonly environment: boolean;
-  /** The name of one that holds a secret. */
   readonly secretVariable: string | undefined;
   readonly forkBomb: boolean;
-  /** What it cost to look at, in microseconds or so. */
+  /** In units of about a microsecond. */
   readonly work: number;
 }
 
-/** What a list prints, where that is known. */
+/** What a list prints, if known. */
 export type Printed = string | undefined;
 
 /**
- * Of a test: whether there is a value, and nothing of what it is. A pattern reveals a value letter by letter, and bash
- * keeps what `=~` matched.
+ * The test reveals only whether there is a value. A pattern could reveal a value letter by letter, and bash keeps what
+ * `=~` matched.
  */
 export function comparesNothing(test: string): boolean {
   const rest = test.replaceAll(/\s[!=]=?\s+(?:""|'')(?=\s|$)/g, " ");

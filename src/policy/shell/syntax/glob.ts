@@ -1,7 +1,7 @@
 /** Whether a pattern with active globs could match a name. */
 import { ONE, STAR, UNKNOWN } from "./field.ts";
 
-/** Linear in pattern × name, no backtracking blow-up. A leading dot is matched only by a dot, as in the shell. */
+/** Time is linear in pattern × name. A leading dot is matched only by a dot, as in the shell. */
 export function globMatches(pattern: string, name: string): boolean {
   const first = pattern[0];
   if (name.startsWith(".") && (first === STAR || first === ONE)) return false;
@@ -25,7 +25,7 @@ export function globMatches(pattern: string, name: string): boolean {
   return p === pattern.length;
 }
 
-/** Stands for everything in a directory: `*`, `**`, `?*`, `.*`. */
+/** Matches everything in a directory: `*`, `**`, `?*`, `.*`. */
 export function matchesEverything(pattern: string): boolean {
   const rest = pattern.startsWith(".") ? pattern.slice(1) : pattern;
   if (!rest.includes(STAR) || rest.includes(UNKNOWN)) return false;
@@ -33,7 +33,7 @@ export function matchesEverything(pattern: string): boolean {
   return true;
 }
 
-/** A shell pattern as the operand of `${x#…}` and friends; undefined where it holds something unknown. */
+/** The pattern in `${x#…}` and the like; undefined if a part of it is unknown. */
 export function patternToRegExp(pattern: string, greedy: boolean): string | undefined {
   if (pattern.includes(UNKNOWN) || pattern.includes(ONE)) return undefined;
   let out = "";

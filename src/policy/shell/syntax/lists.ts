@@ -1,4 +1,4 @@
-/** Scripts, lists, pipelines and compound commands, in the order a shell would run them. */
+/** Walks scripts, lists, pipelines and compound commands in the order a shell would run them. */
 import {
   type CommandNode,
   type CompoundList,
@@ -55,7 +55,7 @@ export class Lists {
     }
   }
 
-  /** A second, plain pass over the tree: a substitution that was not walked is a construct this walk does not know. */
+  /** A second pass over the tree: a substitution that was not walked is in a construct that the walk does not know. */
   #complete(node: SyntaxNode, depth: number): void {
     this.found.spend(0.1);
     if (depth > 400) throw new OutOfWork();
@@ -71,7 +71,7 @@ export class Lists {
   }
 
   script(script: Script, input: Input): Printed {
-    // Backticks have their own, unescaped text.
+    // The content of backticks is unescaped text of its own.
     if (script.source !== undefined && script.source !== this.source)
       return this.text({ ...script, source: script.source }, script.source, input);
     if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0)
@@ -96,7 +96,7 @@ export class Lists {
     for (const statement of statements) {
       let printed: Printed;
       const { cwd } = this.by.scope;
-      // Two commands with nothing between them: the parser recovered from something.
+      // Two commands without a separator: the parser recovered from an error.
       if (
         previous !== undefined &&
         previous.background !== true &&
@@ -112,9 +112,9 @@ export class Lists {
           });
         });
       } else printed = this.#statement(statement);
-      // Where `cd` failed, what follows runs where it was.
+      // If `cd` fails, what follows runs in the old directory.
       this.by.scope.mayStillBeIn(cwd);
-      // What is known about the output stays known, even next to what is not.
+      // Known output stays known even next to unknown output.
       if (printed !== undefined || out !== undefined) out = (out ?? NOT_KNOWN) + (printed ?? NOT_KNOWN);
       known ||= printed !== undefined && printed !== "";
     }
@@ -208,7 +208,7 @@ export class Lists {
       case "For":
       case "Select": {
         const values: Value[] = [];
-        // Of words that are not known each one is a single word.
+        // The variable gets one word at a time.
         for (const word of node.wordlist ?? [])
           for (const outcome of expandWord(word, this.by)) for (const item of outcome) values.push(oneOf(item.value));
         if (node.wordlist === undefined)
@@ -266,7 +266,7 @@ export class Lists {
       this.found.calls.startsForever();
   }
 
-  /** Twice, so that what the end of the body assigns is known at its start. */
+  /** Walks the body twice, so that assignments at its end are known at its start. */
   #loop(body: () => void): void {
     this.#loops++;
     const run = () => this.found.grouped(body);
@@ -286,5 +286,5 @@ function oneOf(value: string): string {
 
 const ENDLESS = /^(?:while (?:true|:|\[ 1 \]|\(\( ?1 ?\)\))|until false)[\s;]*$/;
 
-/** Output of a command that is only known when it runs. */
+/** Output that is only known when it runs. */
 const NOT_KNOWN = `${UNKNOWN}\n`;

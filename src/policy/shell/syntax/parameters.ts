@@ -1,4 +1,4 @@
-/** `${…}`: the values a parameter expansion may have. */
+/** `${…}`: all possible values of a parameter expansion. */
 import type { ParameterExpansionPart, ParameterOperation, Word } from "unbash";
 import { isVariableName } from "./arithmetic.ts";
 import { isFixed, NUMBER, UNKNOWN } from "./field.ts";
@@ -20,7 +20,7 @@ export function parameterValues(part: ParameterExpansionPart, by: Expansion): re
       return [UNKNOWN];
     }
     if (operation?.type === "Default" && operation.operator.endsWith("="))
-      by.uncertain("a variable is set whose name another one holds");
+      by.uncertain("a variable is set whose name is in another variable");
     values = values.flatMap((value) => {
       if (typeof value === "string" && isVariableName(value)) return simpleValues(value, by);
       // A value such as a[$(command)] is evaluated.
@@ -58,16 +58,16 @@ function operated(
     case "Default":
       return withDefault(values, operation.operator, operation.operand, part.parameter, by);
     case "Remove": {
-      const patterns = patternValues(operation.operand, by);
-      return each(values, (value) => removed(value, operation.operator, patterns[0]));
+      const [pattern] = operandValues(operation.operand, by);
+      return each(values, (value) => removed(value, operation.operator, pattern));
     }
     case "Replace": {
-      // unbash 6.0.3 ends the pattern at a slash inside a substitution: what runs in it is read once more, as a whole.
+      // unbash 6.0.3 ends the pattern at a slash inside a substitution: commands in it are read again, as a whole.
       const operands = part.text.slice(operation.operatorEnd - part.pos, -1);
       if (/\$\(|[`]|[<>]\(/.test(operands)) by.reread(operands);
-      const patterns = patternValues(operation.pattern, by);
-      const by2 = wordValues(operation.replacement, by)[0] ?? UNKNOWN;
-      return each(values, (value) => replaced(value, operation.operator, patterns[0], by2));
+      const [pattern] = operandValues(operation.pattern, by);
+      const [replacement = UNKNOWN] = wordValues(operation.replacement, by);
+      return each(values, (value) => replaced(value, operation.operator, pattern, replacement));
     }
     case "Slice": {
       const offsets = wordValues(operation.offset, by);
@@ -76,7 +76,7 @@ function operated(
       if (operation.length !== undefined) by.computed(operation.length, lengths);
       const offset = offsets[0]?.trim() ?? "";
       const length = operation.length === undefined ? undefined : (lengths[0]?.trim() ?? "");
-      // Of an array it takes elements, not characters.
+      // A slice of an array has elements, not characters.
       return values.map((value) =>
         typeof value === "string" && isFixed(value) ? (sliced(value, offset, length) ?? UNKNOWN) : UNKNOWN,
       );
@@ -88,7 +88,7 @@ function operated(
       }
       return each(values, (value) => recased(value, operation.operator));
     case "Transform":
-      // @P expands prompt escapes and with them command substitutions held in the value.
+      // @P expands prompt escapes, and with them command substitutions in the value.
       wordValues(operation.operand, by);
       if (!/^[QELUuKk]$/.test(operation.operand.text)) {
         by.uncertain("the value of a variable is expanded again (@P)");
@@ -111,7 +111,7 @@ function withDefault(
   name: string,
   by: Expansion,
 ): readonly Value[] {
-  const other: Value[] = expandWord(operand, by).map((fields) => fields.map((item) => item.value).join(" "));
+  const other = operandValues(operand, by);
   if (operator.endsWith("?")) return values;
   if (operator.endsWith("+")) return values.every((value) => value === "") && values.length > 0 ? [""] : [...other, ""];
   const out: Value[] = [];
@@ -129,9 +129,8 @@ function each(values: readonly Value[], change: (value: string) => string | unde
   });
 }
 
-function patternValues(word: Word, by: Expansion): readonly string[] {
-  const outcomes = expandWord(word, by);
-  return outcomes.map((fields) => fields.map((item) => item.value).join(" "));
+function operandValues(word: Word, by: Expansion): readonly string[] {
+  return expandWord(word, by).map((fields) => fields.map((item) => item.value).join(" "));
 }
 
 function removed(value: string, operator: string, pattern: string | undefined): string | undefined {

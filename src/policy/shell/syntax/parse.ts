@@ -1,7 +1,4 @@
-/**
- * Text to syntax tree, within bounds that keep parsing linear: what is beyond them is reported as uncertain, never
- * dropped silently.
- */
+/** From text to syntax tree, within limits that keep parsing linear: what exceeds them is reported as uncertain. */
 import { parse, type ParsedScript } from "unbash";
 import { cleaned } from "./field.ts";
 
@@ -9,7 +6,7 @@ export interface Parsed {
   readonly script: ParsedScript | undefined;
   /** The text that positions in the tree refer to. */
   readonly source: string;
-  /** Why the tree may not be what a shell would run. */
+  /** Why a shell may run something else. */
   readonly uncertain: readonly string[];
 }
 
@@ -20,7 +17,7 @@ const MOST_HEREDOCS = 48;
 const DEEPEST = 20;
 const MOST_OLD_ARITHMETIC = 8;
 
-/** The text as a person wrote it: stand-in characters are taken out first. */
+/** For the text that is judged: stand-in characters are removed first. */
 export function parseText(text: string): Parsed {
   const uncertain: string[] = [];
   let source = cleaned(text);
@@ -43,7 +40,7 @@ export function parseText(text: string): Parsed {
   return parseInner(source, uncertain);
 }
 
-/** Text that a word of the outer text expands to; stand-ins for unknown parts stay in it. */
+/** For text that results from expanding words: stand-ins for unknown parts stay in it. */
 export function parseInner(text: string, before: readonly string[] = []): Parsed {
   const uncertain = [...before];
   const { limit, end } = measured(text);
@@ -52,16 +49,16 @@ export function parseInner(text: string, before: readonly string[] = []): Parsed
   if (limit !== undefined) return refused(limit);
   let source = end < text.length ? text.slice(0, end) : text;
   if (end < text.length) uncertain.push("it has more commands than are checked");
-  // Old arithmetic and ${ command; }: unbash accepts them unclosed, and shells and their versions differ on them.
+  // Old arithmetic and ${ command; }: unbash accepts them unclosed, and shells read them differently.
   if (/\$\[|\$\{[\s|]/.test(source)) uncertain.push("it uses $[ ] or ${ }, which shells read differently");
-  // fish and mksh take `a | ! b`: what is behind the mark is looked at all the same.
+  // fish and mksh accept `a | ! b`: the command after the mark is checked, too.
   const positive = source.replace(/'[^']*'|(\|(?:\s|\\\n)*)!(?=\s)/g, (found, pipe?: string) =>
     pipe === undefined ? found : `${pipe} `,
   );
-  if (positive !== source) uncertain.push("it cannot be parsed: ! behind a pipe");
+  if (positive !== source) uncertain.push("it cannot be parsed: ! after a pipe");
   source = positive;
-  // bash takes a number or {name} right in front of <( ) for a word; unbash takes it for a redirection and drops what
-  // runs.
+  // bash reads a number or {name} directly before <( ) as a word; unbash takes it for a redirection and drops the
+  // command.
   const apart = source.replace(/(?:\d|\{[A-Za-z_]\w*\})(?=[<>]\()/g, (word) => `${word}''`);
   if (apart !== source) uncertain.push("a number comes directly before a process substitution");
   source = apart;
@@ -76,7 +73,7 @@ export function parseInner(text: string, before: readonly string[] = []): Parsed
   }
 }
 
-/** One pass over the characters, deliberately blind to quotes: too much of these in a command is worth a question. */
+/** One pass over the characters, deliberately ignoring quotes: so many of these are worth a question. */
 function measured(source: string): { readonly limit: string | undefined; readonly end: number } {
   let heredocs = 0;
   let open = 0;
@@ -115,10 +112,7 @@ function measured(source: string): { readonly limit: string | undefined; readonl
   };
 }
 
-/**
- * Only to look for dangers in text that is never approved by itself: data and long runs of plain characters are cut,
- * then the end.
- */
+/** Only to find dangers in a text that is never auto-approved: cuts data and long runs of characters, then the end. */
 function shortened(source: string): string {
   const cut = withoutData(source)
     .replace(/[A-Za-z0-9 ]{256,}/g, (run) => `${run.slice(0, 64)}${run.slice(-64)}`)
@@ -128,7 +122,7 @@ function shortened(source: string): string {
   return cut.slice(0, end > MOST_TEXT / 2 ? end : MOST_TEXT);
 }
 
-/** Long here-documents with a quoted delimiter keep their beginning and end. */
+/** Keeps only the beginning and end of long here-documents with a quoted delimiter. */
 function withoutData(source: string): string {
   let out = "";
   let at = 0;

@@ -1,30 +1,30 @@
-/** Commands that print nothing but numbers or plain names on every machine: their words show it, nothing is guessed. */
+/** Commands whose words show that they print only numbers or plain names on every machine. */
 import { isFixed, isGlob, LISTED, maybeOption, NUMBER, NUMBERS, SPLIT, WORD, WORDS } from "./field.ts";
 
 const ONE_NUMBER = `${NUMBER}\n`;
 const ONE_NAME = `${WORD}\n`;
 const SOME_NUMBERS = `${NUMBERS}\n`;
 
-/** Output that may also be nothing: no number is one in arithmetic, no name is none. */
+/** Unknown numbers and names, perhaps none. */
 export function isNames(out: string | undefined): boolean {
   return out !== undefined && /^(?:[\uFDD4\uFDD8-\uFDDB]\n?)+$/.test(out);
 }
 
-/** What is printed if some of these run, one after the other. */
+/** The output if some of these run, one after the other. */
 export function namesOfAll(outs: readonly (string | undefined)[]): string | undefined {
   const some = outs.filter((out) => out !== "");
   if (some.length === 1 && isNames(some[0])) return some[0];
   return some.every((out) => /^(?:[\uFDD4\uFDD8]|\d+)\n$/.test(out ?? "")) ? SOME_NUMBERS : undefined;
 }
 
-/** `text`: the input, where it is known. */
+/** `text`: the input, if known. */
 export function namesPrinted(name: string, words: readonly string[], text: string | undefined): string | undefined {
   if (words.some((word) => isGlob(word) || word.includes(SPLIT))) return undefined;
   if (isNames(text) && Object.hasOwn(FILTERS, name) && FILTERS[name]?.test(words.join(" ")) === true) return text;
   return Object.hasOwn(PRINTERS, name) ? PRINTERS[name]?.(words) : undefined;
 }
 
-/** Programs that leave out or order lines, or leave out blanks. */
+/** Programs that drop or sort lines, or remove blanks. */
 const FILTERS: Readonly<Record<string, RegExp>> = {
   head: /^-(?:n ?)?1$/,
   tail: /^-(?:n ?)?1$/,
@@ -36,10 +36,10 @@ const FILTERS: Readonly<Record<string, RegExp>> = {
 type Printer = (words: readonly string[]) => string | undefined;
 
 const all = (words: readonly string[], pattern: RegExp) => words.every((word) => pattern.test(word));
-/** A word that is not an option, whatever else it is. */
+/** A word that cannot be an option. */
 const isOperand = (word: string) => !maybeOption(word);
 const isName = (word: string) => isFixed(word) && isOperand(word);
-/** The words of a call joined, where they are known: for those that are few. */
+/** Whether the joined words match; none of them may contain a blank. */
 const call = (words: readonly string[], pattern: RegExp) => all(words, /^[^ ]+$/) && pattern.test(words.join(" "));
 
 const pgrep: Printer = (words) => {
@@ -70,7 +70,7 @@ const pidof: Printer = (words) => {
   return words.some((word) => /^-x*s/.test(word)) ? ONE_NUMBER : SOME_NUMBERS;
 };
 
-/** How many lines match, or the digits that a pattern matches; of one file or of the input. */
+/** The number of matching lines, or the digits that a pattern matches, in one file or the input. */
 const grep: Printer = (words) => {
   const at = words.findIndex((word) => !/^-[cohivwsxEFPm1]+$/.test(word));
   const options = words.slice(0, at < 0 ? undefined : at).join("");
@@ -80,13 +80,13 @@ const grep: Printer = (words) => {
   if (/[Fv]/.test(options)) return undefined;
   const digits = /P/.test(options) ? PERL_DIGITS : /E/.test(options) ? EXTENDED_DIGITS : PLAIN_DIGITS;
   const whole = /^\^([^]*)\$$/.exec(pattern)?.[1];
-  // Of lines that match as a whole there is nothing else to print.
+  // A line that matches as a whole contains nothing else.
   const only = /o/.test(options) ? pattern : /\\K/.test(pattern) ? undefined : /x/.test(options) ? pattern : whole;
   return only !== undefined && digits.test(only.replace(/^\^/, "")) ? SOME_NUMBERS : undefined;
 };
 const PLAIN_DIGITS = /^(?:\[0-9\]|\[\[:digit:\]\]){1,9}\*?\$?$/;
 const EXTENDED_DIGITS = /^(?:(?:\[0-9\]|\[\[:digit:\]\])(?:[+*]|\{\d+(?:,\d*)?\})?){1,9}\$?$/;
-/** What is in front of \K is not printed; it must not be an alternative to it. */
+/** Text before \K is not printed; it must not have an alternative. */
 const PERL_DIGITS = /^(?:[\w\s:="'<>/,;.*+-]*\\K)?(?:\[0-9\]|\\d)[+*]?\$?$/;
 
 const date: Printer = (words) => {
@@ -105,7 +105,7 @@ const stat: Printer = (words) => {
   return rest.length === 1 && /^%[sXYZugbhi]$/.test(format ?? "") ? ONE_NUMBER : undefined;
 };
 
-/** A property that systemd keeps as a number. */
+/** A property that is a number. */
 const systemctl: Printer = (words) => {
   if (words[0] !== "show" || !words.includes("--value")) return undefined;
   const rest = words
@@ -135,7 +135,7 @@ const awk: Printer = ([program = "", file, ...more]) => {
 const KERNEL_NUMBERS =
   /^\/(?:proc\/sys\/(?:fs\/(?:file-max|nr_open|aio-(?:max-)?nr|inotify\/\w+)|vm\/(?:swappiness|max_map_count|overcommit_(?:memory|ratio)|dirty_\w+|vfs_cache_pressure|min_free_kbytes|nr_hugepages)|kernel\/(?:pid_max|threads-max|shm(?:max|all))|net\/(?:core\/(?:somaxconn|[rw]mem_(?:max|default)|netdev_max_backlog)|netfilter\/nf_conntrack_(?:count|max|buckets)|ipv4\/(?:ip_forward|tcp_(?:max_syn_backlog|fin_timeout|tw_reuse|syncookies|keepalive_time))))|sys\/(?:class\/(?:net\/[\w-][\w.@-]*\/(?:statistics\/\w+|mtu|speed)|thermal\/thermal_zone\d+\/temp)|block\/\w+\/(?:size|queue\/(?:rotational|nr_requests))|fs\/cgroup\/(?:[\w-][\w.@-]*\/)*(?:memory|pids)\.current))$/;
 
-/** With -q it prints an id a line. */
+/** With -q they print one id per line. */
 const containers: Printer = (words) => {
   const rest = words
     .slice(1)
@@ -155,7 +155,7 @@ const egrep: Printer = (words) => grep(["-E", ...words]);
 
 const PRINTERS: Readonly<Record<string, Printer>> = {
   nproc: (words) => (all(words, /^(?:--all|--ignore=\d+)$/) ? ONE_NUMBER : undefined),
-  // One figure where the input is a pipe and one thing is counted.
+  // One number if it reads its input and counts one thing.
   wc: (words) => (call(words, /^-[lwcm]$/) ? ONE_NUMBER : undefined),
   date,
   pgrep,
@@ -166,7 +166,7 @@ const PRINTERS: Readonly<Record<string, Printer>> = {
   grep,
   egrep,
   cat: ([file = "", ...more]) => (more.length === 0 && KERNEL_NUMBERS.test(file) ? ONE_NUMBER : undefined),
-  // Everything but digits is left out.
+  // Removes everything but digits.
   tr: (words) =>
     call(words, /^-(?:dc|cd) (?:0-9|\[:digit:\])$/)
       ? NUMBER

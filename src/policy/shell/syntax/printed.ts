@@ -1,17 +1,17 @@
-/** What simple commands print, where the text alone shows it, so that what is piped into a shell can be read. */
+/** What simple commands print, as far as the text shows it, so that text piped into a shell can be judged. */
 import { type Field, GUESS, HOME, isFixed, isGlob, PERHAPS, programName, STAR, UNKNOWN } from "./field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { isNames, namesPrinted } from "./printed-names.ts";
 import type { Scope } from "./scope.ts";
 import type { Input } from "../wrappers/wrapped.ts";
 
-/** `anyShell`: it is not known which shell's builtins these are. Text that is not sure has GUESS in it. */
+/** `anyShell`: the builtins may be those of any shell. Uncertain text contains GUESS. */
 export function printed(argv: readonly Field[], input: Input, scope: Scope, anyShell: boolean): string | undefined {
   const words = argv.slice(1).map((word) => word.value);
   const text = input.kind === "known" ? (input.guessed === true ? GUESS : "") + input.text : undefined;
   const name = programName(argv[0]?.value ?? "");
   const places = words.filter((word) => !word.startsWith("-"));
-  // Names that match are printed: the pattern represents them.
+  // It prints the names that match: the pattern is their stand-in.
   if (name === "ls" && places.length > 0 && words.some((word) => /^-[1a-zA-Z]*d/.test(word)))
     return GUESS + places.join("\n");
   const names = namesPrinted(name, words, text);
@@ -42,8 +42,6 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
     }
     case "git":
       return words.join(" ") === "rev-parse --show-toplevel" ? ".\n" : undefined;
-    case "print":
-      return undefined;
     case "true":
     case ":":
     case "cd":
@@ -58,11 +56,7 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
     case "cat":
     case "tee":
       if (argv.length === 2 && argv[1]?.process === true) return argv[1].prints;
-      return words.length === 0 ||
-        (words.length === 1 && words[0] === "-") ||
-        programName(argv[0]?.value ?? "") === "tee"
-        ? text
-        : undefined;
+      return words.length === 0 || (words.length === 1 && words[0] === "-") || name === "tee" ? text : undefined;
     case "base64":
       if (
         text === undefined ||
@@ -83,7 +77,7 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
             .join("\n")
         : undefined;
     case "find": {
-      // At least its starting points, if nothing is left out.
+      // At least its starting points, unless a test excludes them.
       const plan = findPlan(argv);
       if (plan.odd || plan.actions.length > 0) return undefined;
       const end = argv.some((word) => word.value === "-print0") ? "\0" : "\n";
@@ -106,7 +100,7 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
   }
 }
 
-/** What is printed unless the command cannot start; no number is nothing, which is one in arithmetic. */
+/** For a command that may not run. Unknown numbers and names may be nothing anyway. */
 export function perhaps(out: string | undefined): string | undefined {
   return out === undefined || isNames(out) ? out : PERHAPS + out;
 }
@@ -119,7 +113,7 @@ function pathPart(name: "dirname" | "basename", path: string): string {
   return slash < 0 ? "." : slash === 0 ? "/" : trimmed.slice(0, slash).replace(/(?<=.)\/+$/, "");
 }
 
-/** What printf makes of a format and its arguments. */
+/** What printf prints for a format and its arguments. */
 export function printedByPrintf(argv: readonly Field[]): string | undefined {
   const words = argv.map((word) => word.value);
   return words.length === 0 || words.some(isGlob) ? undefined : formatted(words);
@@ -134,7 +128,7 @@ function echoed(words: readonly string[], anyShell: boolean): string {
     if (words[at]?.includes("n") === true) newline = false;
   }
   const text = words.slice(at).join(" ");
-  // Some shells know no options here, and escapes without one.
+  // Some shells have no options of echo, and read escapes without one.
   const sure = anyShell ? at === 0 && !text.includes("\\") : !escapes || !text.includes("\\");
   return (sure ? "" : GUESS) + (escapes ? unescaped(text) : text) + (newline ? "\n" : "");
 }
@@ -163,7 +157,7 @@ function formatted(words: readonly string[]): string | undefined {
   return out;
 }
 
-/** Plain text and what every printf makes the same of. */
+/** Every printf prints the same for it. */
 function isPlainFormat(format: string, args: readonly string[]): boolean {
   if (!/^(?:[^%\\]|%[%sd]|\\[nt\\])*$/.test(format)) return false;
   return !format.includes("%d") || args.every((word) => /^(?:0|-?[1-9]\d*|\uFDD4)$/.test(word));

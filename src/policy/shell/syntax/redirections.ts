@@ -1,4 +1,4 @@
-/** Redirections: what a command reads as its input, and which files it writes. */
+/** Redirections: a command's input, and the files it writes. */
 import type { Redirection } from "unbash";
 import { isUnknown, NUMBER } from "./field.ts";
 import { isDeviceToRead, isDisk, isHarmlessSink } from "../dangers/protected-paths.ts";
@@ -9,18 +9,18 @@ import { type Input, inputOf } from "../wrappers/wrapped.ts";
 export interface Write {
   readonly file: string;
   readonly disk: boolean;
-  /** What the file holds stays. */
+  /** The contents of the file are kept. */
   readonly appends: boolean;
-  /** Directories that the name may count from. */
+  /** Directories that the name may be relative to. */
   readonly directories: readonly string[];
 }
 
 export interface Redirected {
   readonly input: Input;
   readonly writes: Write[];
-  /** The output no longer goes where it went. */
+  /** The output goes elsewhere. */
   readonly moved: boolean;
-  /** A file that is not there keeps the command from running. */
+  /** The command does not run if a file is missing. */
   readonly mayFail: boolean;
 }
 
@@ -63,7 +63,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       const isDescriptor = /^(?:\d+-?|-)$/.test(item.value);
       mayFail ||= !/^(?:[012]|\/dev\/(?:null|stdin|stdout|stderr))$/.test(item.value);
       if (opensOutputToRead(descriptor ?? (operator === ">&" ? 1 : 0), operator, item.value))
-        by.uncertain("output that goes to what was opened for reading");
+        by.uncertain("output that goes to a file opened for reading");
       if (operator === "<") {
         if (isInput) now = item.value === "/dev/null" ? { kind: "known", text: "" } : { kind: "unknown" };
         by.reads(item.value);
@@ -91,12 +91,12 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
   return { input: now, writes, moved, mayFail };
 }
 
-/** By 9 it is known whether all that a text started has ended; bash puts its own files at 10 and above. */
+/** buddy uses 9 to see whether everything that a text started has ended; bash uses 10 and above. */
 function isOfRunner(descriptor: number | undefined): boolean {
   return descriptor !== undefined && descriptor >= 9;
 }
 
-/** A name that is not known may be a connection, or a device; not a number in a path of the kernel's. */
+/** An unknown name may be a connection or a device; a number in a path of /proc is neither. */
 function mayBeAnything(value: string): boolean {
   return isUnknown(value.startsWith("/proc/") ? value.replaceAll(NUMBER, "1") : value);
 }
@@ -108,7 +108,7 @@ function opensOutputToRead(descriptor: number, operator: string, value: string):
 }
 
 function known(values: readonly string[], end: string): Input {
-  // Several possible texts: all of them, one after the other, are looked at.
+  // All possible texts are checked, one after the other.
   return values.length === 0
     ? { kind: "unknown" }
     : { kind: "known", text: values.map((value) => value + end).join("\n"), guessed: values.length > 1 };

@@ -1,20 +1,17 @@
-/**
- * What the shell would know while it runs the text: variables with every value they may have, functions, aliases, the
- * directory.
- */
+/** What the shell would know at one point: variables with all their possible values, functions, aliases, directory. */
 import type { Function as FunctionNode } from "unbash";
 import { HOME, UNKNOWN } from "./field.ts";
 
 /** One possible value; a list is an array. */
 export type Value = string | readonly string[];
 
-/** A function's body, and the text its positions refer to. */
+/** A function's body, and the text that its positions refer to. */
 export interface DefinedFunction {
   readonly body: FunctionNode["body"];
   readonly source: string;
 }
 
-/** Beyond this many possible values the rest is unknown. */
+/** With more possible values, the rest is unknown. */
 const MOST_VALUES = 48;
 const MOST_NAMES = 2_000;
 
@@ -23,12 +20,12 @@ export class Scope {
   readonly aliases = new Map<string, string>();
   /** Absolute, below HOME, relative to where the text starts, or UNKNOWN. */
   cwd = ".";
-  /** `$0`, where a shell was given one. */
+  /** `$0`, if a shell was given one. */
   zeroth: string | undefined;
   /** Word splitting differs from the default. */
   ifsChanged = false;
   readonly #values = new Map<string, readonly Value[]>();
-  /** What assignments replaced since a branch began, innermost last. */
+  /** Values that were replaced since a branch began, innermost branch last. */
   readonly #undo: Map<string, readonly Value[] | undefined>[] = [];
 
   constructor(user: string | undefined) {
@@ -37,7 +34,7 @@ export class Scope {
     if (user !== undefined) for (const name of ["USER", "LOGNAME"]) this.#values.set(name, [user]);
   }
 
-  /** Every value the name may have at this point; undefined: only the running shell knows. */
+  /** All possible values; undefined if only the running shell knows them. */
   get(name: string): readonly Value[] | undefined {
     if (name === "PWD") return [this.cwd];
     return this.#values.get(name);
@@ -51,7 +48,7 @@ export class Scope {
     this.#values.set(name, bounded(values));
   }
 
-  /** Runs `body` as something that may or may not happen; answers whether it assigned anything. */
+  /** Runs `body` as code that may or may not run; returns whether it assigned anything. */
   maybe(body: () => void): boolean {
     const { cwd } = this;
     const log = new Map<string, readonly Value[] | undefined>();
@@ -70,7 +67,7 @@ export class Scope {
     if (this.cwd !== cwd && this.cwd !== UNKNOWN) this.set(MAYBE_CWD, joined(this.get(MAYBE_CWD) ?? [cwd], [this.cwd]));
   }
 
-  /** Runs `body` with these values, as for a command with assignments in front of it. */
+  /** Runs `body` with these values, as for a command with assignments before it. */
   during(assigns: readonly { readonly name: string; readonly value: string }[], body: () => void): void {
     const before = assigns.map(({ name }) => this.#values.get(name));
     for (const { name, value } of assigns) this.#values.set(name, [value]);
@@ -85,7 +82,7 @@ export class Scope {
     }
   }
 
-  /** Every list that `$@` may be; an unknown one is UNKNOWN. */
+  /** All possible lists of `$@`; an unknown one is UNKNOWN. */
   get positional(): readonly Value[] {
     return this.#values.get(POSITIONAL) ?? [UNKNOWN];
   }
@@ -94,7 +91,7 @@ export class Scope {
     this.set(POSITIONAL, lists);
   }
 
-  /** Every directory the text may be in at this point. */
+  /** All directories the shell may be in. */
   directories(): readonly string[] {
     const maybe = this.#values.get(MAYBE_CWD) as readonly string[] | undefined;
     return maybe === undefined ? [this.cwd] : [...new Set([this.cwd, ...maybe])];

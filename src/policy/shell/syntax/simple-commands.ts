@@ -1,6 +1,4 @@
-/**
- * Simple commands: their words, what a wrapper, an alias or a function makes of them, and texts that are run in turn.
- */
+/** Walks simple commands: their words, the wrappers, aliases and functions they call, and texts that these run. */
 import type { Assignment, Command, Function as FunctionNode, Script } from "unbash";
 import { words } from "../../../lib/text.ts";
 import { applyBuiltin } from "./builtins.ts";
@@ -20,7 +18,7 @@ import { namesBuddy } from "../../files/secret-files.ts";
 import { unwrap } from "../wrappers/wrappers.ts";
 import { inQuotes } from "../../../lib/quote.ts";
 
-/** Programs that make other text out of their input. */
+/** Programs that transform their input. */
 const TRANSFORMS = new Set(
   words("tr sed gsed awk gawk mawk nawk cut rev base64 base32 basenc xxd od hexdump openssl jq bc dc iconv"),
 );
@@ -80,14 +78,14 @@ export class SimpleCommands {
     const run = (argv: readonly Field[]) => {
       outs.add(this.run(argv, io.input, { assigns, writes: io.writes, by: undefined }));
     };
-    // Several ways it may come out, or none: what one of them assigns does not replace what another did.
+    // With several outcomes, or if it may not run: assignments are only possible values.
     if (outcomes.length === 1 && !io.mayFail) run(outcomes[0] as Field[]);
     else for (const argv of outcomes) this.by.scope.maybe(() => run(argv));
     const [out] = outs;
     return outs.size > 1 || io.moved ? undefined : io.mayFail ? perhaps(out) : out;
   }
 
-  /** Between the words of a command there are only blanks; anything else is something the parser dropped. */
+  /** Anything but blanks between the words of a command was dropped by the parser. */
   #gaps(node: Command): void {
     let end: number | undefined;
     const check = (item: { readonly pos: number; readonly end: number }) => {
@@ -122,7 +120,7 @@ export class SimpleCommands {
     return outcomes.flatMap((outcome) => ways.map((way) => [...outcome, ...way]));
   }
 
-  /** A command with its final words, as the shell or a wrapper would start it. */
+  /** A command with its final words, started by the shell or a wrapper. */
   run(
     words: readonly Field[],
     input: Input,
@@ -166,7 +164,7 @@ export class SimpleCommands {
     if (different !== undefined) this.found.uncertain(different);
     if (argv.some(({ value }) => namesBuddy(value))) this.found.uncertain("it touches buddy's own variables or marks");
     if (alias !== undefined && this.found.depth < 20) {
-      // An alias is not looked for in its own text.
+      // An alias is not expanded in its own text.
       this.#expanding.add(name);
       const rest = argv.slice(1).map((word) => inQuotes(word.value));
       this.inner({ text: `${alias} ${rest.join(" ")}`, own: false }, input);
@@ -187,7 +185,7 @@ export class SimpleCommands {
     return out;
   }
 
-  /** `$SUDO rm`, `r$@m`: what it is if the unknown part is nothing, or what its name says. Already uncertain. */
+  /** `$SUDO rm`, `r$@m`: the command if the unknown part is empty, or is sudo. The text is already uncertain. */
   #withoutUnknown(argv: readonly Field[], input: Input, how: Parameters<SimpleCommands["run"]>[2]): void {
     const first = argv[0] as Field;
     if (!isUnknown(first.value) || this.found.depth > 20) return;
@@ -197,7 +195,7 @@ export class SimpleCommands {
     if (words.length > 0) this.found.deeper(() => void this.run(words, input, { ...how, by: undefined }));
   }
 
-  /** The home directory written out is a home directory too, wherever it is. */
+  /** Replaces the home directory where it is written out. */
   #withHome(word: Field): Field {
     const home = this.#home as string;
     if (!word.value.startsWith(home) || (word.value.length > home.length && word.value[home.length] !== "/"))
@@ -212,7 +210,7 @@ export class SimpleCommands {
     const { cwd } = this.by.scope;
     if (wrapped.cwd !== undefined) this.by.scope.cwd = wrapped.cwd;
     let out: Printed;
-    // What runs inside sees the assignments in front of the wrapper and those it makes itself.
+    // The inner command sees the assignments before the wrapper and those of the wrapper.
     this.by.scope.during([...command.assigns, ...assigns], () =>
       this.found.deeper(() => {
         for (const argv of wrapped.commands ?? [])
@@ -270,7 +268,7 @@ export class SimpleCommands {
   }
 
   #call(name: string, { body, source }: DefinedFunction, args: readonly Field[] | undefined, input: Input): Printed {
-    // A function of the same name may be another one: bodies are compared, not names.
+    // Bodies are compared, not names: another function may have the same name.
     if (this.#active.has(body)) return undefined;
     this.#active.add(body);
     const { positional } = this.by.scope;

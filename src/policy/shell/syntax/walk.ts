@@ -1,4 +1,4 @@
-/** Every command a text would run, found by walking its syntax tree the way a shell would execute it. */
+/** Finds every command a text would run, by walking its syntax tree as a shell would execute it. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
 import { assignmentEffect, isFromEnvironment, isScriptVariable } from "./assignments.ts";
 import { isBash, outsideCommonGrammar } from "./common-grammar.ts";
@@ -12,13 +12,13 @@ import { INHERITED } from "../wrappers/wrapped.ts";
 import { isSecretVariable } from "../../privacy/listed-secrets.ts";
 
 export interface WalkContext {
-  /** `bash` unless given; any other means that nothing but the grammar all shells share is certain. */
+  /** `bash` by default; with any other, only the grammar that all shells share is certain. */
   readonly shell?: string;
   readonly home?: string;
   readonly user?: string;
 }
 
-/** The last text: what is judged is looked through again for the files it changes. */
+/** The last text: after it is judged, it is walked again for the files it changes. */
 let last: { readonly key: string; readonly walked: Walked } | undefined;
 
 export function walkText(text: string, context: WalkContext = {}): Walked {
@@ -44,7 +44,7 @@ function walk(text: string, context: WalkContext): Walked {
   return found.result();
 }
 
-/** What the shell would know at one point of the walk, and what expanding a word does. */
+/** The state of one walk, and the effects of expanding words. */
 class Walk implements Expansion {
   readonly scope: Scope;
   readonly lists: Lists;
@@ -95,14 +95,10 @@ class Walk implements Expansion {
   }
 
   substituted(script: Script | undefined, text: string): readonly string[] {
-    return outputs(this.#printed(script, text));
+    return outputs(this.process(script, text));
   }
 
   process(script: Script | undefined, text: string): string | undefined {
-    return this.#printed(script, text);
-  }
-
-  #printed(script: Script | undefined, text: string): string | undefined {
     this.found.spend(10 + text.length / 2);
     if (script === undefined) {
       this.uncertain("a command substitution that cannot be parsed");
@@ -134,7 +130,7 @@ class Walk implements Expansion {
         if (subscript !== null) this.computed({ ...element, text: subscript[1] as string }, []);
         for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^]*?\]\+?=/, ""));
       }
-      // Which element is which is not known where subscripts say it.
+      // With subscripts, the order of the elements is unknown.
       values = value.elements.some((element) => element.text.startsWith("[")) ? [elements, UNKNOWN] : [elements];
     } else values = [...wordValues(value, this)];
     if (node.index !== undefined || node.append === true) {
@@ -152,7 +148,7 @@ class Walk implements Expansion {
     if (effect !== undefined) this.found.effect(effect);
   }
 
-  /** Values that are commands themselves are walked. */
+  /** Walks values that are commands themselves. */
   #noted(name: string, values: readonly Value[]): void {
     this.found.spend(2 + values.length);
     for (const value of values) {

@@ -1,16 +1,16 @@
-/** Words to arguments: quotes, tildes, braces, globs and the values of variables, as far as the text shows them. */
+/** From words to arguments: quotes, tildes, braces, globs and values of variables, as far as the text shows them. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
 import { expandBraces } from "./braces.ts";
 import { activated, cleaned, type Field, HOME, isFixed, NUMBER, ONE, SPLIT, STAR, UNKNOWN } from "./field.ts";
 import { parameterValues } from "./parameters.ts";
 import type { Scope, Value } from "./scope.ts";
 
-/** What expanding needs from the walk: the scope, and a way to look at commands inside words. */
+/** What expanding needs from the walk: the scope, and functions for commands inside words. */
 export interface Expansion {
   readonly scope: Scope;
-  /** Walks a substitution; answers every text it may print. */
+  /** Walks a substitution; returns all texts it may print. */
   substituted(script: Script | undefined, text: string): readonly string[];
-  /** Walks `<( )` or `>( )`. */
+  /** Walks `<( )` or `>( )`; returns what it prints, if known. */
   process(script: Script | undefined, text: string): string | undefined;
   /** Walks whatever runs inside arithmetic. */
   arithmetic(part: WordPart): void;
@@ -26,21 +26,21 @@ export interface Expansion {
   /** A variable is used that the text does not set. */
   fromEnvironment(name: string): void;
   readonly uncertain: (why: string) => void;
-  /** Walks text that runs later, or may. */
+  /** Walks text that runs later, or may run. */
   runText(text: string): void;
-  /** Walks text that the parser may have cut wrongly; never certain. */
+  /** Walks text that the parser may have split wrongly; never certain. */
   reread(text: string): void;
-  /** Counts towards the work a text may cost. */
+  /** Counts towards the limit of work. */
   spend(cost: number): void;
 }
 
-/** One way the word may come out: its arguments. */
+/** The arguments of one possible expansion of a word. */
 export type Outcome = readonly Field[];
 
-/** Combinations of possible values that are kept apart; the rest becomes one unknown argument. */
+/** More combinations of possible values become one unknown argument. */
 const MOST_OUTCOMES = 32;
 
-/** Every way a word may come out. */
+/** All possible expansions of a word. */
 export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
   const { parts } = word;
   if (word.text.includes("\\'") && endsInBackslash(word.text))
@@ -51,7 +51,7 @@ export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
   }
   by.spend(parts.length / 2);
   let outcomes: Field[][] = [[]];
-  // Every list is expanded even when there are too many outcomes: what runs inside of it must be seen.
+  // Every list is expanded, even if there are too many outcomes: commands inside must be found.
   for (const list of expandBraces(parts, by.uncertain)) {
     const ways = expandParts(list, word.text, by);
     if (outcomes.length * ways.length > MOST_OUTCOMES) outcomes = [[{ value: UNKNOWN, source: word.text }]];
@@ -61,14 +61,14 @@ export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
   return outcomes;
 }
 
-/** Some text in single quotes has a backslash before its closing quote that is not escaped itself. */
+/** A text in single quotes has an unescaped backslash before its closing quote. */
 function endsInBackslash(text: string): boolean {
   for (const [token] of text.matchAll(/\\[^]|"(?:[^"\\]|\\[^])*"|'[^']*'/g))
     if (token.startsWith("'") && /(?<!\\)(?:\\\\)*\\'$/.test(token)) return true;
   return false;
 }
 
-/** Every value a word may have where nothing is split: assignments, redirections, case words, here-strings. */
+/** All possible values of a word that is not split: in assignments, redirections, case words, here-strings. */
 export function wordValues(word: Word, by: Expansion): readonly string[] {
   const { parts } = word;
   if (parts === undefined) {
@@ -95,9 +95,9 @@ type Bit =
   { readonly text: string; readonly split?: boolean } | { readonly list: readonly string[]; readonly split: boolean };
 type Bits = Bit[];
 
-/** A longer value is not kept: variables that double themselves would fill the memory. */
+/** A longer value becomes unknown: variables that double themselves would fill the memory. */
 const LONGEST_VALUE = 4_096;
-/** Unknown text after unknown text is unknown text. */
+/** Replaced by one UNKNOWN. */
 const TWICE = UNKNOWN + UNKNOWN;
 const UNKNOWN_RUN = /\uFDD2{2,}/g;
 
@@ -137,7 +137,7 @@ function expandParts(parts: readonly WordPart[], source: string, by: Expansion):
   );
 }
 
-/** Each way followed by each of the values; too many of them become one unknown. */
+/** Each way followed by each value; too many combinations become one unknown. */
 function followed(ways: Bits[], values: readonly Bits[]): Bits[] {
   if (ways.length * values.length > MOST_OUTCOMES) return [[{ text: UNKNOWN, split: true }]];
   if (values.length !== 1) return ways.flatMap((way) => values.map((bits) => way.concat(bits)));
@@ -152,42 +152,35 @@ function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
     if (current !== undefined) fields.push(within(current));
     current = undefined;
   };
+  const append = (pieces: readonly string[]) => {
+    for (const [at, piece] of pieces.entries()) {
+      if (at > 0) breakField();
+      current = (current ?? "") + piece;
+    }
+  };
   for (const bit of bits) {
     if ("list" in bit) {
       for (const [index, item] of bit.list.entries()) {
         if (index > 0) breakField();
-        const pieces = bit.split ? splitText(item) : [item];
-        for (const [at, piece] of pieces.entries()) {
-          if (at > 0) breakField();
-          current = (current ?? "") + piece;
-        }
+        append(bit.split ? splitText(item) : [item]);
       }
     } else if (bit.split === true && by.scope.ifsChanged && bit.text !== "") {
       by.uncertain("words are split in a way the text changes (IFS)");
       const blanks = changedBlanks(by);
-      if (blanks === undefined) current = `${current ?? ""}${UNKNOWN}${SPLIT}`;
-      else
-        for (const [at, piece] of splitText(bit.text, blanks).entries()) {
-          if (at > 0) breakField();
-          current = (current ?? "") + piece;
-        }
-    } else if (bit.split === true && /[\s]/.test(bit.text)) {
-      const pieces = splitText(bit.text);
+      append(blanks === undefined ? [`${UNKNOWN}${SPLIT}`] : splitText(bit.text, blanks));
+    } else if (bit.split === true && /\s/.test(bit.text)) {
       if (/^\s/.test(bit.text) && current !== undefined && current !== "") breakField();
-      for (const [at, piece] of pieces.entries()) {
-        if (at > 0) breakField();
-        current = (current ?? "") + piece;
-      }
+      append(splitText(bit.text));
       if (/\s$/.test(bit.text)) breakField();
     } else if (bit.text !== "" || bit.split !== true) {
-      current = (current ?? "") + (bit.split === true ? activated(splittable(bit.text)) : bit.text);
+      append([bit.split === true ? activated(splittable(bit.text)) : bit.text]);
     }
   }
   breakField();
   return fields;
 }
 
-/** File names that a command printed may hold blanks, too. */
+/** File names that a command prints may contain blanks, too. */
 function splittable(text: string): string {
   return /[\uFDD0-\uFDD2\uFDD8\uFDDB]/.test(text) ? text.replace(/[\uFDD0-\uFDD2\uFDD8\uFDDB]/g, `$&${SPLIT}`) : text;
 }
@@ -199,7 +192,7 @@ function splitText(text: string, blanks: RegExp = /[ \t\n]+/): string[] {
     .map(activated);
 }
 
-/** Where a changed IFS splits; undefined: that is not known. */
+/** Where a changed IFS splits; undefined if unknown. */
 function changedBlanks(by: Expansion): RegExp | undefined {
   const [value, ...others] = by.scope.get("IFS") ?? [];
   if (others.length > 0 || typeof value !== "string" || value === "" || !isFixed(value)) return undefined;
@@ -212,7 +205,7 @@ function isListPart(part: WordPart | undefined): boolean {
   return part.type === "ParameterExpansion" && (part.parameter === "@" || part.index?.text === "@");
 }
 
-/** The ways one part of a word may come out. */
+/** All possible expansions of one part of a word. */
 function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
   switch (part.type) {
     case "Literal":
@@ -235,10 +228,7 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
     case "DoubleQuoted":
     case "LocaleString": {
       let ways: Bits[] = [[]];
-      for (const inner of part.parts) {
-        const values = pieceValues(inner, true, by);
-        ways = followed(ways, values);
-      }
+      for (const inner of part.parts) ways = followed(ways, pieceValues(inner, true, by));
       return ways;
     }
     case "SimpleExpansion":
@@ -259,14 +249,14 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
 
 /**
  * In `"${x:-'$(id)'}"`, and in a here-document, the single quotes are text and the substitution runs; in `"${x#'$y'}"`
- * they quote. With POSIXLY_CORRECT in its environment bash ends `"${x:-'}"` at the brace, otherwise at a later one.
+ * they quote. With POSIXLY_CORRECT set, bash ends `"${x:-'}"` at the brace, otherwise at a later one.
  */
 export function quotesInQuotes(part: WordPart, by: Expansion): void {
   const rest = part.type === "ParameterExpansion" ? part.text.slice(2, -1) : "";
   if (rest.includes("'") && /[$`"{}\\]/.test(rest)) by.uncertain("single quotes in an expansion that is quoted itself");
 }
 
-/** Whatever is inside a pattern may run something too. */
+/** Walks commands inside a pattern. */
 function inside(parts: readonly WordPart[] | undefined, by: Expansion): void {
   for (const part of parts ?? []) pieceValues(part, true, by);
 }
@@ -302,7 +292,7 @@ function literal(part: { readonly value: string; readonly text: string }): strin
   return cleanedOnce(part.value, part.text);
 }
 
-/** Standing-in characters that an escape such as $'\uFDD0' made are replaced; those a parser was handed are kept. */
+/** Replaces stand-in characters that come from an escape such as $'\uFDD0', not those in the parsed text. */
 function cleanedOnce(value: string, text: string): string {
   return value === text || !/[\uFDD0-\uFDEF]/.test(value) || /[\uFDD0-\uFDEF]/.test(text) ? value : cleaned(value);
 }
