@@ -6,7 +6,7 @@ import { fileError } from "../lib/files.ts";
 import { printable } from "../lib/text.ts";
 import { redactor } from "../lib/secrets/redact.ts";
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly verbose: boolean;
   readonly color?: boolean;
   /** Texts that must never be shown, in addition to what looks like a key. */

@@ -356,7 +356,7 @@ function any(...patterns: readonly string[]): RegExp {
   return new RegExp(patterns.join("|"), "i");
 }
 
-export interface ErrorRow {
+interface ErrorRow {
   readonly reason: ModelFailure;
   readonly retry?: boolean | "once";
   readonly status?: readonly number[];

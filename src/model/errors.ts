@@ -60,7 +60,7 @@ export type ModelFailure =
   | "content-filter" // the provider's filter stopped it
   | "cancelled"; // the caller's signal
 
-export interface ModelErrorDetails {
+interface ModelErrorDetails {
   readonly brief?: string;
   readonly hint?: string | undefined;
   readonly cause?: unknown;

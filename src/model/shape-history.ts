@@ -6,7 +6,7 @@ import type { Adjustment } from "./adjustments.ts";
 import type { Dialect } from "./dialect.ts";
 import type { AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, UserMessage } from "./types.ts";
 
-export interface ShapeOptions {
+interface ShapeOptions {
   /** Protocol, host and model that get it. */
   readonly to: string;
   readonly dialect: Dialect;

@@ -9,7 +9,7 @@ let count = 0;
 /** The parts of the last request, as text: they are not written again. */
 let before: ReadonlySet<string> = new Set();
 
-export interface TracedExchange {
+interface TracedExchange {
   /** The first piece of the answer has come. */
   first(): void;
   end(reply: Reply): void;

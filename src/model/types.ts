@@ -40,7 +40,7 @@ export interface ModelInfo {
 
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
-export interface SystemMessage {
+interface SystemMessage {
   readonly role: "system";
   readonly content: string;
 }

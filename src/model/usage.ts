@@ -34,7 +34,7 @@ export function costOf(
 }
 
 /** USD per million tokens. */
-export interface Prices {
+interface Prices {
   readonly priceIn?: number | undefined;
   readonly priceOut?: number | undefined;
   readonly priceCached?: number | undefined;
@@ -93,7 +93,7 @@ function remembered(key: object, compute: () => number): number {
 const WARN_AT = 0.8;
 const COMPACT_AT = 0.9;
 
-export interface WindowUse {
+interface WindowUse {
   /** 0 … 1 and beyond. */
   readonly fraction: number;
   readonly state: "ok" | "warn" | "compact";

@@ -7,7 +7,7 @@ export interface Theme extends Readonly<Record<StyleName, Style>> {
   use(name: ThemeName): void;
 }
 
-export type Style = (text: string) => string;
+type Style = (text: string) => string;
 
 export type ThemeName = "dark" | "light" | "high-contrast" | "none";
 

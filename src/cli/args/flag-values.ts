@@ -4,7 +4,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import type { Args } from "../command.ts";
 
 /** Milliseconds, more than none. */
-export function readDuration(value: string, flag: string): number {
+function readDuration(value: string, flag: string): number {
   const ms = parseDuration(value);
   if (ms === undefined || ms === 0 || ms > LONGEST_DURATION_MS) {
     throw new BuddyError("usage", `${flag} must be ${DURATION_FORMAT}, at most 24d, not "${value}"`);

@@ -1,6 +1,6 @@
 /** Reads a command line in its plainest form; the build gives it to citty in place of parseArgs of node:util. */
 
-export interface PlainLine {
+interface PlainLine {
   readonly values: Record<string, string | true>;
   readonly positionals: string[];
 }

@@ -5,7 +5,7 @@
 import { GrowingText } from "../../lib/growing-text.ts";
 import { stringText } from "../protocols/repeated-text.ts";
 
-export interface LongJsonOptions {
+interface LongJsonOptions {
   /** Gets the long strings. */
   readonly aside: string[];
   /** Texts that may come again. */

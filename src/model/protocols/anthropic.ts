@@ -127,7 +127,7 @@ export const anthropic: Protocol<AnthropicState> = {
   },
 };
 
-export interface AnthropicState {
+interface AnthropicState {
   readonly blocks: Block[];
   /** The newest block of each index: some gateways give every block the same one. */
   readonly places: Map<unknown, Block>;

@@ -150,7 +150,7 @@ function fresh(emit: Emit): ResponsesState {
   };
 }
 
-export interface ResponsesState {
+interface ResponsesState {
   /** By output index, as far as they have been streamed. */
   items: (StreamedItem | undefined)[];
   /** The item of the newest text. */

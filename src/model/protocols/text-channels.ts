@@ -4,7 +4,7 @@
  */
 import { once } from "../../lib/values.ts";
 
-export interface ChannelSink {
+interface ChannelSink {
   text(piece: string): void;
   /** All text so far. */
   soFar(): string;

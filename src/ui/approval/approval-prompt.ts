@@ -11,7 +11,7 @@ import type { Theme } from "../theme.ts";
 import { inRows, listed } from "./question-text.ts";
 import { QuestionView } from "./question-view.ts";
 
-export interface PromptHooks {
+interface PromptHooks {
   answer(answer: ApprovalAnswer): void;
   /** `v`: shows the whole command or change, and comes back. */
   view?(document: readonly string[]): void;

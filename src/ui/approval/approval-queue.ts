@@ -246,7 +246,7 @@ function holdable(input: KeyInput): boolean {
   return isCharacter(input) && !/[ne?/]/i.test(input.name);
 }
 
-export interface QueueListener {
+interface QueueListener {
   /** A question has come to the front; it is not shown yet. */
   asked(prompt: ApprovalPrompt): void;
   changed(): void;

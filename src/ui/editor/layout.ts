@@ -69,13 +69,13 @@ export function cellAt(view: EditorLayout, cells: readonly Cell[], rowIndex: num
   return index;
 }
 
-export interface EditorLayout {
+interface EditorLayout {
   readonly columns: number;
   readonly rows: readonly LayoutRow[];
   readonly cursor: { readonly row: number; readonly col: number };
 }
 
-export interface LayoutRow {
+interface LayoutRow {
   text: string;
   /** Cells start..end (exclusive) are on this row; a newline belongs to the row it ends. */
   start: number;

@@ -200,7 +200,7 @@ export class LineBuffer {
 /** One character, or a long paste that is shown folded and sent whole. */
 export type Cell = string | Folded;
 
-export interface Folded {
+interface Folded {
   readonly text: string;
   readonly shown: string;
 }

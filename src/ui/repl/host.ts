@@ -108,7 +108,7 @@ export interface TargetRow {
   readonly current: boolean;
 }
 
-export interface RunbookRow {
+interface RunbookRow {
   readonly name: string;
   readonly description: string;
   readonly parameters: readonly {
@@ -121,7 +121,7 @@ export interface RunbookRow {
   }[];
 }
 
-export interface CustomCommandRows {
+interface CustomCommandRows {
   readonly commands: readonly {
     readonly name: string;
     readonly args: string;
@@ -161,7 +161,7 @@ export interface ChangeListing {
   readonly undone?: number;
 }
 
-export interface BackgroundRow {
+interface BackgroundRow {
   readonly id: string;
   readonly command: string;
   readonly status: "running" | "completed" | "failed" | "killed";
@@ -191,7 +191,7 @@ export interface Display {
 }
 
 /** What must be agreed to before a stored session is continued. */
-export interface ResumeQuestions {
+interface ResumeQuestions {
   /** Another process has it: continue in a copy? */
   copy(why: string): Promise<boolean>;
   /** It is not the user's own: continue anyway? */
@@ -237,13 +237,13 @@ export interface ReplFacts {
   readonly dryRun: boolean;
 }
 
-export interface LoginScreen {
+interface LoginScreen {
   say(line: string): void;
   /** What buddy is waiting for, each time it changes; undefined when the wait is over. */
   waiting(text: string | undefined): void;
 }
 
-export interface ApprovalsView {
+interface ApprovalsView {
   readonly mode: ApprovalMode;
   /** The rules of the machine let approvals without a question hold no longer than this. */
   readonly longestMs?: number | undefined;
@@ -254,7 +254,7 @@ export interface ApprovalsView {
 }
 
 /** The secrets of the session that were kept from the model. */
-export interface PrivacyView {
+interface PrivacyView {
   /** False: [privacy] to_model is off. */
   readonly enabled: boolean;
   list(): readonly { readonly number: number; readonly name: string; readonly kind: string; readonly from: string }[];

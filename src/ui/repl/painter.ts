@@ -224,7 +224,7 @@ function sameSize(one: Size, other: Size): boolean {
   return one.columns === other.columns && one.rows === other.rows;
 }
 
-export interface PainterContent {
+interface PainterContent {
   /** Finished lines that are not printed yet. */
   waiting(): number;
   take(limit: number): string[];

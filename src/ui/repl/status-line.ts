@@ -73,7 +73,7 @@ export class Activity {
   }
 }
 
-export interface StatusLineParts {
+interface StatusLineParts {
   readonly task: Task;
   readonly activity: Activity;
   readonly queued: number;

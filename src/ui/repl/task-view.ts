@@ -123,7 +123,7 @@ export function droppedWords(count: number): string {
   return `${plural(count, "queued prompt")} dropped`;
 }
 
-export interface TaskHooks {
+interface TaskHooks {
   /** `echo` is the prompt, where the task is one. */
   started(task: Task, echo: string | undefined): void;
   event(event: AgentEvent): void;

@@ -169,7 +169,7 @@ export class Terminal {
 }
 
 /** What the terminal needs of process.stdin. */
-export interface RawInput {
+interface RawInput {
   setRawMode(on: boolean): unknown;
   on(event: "data" | "end" | "error", listener: (...values: any[]) => void): unknown;
   off(event: "data" | "end" | "error", listener: (...values: any[]) => void): unknown;
@@ -177,7 +177,7 @@ export interface RawInput {
   pause(): unknown;
 }
 
-export interface TerminalOutput {
+interface TerminalOutput {
   size(): { columns: number; rows: number };
   /** Resolves when the text has left the process. */
   write(text: string): Promise<unknown>;

@@ -16,7 +16,7 @@ import type { Theme } from "../theme.ts";
 import { ToolView, type ToolViewOptions } from "./tool-view.ts";
 import { compactNumber, oneLine, retryWords, seconds, withMachine } from "../words.ts";
 
-export interface TranscriptOptions extends ToolViewOptions {
+interface TranscriptOptions extends ToolViewOptions {
   readonly links: boolean;
   readonly markdown: boolean;
   readonly showTokens: boolean;

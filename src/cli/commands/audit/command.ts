@@ -32,7 +32,7 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy audit --since 7d", "what was decided and done this week"],
-    ["buddy audit --on 'web*' --json | jq -r 'select(.by == \"operator\").action'", "what you approved there"],
+    ["buddy audit --on 'web*' --json | jq -r 'select(.by == \"operator\").action'", "what you approved on them"],
     ["buddy audit verify", "exit code 1 and the bad line if the record is not intact"],
   ],
   notes: `

@@ -18,7 +18,7 @@ export const command = defineCommand({
     json: { type: "boolean", description: "list as JSON" },
   },
   examples: [
-    ["buddy changes", "files that the last session here changed"],
+    ["buddy changes", "files that the last session in this directory changed"],
     ["buddy changes 7b2f --diff", "and how"],
   ],
   notes: "To undo changes, resume the session (buddy resume ID) and use /undo.",

@@ -11,7 +11,7 @@ import { firstModels, withProfile } from "../../../app/model/first-model.ts";
 import type { Api } from "../../../model/types.ts";
 import type { InitAnswers } from "./init-questions.ts";
 
-export interface InitOptions {
+interface InitOptions {
   readonly path?: string | undefined;
   readonly force: boolean;
   readonly env: Env;

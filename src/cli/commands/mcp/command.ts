@@ -34,7 +34,9 @@ export const command = defineCommand({
       if (flag !== undefined) throw new BuddyError("usage", `--${flag} works only with buddy mcp add`);
     }
     if (name === undefined && action !== "list" && action !== "check")
-      throw new BuddyError("usage", `buddy mcp ${action} needs the name of a server`, { hint: "buddy mcp lists them" });
+      throw new BuddyError("usage", `buddy mcp ${action} needs the name of a server`, {
+        hint: action === "add" ? "For example: buddy mcp add NAME -- PROGRAM ARGUMENTS" : "buddy mcp lists them",
+      });
     if (action === "list" && name !== undefined) throw new BuddyError("usage", `too many arguments: "${name}"`);
     const { addServer, checkServers, listServers, removeServer, signIn, signOut } = await import("./servers.ts");
     switch (action) {

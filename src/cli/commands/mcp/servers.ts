@@ -117,7 +117,7 @@ function checkLines({ name, ok, about, problem, tools, hidden, problems, resourc
   ];
 }
 
-export interface AddOptions {
+interface AddOptions {
   readonly words: readonly string[];
   readonly url: string | undefined;
   readonly env: string | undefined;

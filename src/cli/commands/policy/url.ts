@@ -20,7 +20,7 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   };
 }
 
-export interface UrlExplanation {
+interface UrlExplanation {
   readonly verdict: "allow" | "block";
   readonly why: string;
 }

@@ -17,7 +17,7 @@ import { replHost } from "../../../app/repl/repl-host.ts";
 import { watchSignals, handleCrashes } from "../../signals-and-crashes.ts";
 import { yesOnTerminal } from "../../../ui/questions/confirm-on-terminal.ts";
 
-export interface ReplOptions {
+interface ReplOptions {
   /** Id, unique start of one, or `last` of a saved session to continue. */
   readonly resume?: string | undefined;
   /** Continue in a copy of it. */

@@ -13,7 +13,7 @@ import type { GlobalOptions } from "../../args/options.ts";
 import { approvalNeeded, colorOf, oneShot, type OneShot } from "../../one-shot.ts";
 import { RunPrinter } from "./run-printer.ts";
 
-export interface RunCommandOptions {
+interface RunCommandOptions {
   readonly words: readonly string[];
   /** They stood after --: each reaches the command unchanged. */
   readonly literal: boolean;

@@ -9,7 +9,7 @@ import { groupResults, type MachineResult, type ResultGroup } from "../../../too
 import { oneLine, progressWords } from "../../../ui/words.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
 
-export interface RunPrinterOptions {
+interface RunPrinterOptions {
   readonly out: Output;
   readonly err: Output;
   readonly quiet: boolean;

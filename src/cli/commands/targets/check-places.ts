@@ -24,7 +24,7 @@ import { clockWords, isFull, isOff } from "../doctor/target.ts";
 /** The longest wait for a machine. */
 const LONGEST_MS = 25_000;
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly json?: boolean | undefined;
 }
 

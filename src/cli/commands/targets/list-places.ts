@@ -23,7 +23,7 @@ import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";
 
-export interface ListOptions {
+interface ListOptions {
   readonly json?: boolean | undefined;
 }
 

@@ -9,7 +9,7 @@ import { log } from "../../../lib/log.ts";
 import type { Place } from "../../../targets/place.ts";
 import { type ListedSession, openSessions } from "../../../targets/tmux/list-sessions.ts";
 
-export interface SessionsOptions {
+interface SessionsOptions {
   readonly end?: boolean | undefined;
   readonly yes?: boolean | undefined;
   readonly json?: boolean | undefined;

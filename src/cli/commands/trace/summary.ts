@@ -8,7 +8,7 @@ import { isRecord } from "../../../lib/values.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-export interface TraceRuns {
+interface TraceRuns {
   /** The rows of each run, in the order of the first. */
   readonly runs: readonly (readonly Row[])[];
   /** Lines that are not JSON: cut off by a full disk or a kill. */
@@ -52,7 +52,7 @@ function* linesOf(path: string): Generator<string> {
   }
 }
 
-export interface RequestSummary {
+interface RequestSummary {
   readonly request: number;
   readonly attempt: number;
   readonly model: string;
@@ -65,7 +65,7 @@ export interface RequestSummary {
   readonly output?: number;
 }
 
-export interface ToolSummary {
+interface ToolSummary {
   readonly tool: string;
   readonly title: string;
   readonly outcome: string;
@@ -76,7 +76,7 @@ export interface ToolSummary {
   readonly why?: string;
 }
 
-export interface RunSummary {
+interface RunSummary {
   readonly buddy: string;
   readonly bun: string;
   readonly system: string;

@@ -2,7 +2,7 @@
 import { BuddyError } from "../../../lib/errors.ts";
 import { fetchVia, proxyFor } from "../../../lib/network.ts";
 
-export interface DownloadOptions {
+interface DownloadOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly most: number;

@@ -34,7 +34,7 @@ export interface UpdateOptions {
   readonly progress?: (done: number, of: number | undefined) => void;
 }
 
-export interface FoundRelease {
+interface FoundRelease {
   readonly state: "newest" | "newer" | "older" | "differs";
   readonly newest: string;
   readonly words: string;
