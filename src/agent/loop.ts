@@ -15,7 +15,7 @@ export interface TurnOptions {
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** The part of the prompt that the operator wrote, without attachments, which may come from anywhere. */
   readonly ownWords?: string;
-  /** Nothing in this turn may change anything, even if someone approves it. */
+  /** Nothing in this turn may change anything, even with approval. */
   readonly readOnly?: boolean;
   /** What the operator typed, where the prompt holds more. */
   readonly shown?: string;

@@ -1,11 +1,12 @@
 /** The system prompt: who buddy is, where it works, what it may use, and the operator's standing wishes. */
 import { nameFrom, shownName, withBytes } from "../lib/byte-names.ts";
 import template from "../../templates/system-prompt.md" with { type: "text" };
+import { repositoryDirectories } from "../lib/user-directories.ts";
 import { foldNames } from "../lib/names.ts";
 import { filledIn } from "../lib/text.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { holdsSecrets } from "../policy/files/secret-files.ts";
 import { boundText } from "../tools/bound-output.ts";
 
@@ -88,7 +89,7 @@ interface InstructionFiles {
 
 /** `cwd`: for local targets only. */
 export function instructionFiles(configDirectory: string | undefined, cwd: string | undefined): InstructionFiles {
-  const repository = cwd === undefined ? [] : fromRoot(cwd);
+  const repository = cwd === undefined ? [] : repositoryDirectories(cwd);
   const places: { readonly path: string; readonly root?: string | undefined }[] = [
     ...(configDirectory === undefined ? [] : [{ path: join(configDirectory, NAME) }]),
     ...repository.map((directory) => ({ path: join(directory, NAME), root: repository[0] })),
@@ -112,25 +113,6 @@ export function instructionFiles(configDirectory: string | undefined, cwd: strin
     if (room <= 0) break;
   }
   return { files, notices };
-}
-
-/**
- * Directories from the repository root to `cwd`; only `cwd` outside a repository. A repository that another user made
- * above it, as anyone can in /tmp, does not count.
- */
-function fromRoot(cwd: string): string[] {
-  const chain: string[] = [];
-  for (let dir = resolve(cwd); ; dir = dirname(dir)) {
-    chain.unshift(dir);
-    const git = join(dir, ".git");
-    if (existsSync(git) && (dir === chain.at(-1) || owners(cwd).has(statSync(git).uid))) return chain;
-    if (dir === dirname(dir)) return [resolve(cwd)];
-  }
-}
-
-/** The user, root, and whoever owns the directory that the user chose to work in. */
-function owners(cwd: string): ReadonlySet<number | undefined> {
-  return new Set([0, process.getuid?.(), statSync(cwd, { throwIfNoEntry: false })?.uid]);
 }
 
 /** The real path of a regular file that was not read yet. */

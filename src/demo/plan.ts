@@ -2,7 +2,7 @@
 import { isRecord } from "../lib/values.ts";
 import type { ModelRequest, ToolDefinition } from "../model/types.ts";
 import type { PlaybookReply } from "./demo-client.ts";
-import { collapseSpaces } from "../lib/text.ts";
+import { codeBlock, collapseSpaces } from "../lib/text.ts";
 
 export interface Plan {
   /** Each gets the results so far; no calls: the stage is skipped. */
@@ -215,14 +215,11 @@ const VERB: Readonly<Record<string, string>> = {
 
 const MOST_LINES = 60;
 
-/** As a code block, with a fence longer than any inside. */
 export function block(text: string): string {
   const lines = text.replace(/\s+$/, "").split("\n");
   const shown =
     lines.length > MOST_LINES ? [...lines.slice(0, MOST_LINES), `… ${lines.length - MOST_LINES} more lines`] : lines;
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}\n${shown.join("\n")}\n${fence}`;
+  return codeBlock(shown.join("\n"));
 }
 
 /** What follows it is advice to the model. */

@@ -29,7 +29,7 @@ const PLAN: Plan = {
       ],
     }),
     ([, , change]) => ({
-      say: `${changeWords(change)}\n\n**3. Something no one should run.** I now ask for \`rm -rf /\`, behind a \`false &&\` to be safe; the policy blocks it before any question, and nothing is run.\n`,
+      say: `${changeWords(change)}\n\n**3. A dangerous command.** I now ask for \`rm -rf /\`, behind a \`false &&\` to be safe; the policy blocks it before any question, and nothing is run.\n`,
       calls: [shellCall(FORBIDDEN, "show that the policy blocks it")],
     }),
     ([, , , blocked]) => ({

@@ -15,6 +15,14 @@ export function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
+/** A Markdown code block, with a fence that is longer than any run of backticks inside. */
+export function codeBlock(text: string, language = ""): string {
+  let longest = 2;
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text.replace(/\n$/, "")}\n${fence}`;
+}
+
 /** What a person calls characters. */
 export function graphemes(text: string): string[] {
   if (PRINTABLE_ASCII.test(text)) return text.split("");

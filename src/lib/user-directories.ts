@@ -1,6 +1,6 @@
-/** Where buddy keeps a user's files: configuration and sign-ins in one directory, state in another. */
-import { existsSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+/** Directories of the user: where buddy keeps configuration and state, and the repository they work in. */
+import { existsSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { BuddyError } from "./errors.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -44,3 +44,22 @@ function xdg(env: Environment, variable: string, below: string): string {
 
 /** Those that were there: a start asks nine times. */
 const homes = new Set<string>();
+
+/**
+ * Directories from the repository root to `cwd`; only `cwd` outside a repository. A repository that another user made
+ * above it, as anyone can in /tmp, does not count.
+ */
+export function repositoryDirectories(cwd: string): string[] {
+  const chain: string[] = [];
+  for (let dir = resolve(cwd); ; dir = dirname(dir)) {
+    chain.unshift(dir);
+    const git = join(dir, ".git");
+    if (existsSync(git) && (dir === chain.at(-1) || owners(cwd).has(statSync(git).uid))) return chain;
+    if (dir === dirname(dir)) return [resolve(cwd)];
+  }
+}
+
+/** The user, root, and the owner of the directory that the user chose to work in. */
+function owners(cwd: string): ReadonlySet<number | undefined> {
+  return new Set([0, process.getuid?.(), statSync(cwd, { throwIfNoEntry: false })?.uid]);
+}

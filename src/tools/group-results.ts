@@ -39,8 +39,8 @@ export function groupResults(
     const named = renamed(one, unnumbered, SAME);
     // A newline at the end of the output makes no difference.
     const neutral = one.result.printed === undefined ? named : withEnd(named);
-    const pictures = images.map(({ data }) => String(Bun.hash(data)));
-    const key = JSON.stringify([outcome, exitCode, neutral, one.digest, pictures]);
+    const hashes = images.map(({ data }) => String(Bun.hash(data)));
+    const key = JSON.stringify([outcome, exitCode, neutral, one.digest, hashes]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { machines: [one.machine], sample: one, text: textOf(one) });
     else group.machines.push(one.machine);

@@ -4,6 +4,7 @@ import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemPrompt, instructionFiles } from "../../src/agent/system-prompt.ts";
+import { skillPlaces } from "../../src/extend/skills/skill-places.ts";
 
 let dir: string;
 beforeEach(() => void (dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-agents-")))));
@@ -40,6 +41,17 @@ test.skipIf(process.getuid?.() !== 0)("a repository that another user made above
   expect(taken(undefined, "shared").map(({ text }) => text)).toEqual(["planted"]);
   chownSync(join(dir, "shared/mine"), 12345, 12345);
   expect(taken(undefined, "shared/mine").map(({ text }) => text)).toEqual(["planted", "here"]);
+});
+
+test.skipIf(process.getuid?.() !== 0)("nor do its skills", () => {
+  const git = dirname(write("shared/.git/HEAD", ""));
+  write("shared/.agents/skills/planted/SKILL.md", "");
+  write("shared/mine/.agents/skills/own/SKILL.md", "");
+  const places = () => skillPlaces(undefined, undefined, join(dir, "shared/mine")).map(({ directory }) => directory);
+  const own = join(dir, "shared/mine/.agents/skills");
+  expect(places()).toEqual([own, join(dir, "shared/.agents/skills")]);
+  chownSync(git, 12345, 12345);
+  expect(places()).toEqual([own]);
 });
 
 test("outside a repository only the working directory counts", () => {

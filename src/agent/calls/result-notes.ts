@@ -9,7 +9,7 @@ import { textOf } from "./call-results.ts";
 
 interface NoteSource {
   facts(): TargetFacts;
-  /** What the operator wrote about the machine, as far as it is known which one that is. */
+  /** What the operator wrote about the machine; undefined until it is known which one that is. */
   about?(): string | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { FleetParts } from "./fleet-parts.ts";
 import type { Progress } from "./run-on-machines.ts";
 
 /** Until when a machine is waited for once all others are done. */
-export function awaitedUntil(one: Progress, all: readonly Progress[], { patience: given }: FleetParts): number {
+export function waitUntil(one: Progress, all: readonly Progress[], { patience: given }: FleetParts): number {
   const { connect, run } = given ?? { connect: CONNECT_MS, run: RUN_MS };
   if (one.state === "connecting") {
     const slowest = Math.max(0, ...all.map(({ machine }) => machine.openingMs ?? 0));

@@ -1,5 +1,5 @@
 /**
- * One call on several machines: each is judged by its own rules, one question covers all, then each runs by itself.
+ * One call on several machines: each is judged by its own rules, one question covers all, then each runs independently.
  * No machine holds up another: one that does not answer is named in the result.
  */
 import { defined } from "../../lib/values.ts";
@@ -11,7 +11,7 @@ import { answered, type MachineResult } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody } from "../events.ts";
 import type { FleetMachine, FleetParts } from "./fleet-parts.ts";
-import { areFew, awaitedUntil, isLost, lateResult } from "./late-machines.ts";
+import { areFew, waitUntil, isLost, lateResult } from "./late-machines.ts";
 import { digest, failure, machineOutcome, notRun, STOPPED, unreachable } from "./machine-results.ts";
 import { SharedQuestion } from "./shared-question.ts";
 
@@ -296,11 +296,11 @@ class MachineCalls {
     if (late.length === 0 || late.length === this.#all.length) return;
     const running = late.filter(({ state }) => state === "running").length;
     if (running > 0 && (this.#call.patient || this.#fleet.patient === true || !areFew(running, this.#all))) return;
-    const limits = late.map((one) => awaitedUntil(one, this.#all, this.#fleet));
+    const limits = late.map((one) => waitUntil(one, this.#all, this.#fleet));
     const deadline = asks ? Math.max(...limits) : Math.min(...limits);
     this.#timer = setTimeout(
       () => {
-        const over = late.filter((one) => performance.now() >= awaitedUntil(one, this.#all, this.#fleet));
+        const over = late.filter((one) => performance.now() >= waitUntil(one, this.#all, this.#fleet));
         if (!asks) for (const one of over) this.#leaveOut(one, lateResult(one, this.#fleet));
         else if (over.length === late.length) this.#allJudged();
         this.#check();

@@ -152,7 +152,7 @@ export function understates(declared: Declared, derived: Stated): boolean {
   );
 }
 
-/** shell_confirm = false approves for ever: not on a machine that limits how long approvals last. */
+/** shell_confirm = false has no effect on a machine that limits how long approvals last. */
 export function confirms(parts: PermitParts, { approveMaxMs }: EffectiveRules): boolean {
   return parts.confirm.shell || approveMaxMs !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
  * May these keys be pressed? At a shell's prompt they are judged as the lines they enter; in any other program they
- * need approval. A program that asks for a password gets none: the pane itself sees to that (targets/tmux/pane.ts).
+ * need approval. A program that asks for a password gets none: the pane refuses that (targets/tmux/pane.ts).
  */
 import { defined } from "../../lib/values.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";

@@ -1,4 +1,4 @@
-/** Keeps files as they are before a permitted call changes them, and notes what they are afterwards. */
+/** Keeps copies of files before a permitted call changes them, and records what they are afterwards. */
 import type { PermittedCall } from "../../agent/permit/permission.ts";
 import type { Change } from "../../changes/change.ts";
 import type { ChangeStore } from "../../changes/change-store.ts";

@@ -1,6 +1,6 @@
 /** The MCP servers of a run, with what they need from it: its directories, its environment, its sign-ins. */
 import { dirname, join } from "node:path";
-import type { LoadedConfig } from "../../config/load.ts";
+import { type LoadedConfig, VARIABLE } from "../../config/load.ts";
 import { buddyPaths } from "../../config/paths.ts";
 import type { ServerConnection, ServerOptions } from "../../extend/mcp/connection.ts";
 import { rememberedLists } from "../../extend/mcp/tool-lists.ts";
@@ -65,5 +65,3 @@ export function serverSecrets({ config, env }: LoadedConfig): string[] {
   const texts = Object.values(config.mcp).flatMap(({ headers = {} }) => Object.values(headers));
   return texts.flatMap((text) => [...text.matchAll(VARIABLE)].flatMap(([, name = ""]) => env[name] || []));
 }
-
-const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;

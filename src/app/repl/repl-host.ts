@@ -1,4 +1,4 @@
-/** What the REPL sees of a run: facts, models, sessions, tools, directories. */
+/** A run for the REPL: facts, models, sessions, tools, directories. */
 import { join } from "node:path";
 import { Tasks } from "../../agent/tasks.ts";
 import type { LoadedConfig } from "../../config/load.ts";

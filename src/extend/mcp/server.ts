@@ -37,8 +37,8 @@ export class Server {
     return this.#list !== undefined;
   }
 
-  /** Its first answer may still come. */
-  get awaited(): boolean {
+  /** It has not answered yet. */
+  get isSilent(): boolean {
     return !this.seen && this.#latest === undefined && this.#problem === undefined;
   }
 

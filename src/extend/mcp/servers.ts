@@ -70,8 +70,8 @@ export class McpServers implements AsyncDisposable {
     const unseen = this.#waited ? [] : this.#enabled().filter((server) => !server.seen);
     this.#waited = true;
     if (unseen.length > 0) {
-      const awaited = unseen.filter((server) => server.awaited).map(({ name }) => name);
-      if (awaited.length > 0) this.#options.notice(`waiting for the tools of ${awaited.join(", ")} (first use)`);
+      const silent = unseen.filter((server) => server.isSilent).map(({ name }) => name);
+      if (silent.length > 0) this.#options.notice(`waiting for the tools of ${silent.join(", ")} (first use)`);
       this.start();
       await unlessAborted(signal, Promise.all(unseen.map((server) => server.firstList())));
     }

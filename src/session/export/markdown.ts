@@ -1,4 +1,5 @@
 /** A session as one Markdown document. */
+import { codeBlock } from "../../lib/text.ts";
 import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
 /** In pieces, so that a long session is not in memory twice. */
@@ -29,7 +30,7 @@ function toolSection(tool: ToolEntry): string {
   const facts = [tool.name, `on ${tool.where}`, summaryOf(tool), tool.approval].filter(Boolean).join(" · ");
   const proposed = tool.proposed === undefined ? "" : `# the model proposed: ${tool.proposed}\n`;
   const command = `${proposed}${isCommand(tool) ? `$ ${tool.title}` : tool.title}`;
-  return `**${facts}**\n\n${fence([command, tool.output].filter(Boolean).join("\n"))}\n`;
+  return `**${facts}**\n\n${codeBlock([command, tool.output].filter(Boolean).join("\n"), "text")}\n`;
 }
 
 export function summaryOf(tool: ToolEntry): string {
@@ -41,11 +42,4 @@ function quote(text: string): string {
     .split("\n")
     .map((line) => `> ${line}`.trimEnd())
     .join("\n");
-}
-
-/** A fence that is longer than any run of backticks inside. */
-function fence(text: string): string {
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
-  const marks = "`".repeat(longest + 1);
-  return `${marks}text\n${text.replace(/\n$/, "")}\n${marks}`;
 }

@@ -2,7 +2,7 @@
  * A session as the draft of a runbook (SKILL.md), to be edited by a person: the prompts, the commands that worked, and
  * the values that look like parameters.
  */
-import { shorten } from "../../lib/text.ts";
+import { codeBlock, shorten } from "../../lib/text.ts";
 import { isCommand, ran, type Transcript, wasApproved } from "./transcript.ts";
 
 export function exportRunbook(transcript: Transcript): string {
@@ -33,7 +33,7 @@ export function exportRunbook(transcript: Transcript): string {
     ...steps.flatMap(({ prompt, commands }, index) => [
       `## ${index + 1}. ${shorten(firstLine(fill(prompt)), 100)}`,
       "",
-      ...fenced(commands.map(fill)),
+      codeBlock(commands.map(fill).join("\n"), "sh"),
       "",
     ]),
     ...(steps.length === 0 ? ["No command of this session worked: write down the steps.", ""] : []),
@@ -126,16 +126,6 @@ function nameOf(title: string, id: string): string {
 }
 
 const FILLERS = new Set("the a an is are was why what how please and or of to in on for my our it".split(" "));
-
-/** With a fence that is longer than any run of backticks in the commands. */
-function fenced(commands: readonly string[]): string[] {
-  const marks = "`".repeat(Math.max(3, ...commands.map((text) => longestRun(text) + 1)));
-  return [`${marks}sh`, ...commands, marks];
-}
-
-function longestRun(text: string): number {
-  return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
-}
 
 function firstLine(text: string): string {
   return (

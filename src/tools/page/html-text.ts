@@ -1,6 +1,6 @@
 /** An HTML page as readable text: headings, lists, tables, code and links stay, navigation goes. */
 import { type HtmlElement, type HtmlNode, type Shape, isElement, shapeOf, isText, limitNesting } from "./html-shape.ts";
-import { collapseSpaces } from "../../lib/text.ts";
+import { codeBlock, collapseSpaces } from "../../lib/text.ts";
 
 interface ReadablePage {
   readonly title: string;
@@ -130,10 +130,7 @@ function preformatted(element: HtmlElement, shape: Shape): string {
   const code = element.children.find(isElement);
   const classes = `${element.attribs["class"] ?? ""} ${code?.attribs["class"] ?? ""}`;
   const language = /\b(?:lang(?:uage)?|highlight-source|brush:?)[-\s]\s*([a-z0-9+#-]{1,20})/i.exec(classes)?.[1] ?? "";
-  let longest = 2;
-  for (const [ticks] of text.matchAll(/`{3,}/g)) longest = Math.max(longest, ticks.length);
-  const fence = "`".repeat(longest + 1);
-  return `${fence}${language}\n${text}\n${fence}`;
+  return codeBlock(text, language);
 }
 
 /** A link around blocks (a card): one link if it is short, otherwise the blocks and then the link. */
