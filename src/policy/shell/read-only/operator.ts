@@ -12,9 +12,11 @@ export interface Preset {
 }
 
 /** Why `sudo` or `ssh` with these words is not a read; undefined if it depends on what they run. */
-export function elsewhereUnproven({ argv, wrapped }: FoundCommand): string | undefined {
+export function elsewhereUnproven({ argv, wrapped, unwaited }: FoundCommand): string | undefined {
   const args = argv.slice(1).map((word) => word.value);
   const name = programName(argv[0]?.value ?? "");
+  // Both close every file they inherit, including the pipe by which leftovers of a text are found.
+  if (unwaited) return `${name} could outlive the text, which does not wait for it`;
   // Globs in the command that sudo runs are judged with that command.
   const own = name === "sudo" ? args.slice(0, wrapped?.at) : args;
   if (!own.every(isFixed) || args.some(isUnknown)) return `the words of ${name} are only known when it runs`;

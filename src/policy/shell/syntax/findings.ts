@@ -30,6 +30,8 @@ export class Findings {
   depth = 0;
   /** How many loops, and groups whose output goes into a pipe, the walk is in. */
   groups = 0;
+  /** How many process substitutions the walk is in. */
+  substitutions = 0;
   /** The shell may not be bash: only the grammar that all shells share is certain. */
   anyShell = false;
   readonly #commands = new Map<string, FoundCommand>();
@@ -70,6 +72,7 @@ export class Findings {
       ...assigns.map((item) => `${item.name}=${item.value}`),
       by === undefined ? 0 : 1,
       command.grouped ? 1 : 0,
+      command.unwaited ? 1 : 0,
       command.input ?? "",
     ].join("\0");
     if (!this.#commands.has(key)) this.#commands.set(key, command);
@@ -121,6 +124,8 @@ export interface FoundCommand {
   readonly defined: boolean;
   /** It runs in a loop, or in a group whose output goes into a pipe. */
   readonly grouped: boolean;
+  /** It runs in a process substitution: the shell does not wait for it. */
+  readonly unwaited: boolean;
 }
 
 /** A file that a redirection reads, and the directories that its name may be relative to. */

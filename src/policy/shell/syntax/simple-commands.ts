@@ -156,6 +156,7 @@ export class SimpleCommands {
       by: how.by,
       defined: body !== undefined,
       grouped: this.found.groups > 0,
+      unwaited: this.found.substitutions > 0,
       ...(input.kind === "known" ? { input: input.text } : {}),
       fed: input.kind === "unknown" || (input.kind === "known" && (input.guessed === true || !isFixed(input.text))),
     };

@@ -95,10 +95,19 @@ class Walk implements Expansion {
   }
 
   substituted(script: Script | undefined, text: string): readonly string[] {
-    return outputs(this.process(script, text));
+    return outputs(this.#printed(script, text));
   }
 
   process(script: Script | undefined, text: string): string | undefined {
+    this.found.substitutions++;
+    try {
+      return this.#printed(script, text);
+    } finally {
+      this.found.substitutions--;
+    }
+  }
+
+  #printed(script: Script | undefined, text: string): string | undefined {
     this.found.spend(10 + text.length / 2);
     if (script === undefined) {
       this.uncertain("a command substitution that cannot be parsed");
