@@ -7,6 +7,7 @@ import { movedAway } from "./typed-keys.ts";
 import { isPasswordPrompt } from "./probe.ts";
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
+import { shorten } from "../../lib/text.ts";
 import { Condition, within } from "../../lib/waiting.ts";
 import { NO_OUTPUT, Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
@@ -59,6 +60,9 @@ const READY_MS = 1500;
 const INTERRUPT_MS = 2000;
 /** The longest line that a terminal without a line editor accepts. */
 const MOST_TYPED = 3500;
+/** The longest line that the editor of busybox accepts; a longer command is read without the editor. */
+const MOST_EDITED = 1000;
+const MOST_SHOWN = 300;
 const QUIET_MS = 1500;
 /** A pause in the operator's typing, and how long a command waits for one. */
 const PAUSE_MS = 1000;
@@ -233,11 +237,15 @@ export class AdoptedShell implements Shell {
     if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
     const tag = randomInt(1, 2 ** 31 - 1);
     const text = this.#child(command, options);
-    const secret = options.shown === undefined ? undefined : { ...this.#listen(), text: unseenText(text) };
-    const line = secret
-      ? unseenLine(this.#name, this.#word, options.shown ?? "", secret.word, tag)
-      : commandLine(this.#name, this.#word, text, tag);
-    if (Math.max(Buffer.byteLength(line), secret?.text.length ?? 0) > MOST_TYPED) {
+    const plain = commandLine(this.#name, this.#word, text, tag);
+    const isTooLong = this.#name === "sh" && Buffer.byteLength(plain) > MOST_EDITED;
+    const unseen =
+      options.shown === undefined && !isTooLong ? undefined : { ...this.#listen(), text: unseenText(text) };
+    const line =
+      unseen === undefined
+        ? plain
+        : unseenLine(this.#name, this.#word, options.shown ?? shorten(command, MOST_SHOWN), unseen.word, tag);
+    if (Math.max(Buffer.byteLength(line), unseen?.text.length ?? 0) > MOST_TYPED) {
       throw new BuddyError("tool", "the command is too long for an adopted shell, where it has to be typed", {
         hint: "Split it, or ask the operator to connect buddy to that machine itself.",
       });
@@ -260,7 +268,7 @@ export class AdoptedShell implements Shell {
     }
     const running = this.#begin(tag, options);
     await this.#type(line);
-    if (secret !== undefined && (await within(secret.unseen, ANSWER_MS)) === undefined) {
+    if (unseen !== undefined && (await within(unseen.unseen, ANSWER_MS)) === undefined) {
       await this.#pane.send(INTERRUPT);
       this.#finish({
         kind: "lost",
@@ -269,7 +277,7 @@ export class AdoptedShell implements Shell {
       });
       return this.#result(running, running.outcome ?? { kind: "stopped", by: "user" });
     }
-    if (secret !== undefined) await this.#typeUnseen(secret.text);
+    if (unseen !== undefined) await this.#typeUnseen(unseen.text);
     this.#worded = undefined;
     if (options.noWait === true) return this.#result(running, { kind: "running", why: "no-wait" });
     return this.#watch(running, options);

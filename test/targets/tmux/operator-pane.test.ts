@@ -115,6 +115,9 @@ describe("--pane", () => {
     // The key of the marks: who could read it could pretend that a command has ended.
     expect(screen(pane)).not.toMatch(/\b[\da-f]{24}\b/);
     expect((await opened.shell.run("echo a\\!b", { unasked: { inNamespace: false } })).output.head).toBe("a!b\n");
+    // The editor of busybox takes lines of 1023 characters.
+    const long = "x".repeat(1200);
+    expect((await opened.shell.run(`echo ${long}`)).output.head).toBe(`${long}\n`);
     expect((await opened.shell.run(`cd ${directory}`)).cwd).toBe(directory);
     await opened.files.write(`${directory}/note`, "text\n");
     expect((await opened.files.read("note")).text).toBe("text\n");
