@@ -136,9 +136,7 @@ async function inShell(
     const ran = await shell.run(line, {
       signal: signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
       keep: 2000,
-      ...(how.password && { password: how.password }),
-      ...(how.onWaiting && { onWaiting: how.onWaiting }),
-      ...(how.onDelay && { onDelay: how.onDelay }),
+      ...how,
     });
     signal?.throwIfAborted();
     const code = exitCode(ran, limit.signal.aborted);

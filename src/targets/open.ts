@@ -139,8 +139,8 @@ function managedPanes({ transport, options, notices, outputStore, clean }: Parts
       cwd: transport.facts.cwd,
       unset: options.secretEnv,
       notice: notices.tell,
-      ...(options.tmuxIdleMs === undefined ? {} : { idleMs: options.tmuxIdleMs }),
-      ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
+      idleMs: options.tmuxIdleMs,
+      heartbeatMs: options.heartbeatMs,
     },
     maxSessions: options.maxSessions,
     maxPanes: options.maxPanes,
@@ -276,8 +276,8 @@ function assemble(all: AllParts): Target {
       environment: () => shell.environmentFile,
       clean: clean.script,
     }),
-    ...(panes === undefined ? {} : { panes }),
-    ...(ownPane === undefined ? {} : { ownPane }),
+    panes,
+    ownPane,
     locks: clean,
     onNotice: notices.listen,
     [Symbol.asyncDispose]: () => (closing ??= closeAll()),
@@ -299,8 +299,8 @@ function identify(
     os,
     cwd,
     shellName,
-    ...(tmux === undefined ? {} : { tmuxSession: tmux.session }),
-    ...(tmux?.attach === undefined ? {} : { attach: tmux.attach }),
+    tmuxSession: tmux?.session,
+    attach: tmux?.attach,
   };
 }
 

@@ -15,7 +15,7 @@ export interface Target extends AsyncDisposable {
   /** Present where the target has tmux. */
   readonly panes?: Panes | undefined;
   /** Without `panes`: the operator's own tmux pane that buddy was started in; for capture and keys only. */
-  readonly ownPane?: Pane;
+  readonly ownPane?: Pane | undefined;
   readonly locks: Locks;
   /** It is a shell that the operator started in the shared pane, without a connection of its own. */
   readonly isAdopted?: boolean;

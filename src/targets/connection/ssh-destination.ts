@@ -1,6 +1,7 @@
 /** `[user@]host[:port]` as people write it, checked before ssh gets it. */
 import { BuddyError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
+import { defined } from "../../lib/values.ts";
 
 export interface SshDestination {
   readonly user?: string;
@@ -22,7 +23,7 @@ export function parseDestination(written: string): SshDestination {
     throw refusal(written, "the host has characters that a host name cannot have");
   if (user !== undefined && /[\s\p{Cc}'"`$\\;&<>|(){}]/u.test(user))
     throw refusal(written, "the user has characters that a user name cannot have");
-  return { host, text, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };
+  return { host, text, ...defined({ user, port }) };
 }
 
 /** What follows `ssh` on a command line to reach it: ssh itself does not read [::1]:2222. */

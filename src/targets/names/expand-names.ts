@@ -76,7 +76,7 @@ export function readList(
   const problem = (why: string, cause?: unknown) =>
     new BuddyError("usage", `--on @${path}: ${why}`, {
       hint: "Name a file with one name or host per line.",
-      ...(cause === undefined ? {} : { cause }),
+      cause,
     });
   if (path === "") throw problem("the name of the file is missing");
   try {

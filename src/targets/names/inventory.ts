@@ -27,7 +27,7 @@ export async function readInventory(file: string, signal?: AbortSignal): Promise
   const problem = (why: string, hint: string, cause?: unknown) =>
     new BuddyError("config", `the inventory ${file} cannot be read: ${why}`, {
       hint,
-      ...(cause === undefined ? {} : { cause }),
+      cause,
     });
   if (
     !(await Bun.file(file)

@@ -4,6 +4,7 @@ import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type Pla
 import type { Inventory } from "./inventory.ts";
 import { expandRanges } from "./expand-names.ts";
 import { closestMatch } from "../../lib/text.ts";
+import { defined } from "../../lib/values.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
 
 /** One `[targets.NAME]`. */
@@ -29,8 +30,7 @@ export function placesOf(name: string, { ssh, inner = [], cd, tmux }: NamedTarge
       name: own,
       path,
       names: [...new Set([own, name, ...(path.length === 0 ? [LOCAL.name] : namesOfPath(path))])],
-      ...(cd === undefined ? {} : { cd }),
-      ...(tmux === undefined ? {} : { tmux }),
+      ...defined({ cd, tmux }),
     };
   });
 }

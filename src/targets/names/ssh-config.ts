@@ -115,7 +115,7 @@ export async function sshSettings(destination: string, signal?: AbortSignal): Pr
   const problem = (why: string, cause?: unknown) =>
     new BuddyError("target", `ssh -G ${host} failed: ${why}`, {
       hint: "Check ~/.ssh/config; the message has the line number.",
-      ...(cause === undefined ? {} : { cause }),
+      cause,
     });
   const run = await runProgram(["ssh", "-G", ...flags, "--", host], { timeoutMs: ANSWER_MS, signal });
   if (run.kind === "not-started" && run.error.code === "ENOENT")

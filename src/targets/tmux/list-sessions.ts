@@ -16,7 +16,7 @@ export interface ListedSession {
   readonly created: number;
   readonly lastUsed: number;
   /** Why it must not be ended: a buddy works in it, a client is attached, or a program runs in it. */
-  readonly inUse?: "buddy" | "attached" | "program";
+  readonly inUse: "buddy" | "attached" | "program" | undefined;
   /** What runs in it, except its shells. */
   readonly programs: readonly string[];
 }
@@ -126,7 +126,7 @@ function readSessions(text: string): ListedSession[] {
       directory: shared?.slice(5).join("|") ?? "",
       created: Number(created),
       lastUsed: Number(activity),
-      ...(inUse === undefined ? {} : { inUse }),
+      inUse,
       programs,
     };
   });

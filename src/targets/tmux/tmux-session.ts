@@ -39,9 +39,9 @@ export interface TmuxSessionOptions {
   readonly cwd: string;
   readonly unset: readonly string[];
   readonly notice: (notice: TargetNotice) => void;
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /** A session that is unused for this long ends; 0 or undefined: never. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
 }
 
 /** How long tmux may take to answer when a session is opened, and when buddy reports that it waits. */
