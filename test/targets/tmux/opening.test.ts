@@ -7,6 +7,7 @@ import { join } from "node:path";
 import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
 import { DIRECT_LOOP } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
+import { OWN_DIRECTORY } from "../../../src/targets/script-line.ts";
 import { choosePaneShell } from "../../../src/targets/tmux/bootstrap.ts";
 import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
 import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
@@ -66,7 +67,7 @@ mount -t tmpfs none /tmp; mount -t tmpfs none /dev/shm; mkdir /tmp/home; HOME=/t
 ln -s ${trap} /tmp/buddy-7; ln -s ${trap} /dev/shm/buddy-7
 echo key | sh -c "$2" sh /tmp/buddy-7/direct-0 '' / job ''
 sh -c "$1" sh session 7`;
-  const prepare = `files() { : >"$n/a.sh" && : >"$n/zsh/.zshrc"; }\nk=key s=stamp\n${prepareScript}\necho "$d $r"`;
+  const prepare = `files() { : >"$n/a.sh" && : >"$n/zsh/.zshrc"; }\nk=key s=stamp\n${OWN_DIRECTORY}\n${prepareScript}\necho "$d $r"`;
   const unshare = ["unshare", process.getuid?.() === 0 ? "-m" : "-rm"];
   const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare, DIRECT_LOOP]);
   const made = readdirSync(trap);
@@ -79,7 +80,7 @@ test("a place without room for the files keeps none of them", () => {
   const script = `
 mount -t tmpfs -o size=64k none /tmp; mount -t tmpfs none /dev/shm; mkdir /dev/shm/home; HOME=/dev/shm/home
 sh -c "$1" sh session 7; ls -A /tmp/buddy-7`;
-  const prepare = `files() { : >"$n/zsh/.zshrc"; printf %s "$(head -c 100000 /dev/zero | tr '\\0' x)" >"$n/large.sh"; }\nk=key s=stamp\n${prepareScript}\necho "$d"`;
+  const prepare = `files() { : >"$n/zsh/.zshrc"; printf %s "$(head -c 100000 /dev/zero | tr '\\0' x)" >"$n/large.sh"; }\nk=key s=stamp\n${OWN_DIRECTORY}\n${prepareScript}\necho "$d"`;
   const unshare = ["unshare", process.getuid?.() === 0 ? "-m" : "-rm"];
   const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare]);
   expect(stdout.toString()).toBe("/dev/shm/home/.cache/buddy/session\n");
