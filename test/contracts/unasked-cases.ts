@@ -200,7 +200,9 @@ export const UNASKED: readonly UnaskedCase[] = [
     run: async (place, unasked) => {
       if (isPosix(place)) await approved(place, "exec 5</dev/null");
       // The directory that ls itself reads is the fourth. By 9, a pipe, buddy finds what a text leaves behind.
-      const open = whole(await unasked("cd /; ls /proc/self/fd")).trim().split(/\s+/);
+      const open = whole(await unasked("cd /; ls /proc/self/fd"))
+        .trim()
+        .split(/\s+/);
       expect(open.filter((file) => file !== "9")).toEqual(["0", "1", "2", "3"]);
       if (isPosix(place)) await approved(place, "exec 5<&-");
     },
