@@ -240,6 +240,7 @@ install() {
   say "installed $shown as $directory/buddy"
   put_share
   advise_path
+  case $try in *' '*) try="'$try'" ;; esac
   say "Try it, without any key: $try demo"
 }
 

@@ -334,7 +334,7 @@ describe("install.sh", () => {
     const there = join(home, "its own/bin");
     expect(stderr).toContain(`installed buddy 1.2.3 as ${there}/buddy`);
     expect(stderr).toContain(`export PATH="${there}:$PATH"`);
-    expect(stderr).toContain(`without any key: ${there}/buddy demo`);
+    expect(stderr).toContain(`without any key: '${there}/buddy' demo`);
   });
 
   test("replaces a running binary without disturbing it", async () => {
