@@ -94,6 +94,14 @@ const PLAIN =
   `hash -r; hash -- "$__buddy_part" 2>/dev/null && [ -n "\${BASH_CMDS[$__buddy_part]-}" ]; }`;
 
 /**
+ * Waits for a text, and looks at the namespace meanwhile. Only for its first character with a time: bash would wait
+ * for each of them, with four calls of the system.
+ */
+const NEXT_TEXT =
+  "while :; do until IFS= read -r -N 1 -t 2 __buddy_text <&5; do [ $? -gt 128 ] && __buddy_same || exit 0; done; " +
+  'IFS= read -r -d "" __buddy_part <&5 || exit 0';
+
+/**
  * In the namespace: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 file of the
  * namespace, $3 a file that must not be writable, where "ready" is to be said, or "", $4 what the file of the
  * namespace says. A namespace that is made again holds mounts that are gone, so each look at it ends this shell. One
@@ -109,9 +117,7 @@ export const STAND = [
   "__buddy_file=$1 __buddy_namespace=$3; set --; unset BASH_EXECUTION_STRING",
   `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_namespace" ] && [ . -ef "$PWD" ]; }`,
   PLAIN,
-  "while __buddy_text=; do " +
-    `until IFS= read -r -d "" -t 2 __buddy_part <&5; do ` +
-    `[ $? -gt 128 ] || exit 0; __buddy_text=$__buddy_text$__buddy_part; [ -n "$__buddy_text" ] || __buddy_same || exit 0; done`,
+  NEXT_TEXT,
   "__buddy_text=$__buddy_text$__buddy_part; __buddy_same || exit 0",
   `if __buddy_plain; then echo taken >&6; $__buddy_text 2>&9 5<&- 6>&- ${HELD}; else echo taken >&6`,
   '( set -- "$__buddy_text"; unset -f __buddy_same __buddy_plain; unset ${!__buddy_@}; exec 5<&- 6>&-; ' +
@@ -173,9 +179,7 @@ export const STAND_IN_PANE = [
   "__buddy_go() { fg %1 >/dev/null; jobs %1 >/dev/null; }",
   `__buddy_end() { trap - EXIT; echo "$__buddy_tag end $1" >&6; }`,
   "echo ready >&6",
-  "while __buddy_text=; do " +
-    `until IFS= read -r -d "" -t 2 __buddy_part <&5; do ` +
-    `[ $? -gt 128 ] || exit 0; __buddy_text=$__buddy_text$__buddy_part; [ -n "$__buddy_text" ] || __buddy_same || exit 0; done`,
+  NEXT_TEXT,
   "__buddy_text=$__buddy_text$__buddy_part; __buddy_tag=${__buddy_text%%;*}",
   `if [ "$__buddy_tag" = leave ] || ! __buddy_same; then echo "$__buddy_tag left" >&6; exit 0; fi`,
   // In the background at first: in an explicit subshell bash itself catches INT, and one can be lost while it forks.
