@@ -95,7 +95,7 @@ export interface SessionTexts {
   /** In the environment of everything that a text starts. */
   readonly job: string;
   /** The shell that runs texts: it takes lines from `line` and `question`, and marks the end of each with `key`. */
-  texts(): Process;
+  texts(): LentProcess;
   line(script: string, tag: number, cwd: string): string;
   /** For the clean shell in the namespace, if it `stands`; the mark "incomplete" reports that it has not taken it. */
   question(text: string, tag: number, cwd: string): string;
@@ -186,6 +186,12 @@ export interface Process {
   readonly exited: Promise<number>;
   /** Signals the whole group; by default TERM, then KILL. */
   kill(signal?: NodeJS.Signals): void;
+}
+
+/** A process whose output is handed over as it comes: a stream would cost more than the few bytes it carries. */
+export interface LentProcess extends Omit<Process, "stdout" | "stderr"> {
+  /** A promise says that no more is to be read before it is settled. */
+  listen(take: (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | undefined): void;
 }
 
 export type RunOutcome =

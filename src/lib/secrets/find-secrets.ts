@@ -19,14 +19,24 @@ export interface SecretSpan {
 
 /** In order and without overlaps. */
 export function findSecrets(text: string): SecretSpan[] {
+  if (clean.has(text)) return [];
   const spans: SecretSpan[] = [];
   const long = text.length < SHORT_TEXT ? undefined : inLongTexts.find;
   if (long === undefined) findShapes(text, spans);
   findInDocuments(text, spans);
   if (long === undefined) findInPlaces(text, spans);
   else long(text, spans);
+  if (spans.length === 0 && text.length <= LONGEST_REPEATED) {
+    if (clean.size === MOST_REPEATED) clean.clear();
+    clean.add(text);
+  }
   return merged(spans);
 }
+
+/** Short texts without a secret, seen before: of many machines most say the same, in events and in the record. */
+const clean = new Set<string>();
+const MOST_REPEATED = 256;
+const LONGEST_REPEATED = 256;
 
 /** A faster search for long texts, set by long-texts.ts when that is loaded: a start has no long text. */
 export const inLongTexts: { find?: (text: string, spans: SecretSpan[]) => void } = {};

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { quote } from "../../lib/quote.ts";
 import { lean, quoteOnOneLine } from "../script-line.ts";
-import type { NamespaceStart, Process, SessionTexts } from "../target.ts";
+import type { LentProcess, NamespaceStart, SessionTexts } from "../target.ts";
 import { NAMESPACE } from "../read-only/namespace-script.ts";
 import { DEFAULT_SIGNALS, LOADED, STAND } from "../read-only/standing-shell.ts";
 import type { ScriptRunner } from "./script-runner.ts";
@@ -156,7 +156,7 @@ export class OwnSession implements SessionTexts {
     this.#guard = guard;
   }
 
-  texts(): Process {
+  texts(): LentProcess {
     this.#guard.tell(`texts ${this.job} ${this.key}`);
     return this.#guard.lend();
   }

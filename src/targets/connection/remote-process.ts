@@ -125,33 +125,29 @@ function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""):
     mark.resolve({ found, text: noise.toString("latin1", textFrom, to) });
     return noise.subarray(to + end.length);
   };
+  const upToMark = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    for (;;) {
+      const { value, done } = await reader.read().catch((error: unknown) => {
+        mark.resolve({ found, text: String(error) });
+        throw error;
+      });
+      if (done) {
+        mark.resolve({ found, text: noise.toString() });
+        if (noise.length > 0) controller.enqueue(noise);
+        return controller.close();
+      }
+      noise = Buffer.concat([noise, value]);
+      const remainder = look();
+      noise = remainder === undefined ? noise.subarray(-MAX_NOISE) : Buffer.alloc(0);
+      if (remainder === undefined) continue;
+      return remainder.length === 0 ? passOn(controller) : controller.enqueue(remainder);
+    }
+  };
+  const passOn = (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> =>
+    reader.read().then(({ value, done }) => (done ? controller.close() : controller.enqueue(value)));
   const rest = new ReadableStream<Uint8Array>(
     {
-      async pull(controller) {
-        for (;;) {
-          const { value, done } = await reader.read().catch((error: unknown) => {
-            mark.resolve({ found, text: String(error) });
-            throw error;
-          });
-          if (done) {
-            if (!found) {
-              mark.resolve({ found, text: noise.toString() });
-              if (noise.length > 0) controller.enqueue(noise);
-            }
-            return controller.close();
-          }
-          if (found) return controller.enqueue(value);
-          noise = Buffer.concat([noise, value]);
-          const remainder = look();
-          if (remainder === undefined) {
-            noise = noise.subarray(-MAX_NOISE);
-            continue;
-          }
-          noise = Buffer.alloc(0);
-          if (remainder.length === 0) continue;
-          return controller.enqueue(remainder);
-        }
-      },
+      pull: (controller) => (found ? passOn(controller) : upToMark(controller)),
       cancel: (reason) => reader.cancel(reason),
     },
     // Reads one chunk ahead: the mark is found even if nothing reads stderr.

@@ -4,7 +4,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
 import { quote } from "../../lib/quote.ts";
 import { lean, OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
-import type { Process, ScriptResult, ShellScript } from "../target.ts";
+import type { LentProcess, Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**
  * Requests are single lines that begin with a secret: if stdin ever gets out of step (a killed `head`), file contents
@@ -121,6 +121,8 @@ type ExpectedAnswer = Pick<Pending, "resolve" | "reject"> & {
   readonly bytes?: number;
 };
 
+type Take = Parameters<LentProcess["listen"]>[0];
+
 /** A script, and lines of sh before and after it. */
 interface FirstRequest {
   readonly before: string;
@@ -146,7 +148,7 @@ export class ScriptRunner {
   #err = new Splitter(MAX_STDERR);
   #dead: Error | undefined;
   #lastByte = performance.now();
-  #lent: { readonly out: Lent; readonly err: Lent } | undefined;
+  #lent: Take | undefined;
 
   constructor(process: Process, secret?: string) {
     this.process = process;
@@ -263,15 +265,11 @@ export class ScriptRunner {
    * A process for what runs in parallel to the loop and prints into its streams: the loop reads each line of its stdin.
    * From now on, everything outside of an answer is its output. It ends with the runner.
    */
-  lend(): Process {
-    const [out, err] = [new Lent(), new Lent()];
-    this.#lent = { out, err };
-    void this.ended.then(() => [out, err].forEach((one) => one.end()));
+  lend(): LentProcess {
     return {
       pid: this.process.pid,
       stdin: { write: (line) => this.tell(String(line).trimEnd()), end() {} },
-      stdout: out.stream,
-      stderr: err.stream,
+      listen: (take) => void (this.#lent = take),
       exited: this.process.exited,
       kill() {},
     };
@@ -304,53 +302,68 @@ export class ScriptRunner {
     return `eval ${quoteOnOneLine(`${name}() {\n${script}\n}`)}; `;
   }
 
-  async #pump(stream: ReadableStream<Uint8Array>, take: (chunk: Buffer) => void): Promise<void> {
+  async #pump(
+    stream: ReadableStream<Uint8Array>,
+    take: (chunk: Buffer) => Promise<void> | undefined | void,
+  ): Promise<void> {
     try {
       for await (const chunk of stream) {
         this.#lastByte = performance.now();
-        take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        const wait = take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        if (wait !== undefined) await wait;
       }
     } catch (error) {
       if (this.#dead === undefined) this.destroy(new ScriptRunnerLost(String(error)));
     }
   }
 
-  #onStdout(chunk: Buffer): void {
+  #onStdout(chunk: Buffer): ReturnType<Take> | void {
+    if (this.#isNoAnswer(this.#out)) return this.#lent?.("stdout", chunk);
     if (!this.#out.push(chunk)) {
       return this.destroy(new BuddyError("target", "the target sent more than 96 MiB in one answer"));
     }
     for (const one of this.#pending) {
       if (one.out !== undefined) continue;
-      const found = this.#answer("out", this.#out, one.token);
+      const found = this.#answer("stdout", this.#out, one.token);
       if (found === undefined) return;
       one.out = { bytes: found.before, code: Number.parseInt(found.after, 10) };
     }
-    this.#passOn("out", this.#out);
+    const wait = this.#passOn("stdout", this.#out);
     this.#settle();
+    return wait;
   }
 
-  #onStderr(chunk: Buffer): void {
+  #onStderr(chunk: Buffer): ReturnType<Take> | void {
+    if (this.#isNoAnswer(this.#err)) return this.#lent?.("stderr", chunk);
     if (!this.#err.push(chunk)) this.#err = this.#err.newer(chunk);
     for (const one of this.#pending) {
       if (one.err !== undefined) continue;
-      const found = this.#answer("err", this.#err, one.token);
+      const found = this.#answer("stderr", this.#err, one.token);
       if (found === undefined) return this.#settle();
       one.err = found.before.toString();
     }
-    this.#passOn("err", this.#err);
+    const wait = this.#passOn("stderr", this.#err);
     this.#settle();
+    return wait;
+  }
+
+  /** Nothing was asked for: what comes is of the lent process. */
+  #isNoAnswer(before: Splitter): boolean {
+    return this.#lent !== undefined && this.#pending.length === 0 && before.isEmpty && this.#dead === undefined;
   }
 
   /** What comes before the beginning of an answer is output of the lent process. */
-  #answer(stream: "out" | "err", splitter: Splitter, token: Buffer): ReturnType<Splitter["upTo"]> {
+  #answer(stream: "stdout" | "stderr", splitter: Splitter, token: Buffer): ReturnType<Splitter["upTo"]> {
     const found = splitter.upTo(token);
     if (found?.after !== BEGINS) return found;
-    this.#lent?.[stream].push(found.before);
+    void this.#lent?.(stream, found.before);
     return splitter.upTo(token);
   }
 
-  #passOn(stream: "out" | "err", splitter: Splitter): void {
-    if (this.#dead === undefined) this.#lent?.[stream].push(splitter.take());
+  #passOn(stream: "stdout" | "stderr", splitter: Splitter): ReturnType<Take> {
+    if (this.#dead !== undefined || this.#lent === undefined) return undefined;
+    const bytes = splitter.take();
+    return bytes.length === 0 ? undefined : this.#lent(stream, bytes);
   }
 
   #settle(): void {
@@ -376,28 +389,6 @@ function newToken(): string {
 /** The runner's process ended: the connection, container or shell is gone. */
 export class ScriptRunnerLost extends Error {
   override name = "ScriptRunnerLost";
-}
-
-/** A stream of the lent process; dropped when it is no longer read. */
-class Lent {
-  readonly stream: ReadableStream<Uint8Array>;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-
-  constructor() {
-    this.stream = new ReadableStream({
-      start: (controller) => void (this.#controller = controller),
-      cancel: () => void (this.#controller = undefined),
-    });
-  }
-
-  push(bytes: Uint8Array): void {
-    if (bytes.length > 0) this.#controller?.enqueue(bytes);
-  }
-
-  end(): void {
-    this.#controller?.close();
-    this.#controller = undefined;
-  }
 }
 
 /** Collects bytes and cuts them at a token and the rest of its line; never searches the same bytes twice. */
@@ -451,6 +442,10 @@ class Splitter {
     next.push(this.rest().subarray(-this.#limit / 2));
     next.push(chunk.subarray(-this.#limit / 2));
     return next;
+  }
+
+  get isEmpty(): boolean {
+    return this.#used === 0;
   }
 
   rest(): Buffer {

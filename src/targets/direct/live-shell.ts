@@ -1,7 +1,7 @@
 /** One process of a direct shell: reads its pipes, finds its marks and notices its end. */
 import { floodTurns } from "../../lib/garbage.ts";
 import type { Recording } from "../output/recording.ts";
-import type { Process } from "../target.ts";
+import type { LentProcess, Process } from "../target.ts";
 import { type Mark, MarkScanner } from "../tmux/markers.ts";
 import { standingRequest } from "./direct-scripts.ts";
 
@@ -16,6 +16,9 @@ type End =
   | { kind: "not-taken" }
   | Gone;
 
+/** A promise: no more is read before it is settled. */
+type Reader = (chunk: Uint8Array) => Promise<void> | undefined;
+
 interface Gone {
   readonly kind: "gone";
   readonly code: number;
@@ -29,7 +32,7 @@ const PIECE = 16 * 1024;
 
 /** The process and its current command. */
 export class LiveShell {
-  readonly process: Process;
+  readonly process: Process | LentProcess;
   /** In the environment of every process started from this shell. */
   readonly job: string;
   ended: Gone | undefined;
@@ -48,29 +51,39 @@ export class LiveShell {
   readonly #begun: Record<"stdout" | "stderr", boolean>;
 
   /** `announced`: the shell marks both streams when its loop begins. */
-  constructor(process: Process, key: string, job: string, options: { remote: boolean; announced: boolean }) {
+  constructor(
+    process: Process | LentProcess,
+    key: string,
+    job: string,
+    options: { remote: boolean; announced: boolean },
+  ) {
     const { remote, announced } = options;
     this.#begun = { stdout: !announced, stderr: !announced };
     this.job = job;
     this.process = process;
-    void this.#pump(
-      process.stdout,
+    const stdout = this.#reader(
       new MarkScanner(
         key,
         (bytes) => this.#text("stdout", bytes),
         (mark) => this.#stdoutMark(mark),
       ),
     );
-    const errors = new MarkScanner(
-      key,
-      (bytes) => this.#text("stderr", bytes),
-      (mark) => this.#stderrMark(mark),
+    const stderr = this.#reader(
+      new MarkScanner(
+        key,
+        (bytes) => this.#text("stderr", bytes),
+        (mark) => this.#stderrMark(mark),
+      ),
     );
-    // If the process did not start, stderr is ssh's own message, which buddy reports in its words.
-    process.pid.then(
-      () => this.#pump(process.stderr, errors),
-      () => {},
-    );
+    if ("listen" in process) process.listen((stream, bytes) => (stream === "stdout" ? stdout : stderr)(bytes));
+    else {
+      void this.#pump(process.stdout, stdout);
+      // If the process did not start, stderr is ssh's own message, which buddy reports in its words.
+      process.pid.then(
+        () => this.#pump(process.stderr, stderr),
+        () => {},
+      );
+    }
     void process.exited.then((code) => this.#gone(code, remote && code === 255));
   }
 
@@ -102,15 +115,22 @@ export class LiveShell {
     this.#released = true;
   }
 
-  async #pump(stream: ReadableStream<Uint8Array>, scanner: MarkScanner): Promise<void> {
+  #reader(scanner: MarkScanner): Reader {
     const turn = floodTurns();
+    return (chunk) => {
+      if (this.#released) return undefined;
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      for (let at = 0; at < bytes.length; at += PIECE) scanner.feed(bytes.subarray(at, at + PIECE));
+      return turn(chunk.length);
+    };
+  }
+
+  async #pump(stream: ReadableStream<Uint8Array>, read: Reader): Promise<void> {
     try {
       for await (const chunk of stream) {
-        if (this.#released) return;
-        const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-        for (let at = 0; at < bytes.length; at += PIECE) scanner.feed(bytes.subarray(at, at + PIECE));
-        const wait = turn(chunk.length);
+        const wait = read(chunk);
         if (wait !== undefined) await wait;
+        if (this.#released) return;
       }
     } catch {
       // The exit of the process reports it.
