@@ -48,6 +48,8 @@ export interface PaneOptions {
 
 /** How long a new shell may take to reach its first prompt. */
 const START_MS = 10_000;
+/** Longer than all attempts to reconnect take together. */
+const REACHED_MS = 120_000;
 /** After this, buddy checks whether another shell has replaced its own (`exec` in a start-up file). */
 const REPLACED_MS = 2000;
 /** How long a command waits for the pane to become free before it is reported as busy. */
@@ -284,7 +286,7 @@ export class TmuxPane implements Pane, PaneSink {
 
   async #run(command: string, options: RunOptions): Promise<RunResult> {
     if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
-    await this.#ensureAlive();
+    await this.#ensureReachable(options);
     if (isBlank(command)) return this.#notRun({ kind: "exited", code: 0 }, []);
     const busy = await this.#becomeFree(options);
     if (busy !== undefined) return busy;
@@ -297,7 +299,18 @@ export class TmuxPane implements Pane, PaneSink {
       await within(running.begun.promise, BEGUN_MS);
       return this.#result(running, running.outcome ?? { kind: "running", why: "no-wait" });
     }
-    return this.#watch(running, options);
+    const result = await this.#watch(running, options);
+    const isGone = result.outcome.kind === "lost" && !this.#state.alive && options.signal?.aborted !== true;
+    return isGone && (await this.#neverTaken(running)) ? this.#run(command, options) : result;
+  }
+
+  /** The pane went before its shell took the command: the file that it would have emptied shows that. */
+  async #neverTaken({ tag }: RunningCommand): Promise<boolean> {
+    const { directory, pane } = this.#input.place;
+    const args = [`${directory}/${pane.slice(1)}.next`, String(tag)];
+    const script = 'IFS= read -r tag <"$1" && [ "$tag" = "$2" ] && : >|"$1"';
+    const { code } = await this.#options.session.options.transport.run(script, { args }).catch(() => ({ code: 1 }));
+    return code === 0;
   }
 
   async #watch(command: RunningCommand, options: RunOptions): Promise<RunResult> {
@@ -401,6 +414,15 @@ export class TmuxPane implements Pane, PaneSink {
     const { session } = this.#options;
     const lines = await session.ask(`display-message -p -t ${this.id} '#{pane_path}'`).catch(() => []);
     return parseRemembered(lines.join("\n"), session.key)?.kind === "prompt";
+  }
+
+  /** During a reconnect nothing can be sent, and the pane may turn out to be gone. */
+  async #ensureReachable({ signal, waitMs }: RunOptions): Promise<void> {
+    await this.#ensureAlive();
+    const { session } = this.#options;
+    if (session.connected) return;
+    await within(session.settled(), waitMs ?? REACHED_MS, signal).catch(() => {});
+    if (!this.#state.alive && signal?.aborted !== true) await this.#ensureAlive();
   }
 
   /** Recreates the pane once, however many calls find it gone. */

@@ -123,6 +123,11 @@ export class TmuxSession {
     return this.#client !== undefined && !this.#client.closed;
   }
 
+  /** Resolves when a reconnect that is under way has succeeded or was given up. */
+  settled(): Promise<void> {
+    return this.#reconnecting ?? Promise.resolve();
+  }
+
   /** Attaches and creates the session if needed; returns whether it is new. */
   open(): Promise<boolean> {
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));

@@ -591,3 +591,18 @@ test("without a command there is nothing to wait for", async () => {
     by: "user",
   });
 });
+
+test.each(["kill-pane", "kill-session", "kill-server"])(
+  "a command that comes right after %s was called lost; it runs once, in a new pane",
+  async (kill) => {
+    await using other = await openTestTarget("local", { shell: "bash" });
+    const { shell, identity } = other.target;
+    await shell.run("true");
+    const of = { "kill-pane": (shell as Pane).id, "kill-session": identity.tmuxSession ?? "" }[kill];
+    await other.tmux(kill, ...(of === undefined ? [] : ["-t", of]));
+    const file = join(home.path, `after-${kill}`);
+    const result = await shell.run(`echo ran >>${file}; echo here`);
+    expect([result.outcome, text(result)]).toEqual([{ kind: "exited", code: 0 }, "here\n"]);
+    expect(readFileSync(file, "utf8")).toBe("ran\n");
+  },
+);
