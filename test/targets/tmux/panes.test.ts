@@ -598,8 +598,8 @@ test.each(["kill-pane", "kill-session", "kill-server"])(
     await using other = await openTestTarget("local", { shell: "bash" });
     const { shell, identity } = other.target;
     await shell.run("true");
-    const of = { "kill-pane": (shell as Pane).id, "kill-session": identity.tmuxSession ?? "" }[kill];
-    await other.tmux(kill, ...(of === undefined ? [] : ["-t", of]));
+    const what = kill === "kill-pane" ? (shell as Pane).id : (identity.tmuxSession ?? "");
+    await other.tmux(kill, ...(kill === "kill-server" ? [] : ["-t", what]));
     const file = join(home.path, `after-${kill}`);
     const result = await shell.run(`echo ran >>${file}; echo here`);
     expect([result.outcome, text(result)]).toEqual([{ kind: "exited", code: 0 }, "here\n"]);
