@@ -37,7 +37,7 @@ export function fileError(error: unknown): string {
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
   ENOTDIR: "a part of the path is not a directory",
-  EEXIST: "something else has its name",
+  EEXIST: "another file has that name",
   EISDIR: "it is a directory",
   EACCES: "permission denied",
   EPERM: "the operation is not permitted",

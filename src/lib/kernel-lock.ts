@@ -97,7 +97,7 @@ function begin(database: Database): boolean {
     database.run("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {
-    // What a file system without locks answers depends on it: ENOLCK is "busy", ENOSYS (Lustre) and others are not.
+    // File systems without locks differ: SQLite reports ENOLCK as busy, ENOSYS (Lustre) and others as I/O errors.
     if (/^SQLITE_(?:BUSY|IOERR_\w*LOCK)$/.test((error as { code?: string }).code ?? "")) return false;
     throw error;
   }
@@ -138,7 +138,7 @@ function tryLockFile(path: string): KernelLock | undefined {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
     const [mark = "", host, bootOf] = readHolder(file);
-    // It may run on another machine, where we cannot check it. One that wrote nothing was killed before it could.
+    // It may run on another machine, where we cannot check it. An empty file is from one that was killed at once.
     if (mark === "" ? !isOld(file) : host !== hostName() || (bootOf === boot() && !hasEnded(mark))) return undefined;
     release();
   }
@@ -162,7 +162,7 @@ function hostName(): string {
   return readHolder("/proc/sys/kernel/hostname")[0] || process.env["HOSTNAME"] || "this-machine";
 }
 
-/** No process outlives a start of the machine; its number may be in use again. */
+/** Changes with each boot, after which a pid means nothing. */
 function boot(): string {
   return readHolder("/proc/sys/kernel/random/boot_id")[0] || "0";
 }

@@ -57,7 +57,7 @@ export class LineFilter implements Disposable {
 
 const YES = 49;
 
-/** Answers go out in pieces that grow: nearly all of those before a line that takes forever are kept. */
+/** Writes its answers in growing pieces: nearly all of those before a line that takes forever arrive. */
 const TESTER = `
 const { writeSync } = require("node:fs");
 for await (const text of console) {
@@ -79,8 +79,8 @@ interface Tester {
 }
 
 /**
- * This program as its runtime, which reads no settings of a directory or a user here. A thread could not be ended while
- * it tests a line; this ends by itself, too, should buddy be killed meanwhile.
+ * Runs this program as its runtime, in / and without HOME, so that it reads no settings of a directory or user. A
+ * thread could not be ended while it tests a line. The CPU limit ends the process even if buddy is killed.
  */
 function startTester(): Tester {
   const seconds = Math.ceil(MOST_MS / 1000) + 2;

@@ -14,8 +14,8 @@ export function isTerminal(fd: number): boolean {
 }
 
 /**
- * The socket of the tmux server that buddy was started in. That of another user (after `su`) is none: a server has its
- * clients read and write files, with their rights.
+ * The socket of the tmux server that buddy was started in; undefined if it belongs to another user (after `su`): a
+ * server can make its clients read and write files with their permissions.
  */
 export function surroundingTmux(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
   const socket = env["TMUX"]?.split(",")[0];

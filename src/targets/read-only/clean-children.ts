@@ -1,4 +1,4 @@
-/** What a target does with a text that runs unasked: a clean child, in the read-only namespace where there is one. */
+/** How a target runs a command without approval: as a clean child, in the read-only namespace if there is one. */
 import { within } from "../../lib/waiting.ts";
 import type { Locks, Process, NamespaceState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
 import {
@@ -22,7 +22,7 @@ import { messageOf } from "../../lib/errors.ts";
 
 export type StandingScript = (text: string, unasked: Unasked) => string | undefined;
 
-/** For a bash in a pane: lines that come before those of the clean child; "" where they are all. */
+/** For a bash in a pane: lines before those of the clean child; "" if there are none. */
 export type PaneScript = (text: string, unasked: Unasked, pane: AskingPane) => string;
 
 export class CleanChildren implements Locks {
@@ -59,8 +59,7 @@ export class CleanChildren implements Locks {
     cleanScript(text, this.#shell, inNamespace ? this.#namespace.entry : undefined, to, begins);
 
   /**
-   * For a bash without a terminal: what it has to know to keep a clean shell in the namespace; undefined: not for this
-   * text.
+   * For a bash without a terminal: what it needs to keep a clean shell in the namespace; undefined: not for this text.
    */
   readonly standing: StandingScript = (text, { inNamespace }) => {
     const { entry } = this.#namespace;
@@ -75,23 +74,24 @@ export class CleanChildren implements Locks {
     return standingInPane(text, this.#shell, entry, pane);
   };
 
-  /** In the session of one of many machines: whether the clean shell there may take the text. */
+  /** For the session of one of many machines: whether its clean shell may take the text. */
   readonly mayStand = (session: SessionTexts, text: string, { inNamespace }: Unasked): boolean =>
     inNamespace && session.stands && this.#namespace.entry !== undefined && fitsStandingShell(text);
 
-  /** It has ended: its namespace was made again, or it was killed. */
+  /** Starts another clean shell: the last one was killed, or its namespace was recreated. */
   readonly standAgain = (session: SessionTexts): void => {
     const { entry } = this.#namespace;
     if (entry !== undefined) session.serveAgain(`${LOOK}\n__buddy_look ${quote(entry.file)}`, entry.enter);
   };
 }
 
-// The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in
-// the background, when the target opens; what runs unasked enters it. It ends with buddy.
-
 /** Longer than making a namespace takes on a machine with hundreds of mounts. */
 const MAKE_MS = 30_000;
 
+/**
+ * The second lock: a mount namespace on the target in which every file system is read-only. It is made in the
+ * background when the target opens; commands without approval enter it. It ends with buddy.
+ */
 export class ReadOnlyNamespace implements AsyncDisposable {
   readonly #transport: Transport;
   readonly #lock: SecondLock;
@@ -101,7 +101,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   #process: Process | undefined;
   #session: SessionTexts | undefined;
   #settled = Promise.withResolvers<NamespaceState>();
-  /** It was there, and its process has ended: with a connection that was dropped, or killed. */
+  /** Its process has ended: with a dropped connection, or killed. */
   #lost = false;
   #remade = 0;
   #closed = false;
@@ -114,22 +114,22 @@ export class ReadOnlyNamespace implements AsyncDisposable {
     else if (!/Linux/.test(transport.facts.os)) this.#settle({ kind: "none", why: "the system is not Linux" });
   }
 
-  /** Whoever looks wants to use it: one that was lost is made again. */
+  /** Reading the state means that it is needed: makes a lost namespace again. */
   get state(): NamespaceState {
     if (this.#lost && !this.#closed && this.#remade < MOST_REMADE) this.#makeAnew();
     return this.#state;
   }
 
-  /** Once it is known whether there is a namespace. */
+  /** Resolves when it is known whether there is a namespace. */
   get settled(): Promise<NamespaceState> {
     void this.state;
     return this.#settled.promise;
   }
 
-  /** How a command enters; undefined while there is no namespace. */
+  /** How to enter it; undefined while there is no namespace. */
   get entry(): NamespaceEntry | undefined {
     const { own } = this.#transport;
-    // After a reconnect it is gone with the session that held it.
+    // After a reconnect it is gone, together with the session that held it.
     if (this.#session !== undefined && own !== undefined && own !== this.#session) {
       this.#entry = undefined;
       void this.#makeIn(own);
@@ -160,7 +160,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
       });
   }
 
-  /** After a drop the machine is reached again first. */
+  /** Reconnects first if the connection dropped. */
   #makeAnew(): void {
     this.#lost = false;
     this.#remade++;
@@ -182,17 +182,17 @@ export class ReadOnlyNamespace implements AsyncDisposable {
     await within(child.exited, CLOSE_MS).catch(() => {});
   }
 
-  /** Without a process: it ends with the session. */
+  /** Without a process of its own: it ends with the session. */
   async #makeIn(session: SessionTexts): Promise<void> {
     this.#session = session;
     const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
     const made = session.start({ bash, cwd: this.#transport.facts.cwd });
     await this.#report(made.catch(() => ""));
-    // Looking after it costs more than making it, and a run of one command has ended by then.
+    // Watching the mounts costs more than making the namespace, and a run of one command has ended by then.
     setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();
   }
 
-  /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the namespace again by itself. */
+  /** The script prints one line: "ready KIND FILE ENTER…" or "none WHY"; later it remakes the namespace by itself. */
   async #listen(child: Process, report: (line: string) => void): Promise<void> {
     const decoder = new TextDecoder();
     let text = "";
@@ -222,5 +222,5 @@ export class ReadOnlyNamespace implements AsyncDisposable {
 
 const CLOSE_MS = 1500;
 const WATCH_MS = 10_000;
-/** Something that keeps ending it is not fought forever. */
+/** After this many times, buddy stops making it again. */
 const MOST_REMADE = 20;

@@ -1,14 +1,13 @@
 /**
- * What runs without a question: `bash -p -c TEXT`, or `sh -c TEXT`, as a child that knows nothing of the shell it is
- * started from.
+ * Runs a command without approval: `bash -p -c TEXT` or `sh -c TEXT`, as a child that knows nothing about its shell.
  */
 import { quote } from "../../lib/quote.ts";
 import type { MachineFacts, Unasked } from "../target.ts";
 
 /**
- * Makes the lines of sh that run a text as a clean child: for a shell of the Bourne family, where 9 is what stderr was.
- * `to` is a word, the file in which the child leaves its last directory; with `begins`, first a line once it has begun.
- * Afterwards __buddy_code is the exit code.
+ * Returns the lines of sh that run a text as a clean child, for a shell of the Bourne family in which 9 is the original
+ * stderr. `to` is a word: the file to which the child writes its last directory; with `begins`, first a line once it
+ * has started. Sets __buddy_code to the exit code.
  */
 export type CleanScript = (text: string, unasked: Unasked, to: string, begins?: boolean) => string;
 
@@ -18,24 +17,24 @@ export interface CleanShell {
 }
 
 /**
- * How a clean bash begins. --norc: with SSH_CLIENT, and no shell around it that counts in SHLVL, bash takes itself for
- * one that sshd started, and reads ~/.bashrc even with -p.
+ * Options of a clean bash. --norc: with SSH_CLIENT set and SHLVL below 2, bash assumes that sshd started it and reads
+ * ~/.bashrc even with -p.
  */
 export const CLEAN_BASH: readonly string[] = ["--norc", "-p", "-c"];
 
-/** The shell that runs what is not asked about; the policy judges for exactly this one. */
+/** The shell that runs commands without approval; the policy judges the syntax of this one. */
 export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanShell {
   const { bash, sh } = programs;
   return bash === undefined ? { kind: "sh", path: sh ?? "/bin/sh" } : { kind: "bash", path: bash };
 }
 
-/** A read-only namespace on the target: where its process is found, and how it is entered. */
+/** How to find and enter the read-only namespace of a target. */
 export interface NamespaceEntry {
-  /** Holds "PID START-TIME" while there is a namespace; next to it, FILE.changing while it is made again. */
+  /** Contains "PID START-TIME" while there is a namespace; FILE.changing exists while it is made again. */
   readonly file: string;
-  /** What enters it, in words for sh; "$__buddy_pid" is its process. A program and its arguments follow. */
+  /** Words for sh that enter it, before a program and its arguments; "$__buddy_pid" is its process. */
   readonly enter: string;
-  /** Without the namespace nothing runs. */
+  /** Without the namespace the command does not run. */
   readonly required: boolean;
 }
 
@@ -53,12 +52,12 @@ export function cleanScript(
     return `${words} ${shell.kind}${args} ${quote(text)}${report}`;
   };
   const close = closing(shell);
-  // What bash itself says when it starts, about a locale that the machine does not have, is not the text's.
+  // What bash prints when it starts, about a missing locale, is not output of the text.
   if (namespace === undefined) return `__buddy_code=0\n${start(`exec ${OWN_FILES}; ${close}`, "")} || __buddy_code=$?`;
   const look = `__buddy_look ${quote(namespace.file)}`;
   const changing = quote(`${namespace.file}.changing`);
   const child = start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+=$LC_ALL}"');
-  // The namespace was published before it stopped changing: where it is not changing, another look is the last.
+  // The file is written before FILE.changing is removed: without FILE.changing, one more look is enough.
   return `__buddy_code=0 __buddy_round=0
 ${LOOK}
 ${enterOrStay(namespace)}
@@ -69,8 +68,7 @@ __buddy_enter ${child} || __buddy_code=$?`;
 }
 
 /**
- * Without a namespace it runs all the same, or not at all. Entering needs no locale: loading one takes its time, and
- * bash complains about one that the machine does not have.
+ * Without a namespace it runs outside, or not at all. LC_ALL=C: loading a locale takes time, and may print a warning.
  */
 function enterOrStay({ enter, required }: NamespaceEntry): string {
   return `__buddy_enter() {
@@ -80,10 +78,10 @@ function enterOrStay({ enter, required }: NamespaceEntry): string {
 }`;
 }
 
-/** stderr as it was. */
+/** The original stderr. */
 const OWN_FILES = "2>&9 9>&-";
 
-/** The same as a separate command, in words as `quoteWord` writes them: a change of directory is lost. */
+/** The same as a separate command, quoted with `quoteWord`; a change of directory is lost. */
 export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
   return [...programWords(text, shell), closing(shell) + evaluate(text, shell), shell.kind, text]
     .map(quoteWord)
@@ -100,7 +98,7 @@ function closing({ kind }: CleanShell): string {
   return `${QUIETLY}; ${kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
 }
 
-/** For a shell of the Bourne family: enters the directory in which the child of this text ended. */
+/** For a shell of the Bourne family: changes to the last directory of the child. */
 export function followClean(text: string, to: string, cd: string): string {
   if (!mayMove(text)) return "";
   return `__buddy_to= __buddy_rest=
@@ -109,7 +107,7 @@ export function followClean(text: string, to: string, cd: string): string {
 [ -z "$__buddy_to" ] || [ "$__buddy_to" = "$PWD" ] || ${cd} -- "$__buddy_to" >/dev/null || :`;
 }
 
-/** Nothing but a change of directory outlives the text. */
+/** A change of directory is the only effect of a text that is kept. */
 export function mayMove(text: string): boolean {
   return /cd|pushd|popd/.test(text);
 }
@@ -117,8 +115,8 @@ export function mayMove(text: string): boolean {
 const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
 
 /**
- * $1 is the text. It runs in a subshell, so that its end is noticed however it ends, and what it leaves behind ends
- * with it: bash does not wait for `<( )` and `>( )`, `timeout --foreground` ends only the program it started.
+ * $1 is the text. It runs in a subshell, so that its end is noticed in every case and what it leaves behind can be
+ * ended: bash does not wait for `<( )` and `>( )`, and `timeout --foreground` ends only the program it started.
  */
 function evaluate(text: string, { kind }: CleanShell): string {
   const report = mayMove(text) ? `trap '${REPORT}' EXIT; ` : "";
@@ -130,9 +128,9 @@ function evaluate(text: string, { kind }: CleanShell): string {
 }
 
 /**
- * For bash: a text and all that it starts have the writing end of a pipe as 9, of which 7 is the reading end here. So
- * the end of the file is the end of them all. The policy asks about every text that names 9 or more. Older versions of
- * bash have a file for `<<<`.
+ * For bash: a text and all that it starts inherit the writing end of a pipe as 9; 7 is the reading end in this shell.
+ * So end of file on 7 means that all of them have ended. The policy asks about every text that uses 9 or more. Older
+ * versions of bash use a file for `<<<`.
  */
 export const HOLD =
   "__buddy_hold=/proc/self/fd/7; " +
@@ -140,13 +138,13 @@ export const HOLD =
   "{ exec 7</dev/null; __buddy_hold=/dev/null; }";
 export const HELD = "9>$__buddy_hold 7<&-";
 
-/** What is about to end, such as `>(sort)`, has half a second; whatever still holds the pipe then is killed. */
+/** Processes such as `>(sort)` have half a second to end; whatever still holds the pipe then is killed. */
 export const END_HOLDERS =
   "for __buddy_n in 1 2 3 4; do IFS= read -r -t 0.5 __buddy_line <&7; [ $? -gt 128 ] || break; " +
   'for __buddy_line in /proc/[0-9]*/fd/9; do if [ "$__buddy_line" -ef "/proc/$$/fd/7" ]; then ' +
   "__buddy_line=${__buddy_line#/proc/}; kill -KILL ${__buddy_line%%/*}; fi; done 2>/dev/null; done";
 
-/** For sh, which can neither make a pipe nor wait for a time: on Linux by a mark in the environment. */
+/** For sh, which has neither pipes nor timeouts for this: on Linux by a mark in the environment. */
 const MARK = "BUDDY_TEXT";
 const END_MARKED =
   "{ [ ! -d /proc/self ] || for __buddy_n in 1 2 3 4 5 6 7 8 9 last; do __buddy_left=; " +
@@ -156,29 +154,27 @@ const END_MARKED =
   '[ -n "$__buddy_left" ] || break; [ "$__buddy_n" != last ] || kill -KILL $__buddy_left; sleep 0.05 || sleep 1; done; ' +
   "} 2>/dev/null";
 
-/** By its name and inside the namespace: the directory of the shell is on the writable mount. */
+/** By its name, inside the namespace: the current directory of the shell is on the writable mount. */
 export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old`;
 
-/** In the child: $1 is a directory where a namespace was entered, $2 what LC_ALL was, behind a `=`, or "". */
+/** In the child: $1 is the directory if a namespace was entered, or ""; $2 is `=` and the original LC_ALL, or "". */
 const ARRIVE =
   `if [ -n "$1" ]; then ${ENTER_DIRECTORY}; fi; ` +
   `{ if [ -n "$2" ]; then LC_ALL=\${2#=}; else unset LC_ALL; fi; } 2>/dev/null; shift 2`;
 
-/**
- * Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over.
- */
+/** Shells, and programs that are scripts on some systems: such a child would inherit exported functions. */
 export const STARTS_SHELL =
   /(?:^|[^\w.-])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
 
-/** `bash -p` does not import functions, but passes them on: removed here. */
+/** `bash -p` does not import functions but passes them on, so they are removed. */
 function withoutFunctions(bash: string): string[] {
   const drop = `IFS='\n'; set -f; exec env $(env | sed -n 's/^\\(BASH_FUNC_[^=]*\\)=.*/-u\\1/p') "$@"`;
   return [bash, ...CLEAN_BASH, drop, "bash"];
 }
 
 /**
- * No shell inside reads a start-up file (SHLVL: see CLEAN_BASH), no pager waits for keys, git does not write into its
- * index, pip (before 23.1) does not ask for a newer one, and all go where the policy looked.
+ * No inner shell reads a start-up file (SHLVL: see CLEAN_BASH), no pager waits for keys, git does not write to its
+ * index, pip (before 23.1) does not look for updates, and cd and git use the paths that the policy has checked.
  */
 export const QUIETLY =
   `[ "\${SHLVL:-0}" -gt 2 ] || export SHLVL=3; ` +
@@ -188,8 +184,7 @@ export const QUIETLY =
   "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";
 
 /**
- * Files that the operator's shell has open are on writable mounts: none comes along. sh knows only numbers of one
- * digit.
+ * Closes the files that the operator's shell has open, which are on writable mounts. sh knows only one-digit numbers.
  */
 export const closeFiles = (keep: string, close: string) =>
   `for __buddy_fd in /proc/$$/fd/*; do __buddy_fd=\${__buddy_fd##*/}; ` +
@@ -198,8 +193,7 @@ const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");
 const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
 /**
- * Finds the process of the namespace, if it still is the one that made it and this directory can be entered by its
- * name.
+ * Finds the process of the namespace, if it is still the same process and this directory can be entered by its name.
  */
 export const LOOK = `__buddy_look() {
   __buddy_pid= __buddy_since= __buddy_stat=
@@ -212,6 +206,6 @@ export const LOOK = `__buddy_look() {
   return 1
 }`;
 
-/** Rounds of 50 ms: as long as a namespace may take on a busy machine, or a little where none is being made. */
+/** Rounds of 50 ms: as long as a namespace may take on a busy machine, or shorter if none is being made. */
 const waited = (rounds: number) => `[ "$((__buddy_round=__buddy_round+1))" -gt ${rounds} ]`;
-const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; return 126`;
+const REFUSE = `echo 'buddy: the second lock is not ready; the command did not run' >&9; return 126`;

@@ -1,7 +1,4 @@
-/**
- * A clean bash that stays in the read-only namespace and forks for each text: entering the namespace is what takes
- * time.
- */
+/** A clean bash that stays in the read-only namespace and forks for each text, because entering it takes time. */
 import { quote } from "../../lib/quote.ts";
 import {
   CLEAN_BASH,
@@ -19,11 +16,11 @@ import {
 } from "./clean-script.ts";
 
 /**
- * Defines for a bash whose 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the namespace
- * run it, and sets __buddy_code; empty where that cannot be, and then nothing was run. That bash stays for the next
- * text and forks for each; `__buddy_leave` ends it. It is a child of the shell as it is now: whoever lets the shell
- * itself run something must end it first. It knows neither the key nor the requests of the shell: what runs in it can
- * look into it.
+ * Definitions for a bash in which 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the
+ * namespace run it, and sets __buddy_code; empty if that is not possible, and then nothing ran. That bash stays for the
+ * next text; `__buddy_leave` ends it. It has the state of the shell at its start, so it must be ended before the shell
+ * itself runs a command. It knows neither the key nor the requests of the shell, since programs in it can read its
+ * memory.
  */
 export function standingShell(shell: CleanShell, namespace: NamespaceEntry): string {
   const file = quote(namespace.file);
@@ -38,7 +35,7 @@ __buddy_serve() {
     exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<<<${quote(STAND)}
   }
   __buddy_server=$__buddy_namespace_PID
-  # Both ends of the pipe: a write to a process that is gone must not end this one.
+  # Both ends of the pipe: a write to a process that has ended must not end this one.
   exec {__buddy_texts}<>"/proc/$$/fd/\${__buddy_namespace[1]}" {__buddy_codes}<&"\${__buddy_namespace[0]}"
   eval "exec \${__buddy_namespace[0]}<&- \${__buddy_namespace[1]}>&-"
 }
@@ -59,32 +56,32 @@ __buddy_standing() {
     __buddy_leave
     return
   fi
-  # What it has taken is not run again, whatever became of it.
+  # What it has taken is never run again.
   IFS= read -r __buddy_code <&"$__buddy_codes"
   case $__buddy_code in '' | *[!0-9]*) __buddy_code=137; __buddy_leave ;; esac
 }`;
 }
 
-/** What a shell starts in the background ignores these, and so would all that runs in it. */
+/** A background process of a shell ignores these signals, and so would everything in it. */
 export const DEFAULT_SIGNALS = "env --default-signal=INT,QUIT";
 
-/** The text comes by a file: as an argument everyone would see it in `ps`. */
+/** The script comes from a file: `ps` would show an argument. */
 const LOAD = `IFS= read -r -d "" __buddy_line <&3; exec 3<&-; eval "$__buddy_line"`;
 
-/** The options of a bash that loads it. */
+/** Options for a bash that loads it. */
 export const LOADED = [...CLEAN_BASH, LOAD].map(quote).join(" ");
 
-/** Texts that a standing shell takes: they end where they began, and what they start takes no functions over. */
+/** Texts that a standing shell may run: they do not change the directory, and start no shell that imports functions. */
 export function fitsStandingShell(text: string): boolean {
   return text.length <= MOST_STANDING && !mayMove(text) && !STARTS_SHELL.test(text);
 }
 
-/** A pipe takes as much at once, also when its reader is gone. */
+/** A pipe accepts this much at once, even if its reader has ended. */
 const MOST_STANDING = 8192;
 
 /**
- * Whether a text is nothing but a program and plain words: it can change nothing in the shell that starts it, so that
- * needs no further process. `hash` knows neither builtins nor functions, and finds each program anew.
+ * Whether a text is only a program and plain words: it cannot change the shell that starts it, so that needs no
+ * subshell. `hash` knows neither builtins nor functions, and looks up each program again.
  */
 const PLAIN =
   "__buddy_plain() { case $__buddy_text in *[!a-zA-Z0-9_./:,@%+=\\ -]*) return 1 ;; esac; " +
@@ -103,9 +100,9 @@ const NEXT_TEXT =
 
 /**
  * In the namespace: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 file of the
- * namespace, $3 a file that must not be writable, where "ready" is to be said, or "", $4 what the file of the
- * namespace says. A namespace that is made again holds mounts that are gone, so each look at it ends this shell. One
- * line: so that what a text prints of its lines is right.
+ * namespace, $3 a file that must not be writable if "ready" is to be printed, or "", $4 the expected content of the
+ * file of the namespace. This shell ends when that file changes: its own namespace then has mounts that are gone. On
+ * one line, so that line numbers in messages of a text are right.
  */
 export const STAND = [
   ENTER_DIRECTORY,
@@ -126,9 +123,9 @@ export const STAND = [
 ].join("; ");
 
 /**
- * For a bash in a pane, which knows how to ask (templates/shell-init/bash.sh): lines that have a clean bash in the
- * namespace run the text on the terminal, and return its exit code; where that cannot be, the lines behind them run.
- * They stand in a group that has the terminal as 9 and no stderr, end it, and begin another.
+ * For a bash in a pane (see templates/shell-init/bash.sh): lines that have a clean bash in the namespace run the text
+ * on the terminal, and return its exit code; if that is not possible, the lines after them run. They are inside a group
+ * in which 9 is the terminal and stderr is discarded; they end it and begin another.
  */
 export function standingInPane(text: string, shell: CleanShell, namespace: NamespaceEntry, pane: AskingPane): string {
   const file = quote(namespace.file);
@@ -136,7 +133,7 @@ export function standingInPane(text: string, shell: CleanShell, namespace: Names
   const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "$__buddy_pid $__buddy_since" "$$"`;
   const after = `__buddy_over ${pane.tag}; case $- in *e*) __buddy_result=$__buddy_code; return 0 ;; *) return "$__buddy_code" ;; esac`;
   const own = "9>/dev/tty 2>/dev/null";
-  // The shell reads the lines behind the first ones only when it comes to them: mostly it does not.
+  // The shell reads the later lines only if it gets to them, which is rare.
   return `if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}
 { ${LOOK}
 __buddy_namespace() { exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
@@ -149,17 +146,17 @@ export interface AskingPane {
   readonly tty: string;
 }
 
-/** Texts that do not ask about the very shell that runs them: this one is older, and has another parent. */
+/** Texts that do not depend on the shell that runs them: this one is older, and has another parent. */
 export function fitsStandingInPane(text: string): boolean {
   return fitsStandingShell(text) && !/\$\{?[$!]|PPID|BASH|SECONDS|COLUMNS|LINES|\btrap\b|\btimes\b/.test(text);
 }
 
 /**
- * The same on a terminal: $1 directory, $2 file of the namespace, $3 what it says, $4 the shell that asks. It is in the
- * process group of that shell. Each text gets a group of its own, and the terminal, which bash gives back to the group
- * of this shell. So stderr is the terminal, but for reading: what bash says about a killed text is not shown. A text
- * that is stopped is ended, in the foreground, where it can leave the screen in order: no one could continue it. Ctrl-Z
- * breaks the loop; Ctrl-C ends this shell together with the text, except in old versions.
+ * The same on a terminal: $1 directory, $2 file of the namespace, $3 its content, $4 pid of the shell that asks, in
+ * whose process group it runs. Each text gets a group of its own, and the terminal, which bash then gives back to the
+ * group of this shell. stderr is the terminal opened for reading, so that messages of bash about a killed text are not
+ * shown. A stopped text could never be continued, so it is ended, in the foreground, where it can restore the screen.
+ * Ctrl-Z breaks the loop; Ctrl-C ends this shell together with the text, except in old versions.
  */
 export const STAND_IN_PANE = [
   ENTER_DIRECTORY,
@@ -182,7 +179,7 @@ export const STAND_IN_PANE = [
   NEXT_TEXT,
   "__buddy_text=$__buddy_text$__buddy_part; __buddy_tag=${__buddy_text%%;*}",
   `if [ "$__buddy_tag" = leave ] || ! __buddy_same; then echo "$__buddy_tag left" >&6; exit 0; fi`,
-  // In the background at first: in an explicit subshell bash itself catches INT, and one can be lost while it forks.
+  // First in the background: in an explicit subshell bash itself catches INT, and one can be lost while it forks.
   `echo "$__buddy_tag taken" >&6; trap '[ -n "$(jobs -pr)" ] || __buddy_end 130' EXIT`,
   "( while :; do " +
     `IFS=" " read -r -a __buddy_part <"/proc/$BASHPID/stat"; [ "\${__buddy_part[3]}" = $$ ] || exit; ` +
