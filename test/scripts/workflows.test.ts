@@ -104,6 +104,11 @@ describe("the workflows", () => {
       publish: ["contents", "id-token", "attestations"],
       distribute: ["id-token"],
     });
+    const reading = Object.values(jobs).filter((job) => job.permissions?.["contents"] === "read");
+    const checkingOut = Object.values(jobs).filter(({ steps }) =>
+      steps.some(({ uses = "" }) => uses.startsWith("actions/checkout@")),
+    );
+    expect(reading).toEqual(checkingOut);
   });
 
   test.each(["ci", "release"])("a checkout of %s does not leave its token to what runs after it", (name) => {
