@@ -105,15 +105,20 @@ export function ar(files: readonly ArchiveFile[], mtime: number): Buffer {
 export function cpio(files: readonly ArchiveFile[], mtime: number): Buffer {
   const parts = [...files, file("TRAILER!!!", "", 0)].flatMap(({ path, data, mode }, index) => {
     const trailer = path === "TRAILER!!!";
-    const name = Buffer.from(`${trailer ? "" : "./"}${path}\0`);
+    const name = Buffer.from(`${trailer ? "" : "./"}${path.replace(/\/$/, "")}\0`);
     const inode = trailer ? 0 : index + 1;
-    const numbers = [inode, trailer ? 0 : 0o100000 | mode, 0, 0, 1, trailer ? 0 : mtime, data.length, 0, 0, 0, 0];
+    const numbers = [inode, trailer ? 0 : typedMode({ path, mode }), 0, 0, 1, trailer ? 0 : mtime, data.length, 0, 0, 0, 0];
     const header = Buffer.from(
       `070701${[...numbers, name.length, 0].map((value) => value.toString(16).padStart(8, "0")).join("")}`,
     );
     return [padded(Buffer.concat([header, name]), 4), padded(Buffer.from(data), 4)];
   });
   return Buffer.concat(parts);
+}
+
+/** As stat tells it. */
+export function typedMode({ path, mode }: Pick<ArchiveFile, "path" | "mode">): number {
+  return (path.endsWith("/") ? 0o040000 : 0o100000) | mode;
 }
 
 export function padded(bytes: Buffer, size: number): Buffer {

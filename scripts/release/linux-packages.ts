@@ -1,7 +1,8 @@
 /** deb, rpm and apk packages, written without their tools: the same files in the places of each system. */
 import { createHash } from "node:crypto";
+import { basename, dirname } from "node:path";
 import type { BuildTarget } from "../build.ts";
-import { ar, type ArchiveFile, cpio, file, gzip, padded, sha256, tar } from "./archives.ts";
+import { ar, type ArchiveFile, cpio, file, gzip, padded, sha256, tar, typedMode } from "./archives.ts";
 
 export interface PackageFacts {
   readonly version: string;
@@ -141,7 +142,10 @@ function apk(contents: PackageContents, { version, homepage, mtime }: PackageFac
 // rpm: a lead for old readers, a header with sizes and digests, a header with everything else, a compressed cpio.
 
 function rpm(contents: PackageContents, { version, homepage, mtime }: PackageFacts, architecture: string): Buffer {
-  const files = installedFiles(contents, "site-functions");
+  // Its own directory, too: what no package names stays when the package is removed.
+  const files = [...installedFiles(contents, "site-functions"), file("usr/share/doc/buddy/", "", 0o755)].sort((a, b) =>
+    a.path < b.path ? -1 : 1,
+  );
   const archive = cpio(files, mtime);
   const payload = gzip(archive);
   const directories = [...new Set(files.map(({ path }) => directoryOf(path)))];
@@ -169,10 +173,10 @@ function rpm(contents: PackageContents, { version, homepage, mtime }: PackageFac
     [1021, "string", "linux"],
     [1022, "string", architecture],
     [1028, "int32", each(({ data }) => data.length)],
-    [1030, "int16", each(({ mode }) => 0o100000 | mode)],
+    [1030, "int16", each(typedMode)],
     [1033, "int16", each(() => 0)],
     [1034, "int32", each(() => mtime)],
-    [1035, "strings", each(({ data }) => sha256(data))],
+    [1035, "strings", each(({ path, data }) => (path.endsWith("/") ? "" : sha256(data)))],
     [1036, "strings", each(() => "")],
     [1037, "int32", each(({ path }) => (path.includes("/doc/") || path.includes("/man/") ? RPM_DOC : 0))],
     [1039, "strings", each(() => "root")],
@@ -190,7 +194,7 @@ function rpm(contents: PackageContents, { version, homepage, mtime }: PackageFac
     [1112, "int32", [8]],
     [1113, "strings", [full]],
     [1116, "int32", each(({ path }) => directories.indexOf(directoryOf(path)))],
-    [1117, "strings", each(({ path }) => path.slice(path.lastIndexOf("/") + 1))],
+    [1117, "strings", each(({ path }) => basename(path))],
     [1118, "strings", directories],
     [1124, "string", "cpio"],
     [1125, "string", "gzip"],
@@ -216,7 +220,7 @@ const RPM_DOC = 2;
 const RPM_SHA256 = 8;
 
 function directoryOf(path: string): string {
-  return `/${path.slice(0, path.lastIndexOf("/") + 1)}`;
+  return `/${dirname(path)}/`;
 }
 
 function rpmLead(name: string, architecture: string): Buffer {

@@ -102,7 +102,10 @@ rpm.describe("the rpm package", () => {
     expect(run(["rpm", "-qp", "--queryformat", "%{NAME} %{VERSION} %{ARCH} %{LICENSE}", path]).out).toBe(
       `buddy ${version} x86_64 MIT`,
     );
-    expect(run(["rpm", "-qplv", path]).out).toMatch(/^-rwxr-xr-x .* \/usr\/bin\/buddy$/m);
+    const listed = run(["rpm", "-qplv", path]).out;
+    expect(listed).toMatch(/^-rwxr-xr-x .* \/usr\/bin\/buddy$/m);
+    // Otherwise it stays when the package is removed.
+    expect(listed).toMatch(/^drwxr-xr-x .* \/usr\/share\/doc\/buddy$/m);
   });
 
   test("has a payload that rpm2cpio reads", () => {
