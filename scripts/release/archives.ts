@@ -107,7 +107,19 @@ export function cpio(files: readonly ArchiveFile[], mtime: number): Buffer {
     const trailer = path === "TRAILER!!!";
     const name = Buffer.from(`${trailer ? "" : "./"}${path.replace(/\/$/, "")}\0`);
     const inode = trailer ? 0 : index + 1;
-    const numbers = [inode, trailer ? 0 : typedMode({ path, mode }), 0, 0, 1, trailer ? 0 : mtime, data.length, 0, 0, 0, 0];
+    const numbers = [
+      inode,
+      trailer ? 0 : typedMode({ path, mode }),
+      0,
+      0,
+      1,
+      trailer ? 0 : mtime,
+      data.length,
+      0,
+      0,
+      0,
+      0,
+    ];
     const header = Buffer.from(
       `070701${[...numbers, name.length, 0].map((value) => value.toString(16).padStart(8, "0")).join("")}`,
     );
