@@ -55,6 +55,7 @@ export function explainProviderError(
   const words = error.message === "" ? "" : `: ${error.message}${culprit}`;
   const code = status === undefined ? "" : `${status}${STATUS[status] ? ` ${STATUS[status]}` : ""}`;
   const about = code === "" ? "" : ` (${code})`;
+  const hint = hintFor(reason, error, meant, at);
   const resets = reason === "quota" && waitMs !== undefined ? `; resets in ${formatDuration(waitMs)}` : "";
   return new ModelError(reason, at.redact(`${at.host} ${SAYS[reason]}${about}${words}${resets}`), {
     brief: at.redact(`${code === "" ? "error" : code}${words}`),
@@ -65,7 +66,7 @@ export function explainProviderError(
     providerCode: error.code,
     providerParams: error.params,
     providerText: at.redact(error.text),
-    hint: redactMaybe(hintFor(reason, error, meant, at), at),
+    hint: hint && at.redact(hint),
   });
 }
 
@@ -167,10 +168,6 @@ function hintFor(
 
 function otherProtocol(at: Situation): string {
   return at.api === "completions" ? "responses" : "completions";
-}
-
-function redactMaybe(text: string | undefined, at: Situation): string | undefined {
-  return text === undefined ? undefined : at.redact(text);
 }
 
 /** A gateway often answers with a status of its own and says in the body what the server behind it answered. */

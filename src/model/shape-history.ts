@@ -131,7 +131,7 @@ function assistant(
     const given = own ? call.extra : undefined;
     const extra = plain ? signatureOf(given) : given;
     if (id === call.id && extra === call.extra) return call;
-    return withExtra({ id, name: call.name, arguments: call.arguments }, extra);
+    return { id, name: call.name, arguments: call.arguments, ...(extra && { extra }) };
   });
   const extra = plain ? undefined : message.extra;
   const isSame = own && extra === message.extra && toolCalls.every((call, at) => call === message.toolCalls[at]);
@@ -149,10 +149,6 @@ function assistant(
     // Items name their calls themselves: other ids would not match.
     ...(own && items && !has("short_ids") && { items }),
   };
-}
-
-function withExtra(call: ToolCall, extra: ToolCall["extra"]): ToolCall {
-  return extra === undefined ? call : { ...call, extra };
 }
 
 /** Of unknown fields of a call, Google's signature alone: it checks it, and refuses any other. */

@@ -32,7 +32,9 @@ export function traceExchange(ask: Exchange & { readonly sent: Record<string, un
     profile: ask.situation.profile,
     model: ask.situation.model,
     proxy: ask.situation.proxy !== undefined,
-    headers: Object.fromEntries(Object.entries(ask.headers).map(([name, value]) => [name, shownHeader(name, value)])),
+    headers: Object.fromEntries(
+      Object.entries(ask.headers).map(([name, value]) => [name, PLAIN_HEADERS.has(name) ? value : "[redacted]"]),
+    ),
     bytes: typeof ask.body === "string" ? Buffer.byteLength(ask.body) : ask.body.bytes,
     body: mapTexts(newIn(ask.sent), redact),
   }));
@@ -54,10 +56,6 @@ export function traceExchange(ask: Exchange & { readonly sent: Record<string, un
 }
 
 const PLAIN_HEADERS = new Set(["accept", "anthropic-version", "content-type", "originator", "user-agent"]);
-
-function shownHeader(name: string, value: string): string {
-  return PLAIN_HEADERS.has(name) ? value : "[redacted]";
-}
 
 /** The body; of its lists only what the request before it did not have, and how many entries it repeats. */
 function newIn(body: Record<string, unknown>): Record<string, unknown> {

@@ -103,7 +103,7 @@ export function statusLine(
 
 /** `> `, `(ssh user@host)> `, `4% context (container api PROD)> `; shorter where the line is narrow. */
 export function promptText(facts: ReplFacts, columns: number): string {
-  const { name, label } = place(facts);
+  const [name, label] = [showLine(placeName(facts.target)), showLine(facts.target.label ?? "")];
   const inside = (text: string): string => {
     const words = [text, label].filter((part) => part !== "").join(" ");
     return words === "" ? "" : `(${words})`;
@@ -135,12 +135,6 @@ export function approvalBadge(mode: ApprovalMode, now: number): string {
     case "until":
       return `[auto ${clock(Math.max(0, mode.at - now))}]`;
   }
-}
-
-/** What is in the parentheses: the name, and what the rules call the machine. */
-function place({ target }: ReplFacts): { readonly name: string; readonly label: string } {
-  const label = showLine(target.label ?? "");
-  return { name: showLine(placeName(target)), label };
 }
 
 function placeName(target: ReplFacts["target"]): string {

@@ -235,17 +235,15 @@ async function conclude(
       throw stopped();
     case "failed":
     case "max_iterations":
-      throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
+      throw new BuddyError((error?.code ?? "tool") as ErrorCode, error?.message ?? "the run failed", {
+        hint: error?.hint,
+      });
   }
   if (!shown && !options.json) await printer.answer(run.secrets.hide(answer));
   await writeAnswer?.(run.secrets.hide(answer));
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
   throw approvalNeeded(run.calls.turn.unapproved, run.approvals.mode);
-}
-
-function codeOf(code: string | undefined): ErrorCode {
-  return (code ?? "tool") as ErrorCode;
 }
 
 async function markdownRows(color: boolean, chosen: ThemeName | "auto"): Promise<() => RowStream> {

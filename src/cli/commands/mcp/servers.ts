@@ -27,7 +27,7 @@ export async function listServers(globals: GlobalOptions, json: boolean): Promis
     return {
       name,
       enabled: settings.enabled,
-      server: whereOf(settings),
+      server: settings.url ?? (settings.command ?? []).join(" "),
       trust_read_only: settings.trust_read_only,
       tools: known === undefined ? null : allowedTools(known, settings.tools).length,
     };
@@ -233,10 +233,6 @@ function pair(text: string, flag: string): Record<string, string> {
   const [, key = "", value = ""] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
   if (key === "") throw new BuddyError("usage", `${flag} must be NAME=VALUE, not "${text}"`);
   return { [key]: value };
-}
-
-function whereOf({ command, url }: McpSettings): string {
-  return url ?? (command ?? []).join(" ");
 }
 
 const CHECK_MS = 20_000;
