@@ -2,9 +2,10 @@
 import os from "node:os";
 import { accessSync, constants, statSync } from "node:fs";
 import { BuddyError } from "./errors.ts";
+import type { Environment } from "./values.ts";
 
 /** The user's home; "/" if neither HOME nor the password file has one (a bare chroot, a busybox). */
-export function homeDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
+export function homeDirectory(env: Environment = process.env): string {
   if (env["HOME"]) return env["HOME"];
   try {
     // Throws without an entry in the password file.

@@ -1,7 +1,6 @@
 /** Requests: which proxy one goes through, and responses of bounded size. */
 import { BuddyError } from "./errors.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "./values.ts";
 
 /** A base URL to append a path to. */
 export function trimSlash(url: string): string {

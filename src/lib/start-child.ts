@@ -4,8 +4,7 @@
  */
 import { closeSync, lstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
 import { isHidden } from "./processes.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "./values.ts";
 
 /** The whole environment without secrets: for programs that work for the operator (shells, ssh, container engines). */
 export function childEnv(extra: Environment = {}, from: Environment = process.env): Record<string, string> {

@@ -1,6 +1,6 @@
 /** The terminal of this process: whether a stream is one, who may use it, colour, lines on stderr. */
 import { fstatSync, lstatSync, statSync, closeSync, openSync, readFileSync, writeSync } from "node:fs";
-import { once } from "./values.ts";
+import { type Environment, once } from "./values.ts";
 
 /** Does not load node:tty (2 ms) for a pipe, a file or /dev/null. */
 export function isTerminal(fd: number): boolean {
@@ -17,7 +17,7 @@ export function isTerminal(fd: number): boolean {
  * The socket of the tmux server that buddy was started in; undefined if it belongs to another user (after `su`): a
  * server can make its clients read and write files with their permissions.
  */
-export function surroundingTmux(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
+export function surroundingTmux(env: Environment = process.env): string | undefined {
   const socket = env["TMUX"]?.split(",")[0];
   if (!socket?.startsWith("/")) return undefined;
   const user = process.getuid?.();
@@ -62,7 +62,7 @@ function inBackground(): boolean {
 interface ColorQuestion {
   /** False when --no-color was given. */
   readonly flag?: boolean | undefined;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly isTty: boolean;
   /** [display].color */
   readonly setting?: "auto" | "always" | "never" | undefined;

@@ -2,8 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { BuddyError } from "./errors.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "./values.ts";
 
 /** $XDG_CONFIG_HOME/buddy or ~/.config/buddy. */
 export function configDirectory(env: Environment = process.env): string {

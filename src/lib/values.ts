@@ -1,4 +1,7 @@
-/** Small functions for values of any kind. */
+/** Small functions for values of any kind, and a type that many use. */
+
+/** Environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Whether an unknown value is an object with keys: neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -8,7 +8,7 @@ import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./http/exchange.ts";
 import type { Protocol, Reply } from "./protocols/protocol.ts";
-import type { Environment } from "../lib/network.ts";
+import type { Environment } from "../lib/values.ts";
 import { RequestText } from "./request-text.ts";
 import { HistoryShaper } from "./shape-history.ts";
 import type { Api, ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";

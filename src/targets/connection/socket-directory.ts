@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { hasEnded, processMark } from "../../lib/processes.ts";
 import { temporaryDirectory } from "../../lib/local-directories.ts";
-import { sha256 } from "../../lib/values.ts";
+import { type Environment, sha256 } from "../../lib/values.ts";
 
 /**
  * A socket path has at most 104 bytes on macOS, 108 on Linux; ssh appends a dot and 16 characters while it creates one,
@@ -13,7 +13,7 @@ import { sha256 } from "../../lib/values.ts";
 const LONGEST = 104 - 18 - 35;
 const NAME = /^[0-9a-f]{8}-(\d+-[0-9a-z]+)-[0-9a-z]+$/;
 
-export function socketDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
+export function socketDirectory(env: Environment = process.env): string {
   const standing = privateDirectory(env);
   if (standing !== undefined) return standing;
   const made = mkdtempSync(join(temporaryDirectory(), "buddy-"));
@@ -29,11 +29,11 @@ export function socketDirectory(env: Readonly<Record<string, string | undefined>
 }
 
 /** A private directory that all buddies of this user share; undefined if there is none. */
-export function privateDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
+export function privateDirectory(env: Environment = process.env): string | undefined {
   return places(env).find((place) => Buffer.byteLength(place) <= LONGEST && isPrivate(place, process.getuid?.() ?? 0));
 }
 
-function places(env: Readonly<Record<string, string | undefined>>): string[] {
+function places(env: Environment): string[] {
   const runtime = env["XDG_RUNTIME_DIR"];
   return [...(runtime?.startsWith("/") ? [join(runtime, "buddy")] : []), `/tmp/buddy-${process.getuid?.() ?? 0}`];
 }

@@ -292,11 +292,10 @@ function parseOperatorPane(line: string): OperatorPaneRow {
   };
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Socket of the tmux server that buddy was started in, otherwise of the default one. */
-function operatorSocket(env: Environment = process.env): string {
-  const inside = surroundingTmux(env);
+function operatorSocket(): string {
+  const { env } = process;
+  const inside = surroundingTmux();
   if (inside !== undefined) return inside;
   if (env["TMUX"])
     throw new BuddyError("target", `cannot use the tmux server ${env["TMUX"].split(",")[0]}`, {
@@ -305,12 +304,7 @@ function operatorSocket(env: Environment = process.env): string {
   return `${env["TMUX_TMPDIR"] || "/tmp"}/tmux-${process.getuid?.() ?? 0}/default`;
 }
 
-async function findPane(
-  transport: Transport,
-  socket: string,
-  id: string,
-  env: Environment = process.env,
-): Promise<OperatorPaneRow> {
+async function findPane(transport: Transport, socket: string, id: string): Promise<OperatorPaneRow> {
   const { tmux = "tmux" } = transport.facts.programs;
   const script = '"$1" -u -S "$2" list-panes -a -F "$3"';
   const listed = await transport.run(script, { args: [tmux, socket, OPERATOR_PANE], timeoutMs: LIST_MS });
@@ -325,7 +319,7 @@ async function findPane(
       hint: `See them with: tmux list-panes -a -F '#{pane_id} #{session_name} #{pane_current_command}'\n${OTHER}`,
     });
   }
-  const isOwn = surroundingTmux(env) === socket && env["TMUX_PANE"] === id;
+  const isOwn = surroundingTmux() === socket && process.env["TMUX_PANE"] === id;
   if (isOwn) throw refused(id, "buddy itself was started in it", "Name another pane.");
   if (row.managed) throw refused(id, "it is one of buddy's own", "Leave --pane out to work in buddy's own panes.");
   if (row.dead) throw refused(id, "the program in it has ended", "Name another pane.");

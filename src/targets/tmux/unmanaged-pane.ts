@@ -4,6 +4,7 @@ import { askProgram, startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
 import { capturePane, sendKeys, type TmuxServer } from "./capture.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
+import type { Environment } from "../../lib/values.ts";
 import { pause } from "../../lib/waiting.ts";
 import { surroundingTmux } from "../../lib/terminal.ts";
 
@@ -43,9 +44,9 @@ export function unmanagedPane({ tmux, id, mayType, refusal }: UnmanagedPaneOptio
 const PLACE = "#{pane_current_command}|#{pane_current_path}";
 
 /** The pane of the operator's tmux that buddy was started in; undefined outside tmux. */
-export function ownPane(env: Readonly<Record<string, string | undefined>> = process.env): Pane | undefined {
-  const socket = surroundingTmux(env);
-  const id = env["TMUX_PANE"];
+export function ownPane(): Pane | undefined {
+  const socket = surroundingTmux();
+  const id = process.env["TMUX_PANE"];
   if (!socket || !id || Bun.which("tmux") === null) return undefined;
   return unmanagedPane({
     tmux: new TmuxCommands(socket),
@@ -91,9 +92,7 @@ class TmuxCommands implements TmuxServer {
 }
 
 /** Throws if buddy was started inside a pane that it manages: it would type into itself. */
-export async function insideManagedPane(
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Promise<void> {
+export async function insideManagedPane(env: Environment = process.env): Promise<void> {
   const socket = surroundingTmux(env);
   const pane = env["TMUX_PANE"];
   const tmux = Bun.which("tmux");
