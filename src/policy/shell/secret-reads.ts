@@ -142,6 +142,7 @@ function pathsOf(program: string, found: FoundCommand): readonly string[] {
     for (const start of foundBy(by.command.argv))
       paths.push(...args.filter((word) => !word.startsWith("-")).map((word) => `${above(start)}/${UNKNOWN}/${word}`));
   if (/^(?:go)?jq$/.test(program)) args.splice(scriptOfJq(args), 1);
+  if (PATTERN_FIRST.has(program)) paths.push(...searchedNames(args));
   let skip = PATTERN_FIRST.has(program) && !args.some((word) => /^-[a-zA-Z]*[ef]|^--(?:regexp|file)/.test(word));
   for (const word of args) {
     if (skip && !word.startsWith("-")) {
@@ -160,6 +161,16 @@ function pathsOf(program: string, found: FoundCommand): readonly string[] {
   const searches = PATTERN_FIRST.has(program) && by === undefined && isRecursive(program, found);
   if (searches && operands.length < 2) paths.push(".");
   return paths.filter((path) => path !== "");
+}
+
+/** The names that a search is limited to: `--include='.e*'`, `-g '.e*'`. */
+function searchedNames(args: readonly string[]): string[] {
+  return args.flatMap((word, at) => {
+    const [, option = "", value] =
+      /^(--include|--i?glob|-g)(?:=([^]*))?$/.exec(word) ?? /^(-g)([^]+)$/.exec(word) ?? [];
+    const name = patternName(option === "" ? "" : (value ?? args[at + 1] ?? ""));
+    return name.startsWith("!") || isAnyName(name) ? [] : [name];
+  });
 }
 
 /** The index of the script of jq, in which `.key` is a field, not a file. `LOADS` finds files that it reads. */

@@ -331,6 +331,22 @@ describe("variables that become text of another command", () => {
   ])("%s is still a read", (text) => expect(kinds(text)[0]).toBe("allow"));
 });
 
+describe("a search that is limited to files of keys", () => {
+  test.each([
+    "grep -rhoE '.{4}' --include='.e*' .",
+    "grep -rh . --include '.en?' .",
+    "rg --hidden -g '.e*' . src",
+    "rg --hidden -g.env x",
+    "rg --hidden --glob='id_*' .",
+  ])("%s asks", asks);
+  test.each([
+    "grep -rn x --include='*.ts' .",
+    "grep -r x --include='*' src",
+    "rg -g '!.env' x",
+    "rg -g '*.{ts,js}' x src",
+  ])("%s is still a read", (text) => expect(kinds(text)[0]).toBe("allow"));
+});
+
 describe("variables whose values a text would tell piece by piece", () => {
   test.each([
     // What is printed gets a name; the same made of a guess gets the same name.
