@@ -3,12 +3,19 @@ export class BuddyError extends Error {
   readonly code: ErrorCode;
   /** What the user can do: one sentence or a few short lines. */
   readonly hint: string | undefined;
+  /** What the model can do, in terms of its tools; people do not see it. */
+  readonly advice: string | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { hint?: string | undefined; advice?: string | undefined; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "BuddyError";
     this.code = code;
     this.hint = options.hint;
+    this.advice = options.advice;
   }
 }
 
@@ -64,12 +71,15 @@ export function exitCodeOf(error: unknown): ExitCode {
 }
 
 /** Message and hint as one text. */
-export function inWords(error: unknown): string {
-  if (!(error instanceof BuddyError) || error.hint === undefined) return messageOf(error);
-  const { message, hint } = error;
+export function inWords(error: unknown, reader: "people" | "model" = "people"): string {
+  const message = messageOf(error);
+  if (!(error instanceof BuddyError)) return message;
+  const { hint, advice } = error;
+  const more = [hint, ...(reader === "model" ? [advice] : [])].filter((text) => text !== undefined).join(" ");
+  if (more === "") return message;
   // A message of several lines ends with a program's own output.
-  if (message.includes("\n")) return `${message}\n${hint}`;
-  return `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
+  if (message.includes("\n")) return `${message}\n${more}`;
+  return `${message}${/[.!?]$/.test(message) ? "" : "."} ${more}`;
 }
 
 /** The message of a caught value. */

@@ -159,7 +159,7 @@ export function refusingTarget(target: Target, error: () => BuddyError): Target 
 function outside(inner: TargetIdentity, outer: TargetIdentity): BuddyError {
   const text = `this would act on ${who(outer)} (${outer.label}), but buddy works in the shell of ${who(inner)}`;
   return new BuddyError("target", text, {
-    hint: "Use run_shell, which runs in that shell; for files cat, tee or sed.",
+    advice: "Use run_shell, which runs in that shell; for files cat, tee or sed.",
   });
 }
 

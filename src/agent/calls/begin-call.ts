@@ -15,7 +15,6 @@ import { CallRecord } from "./call-record.ts";
 import {
   CallOutput,
   cancelled,
-  inWordsForPeople,
   orCancelled,
   refusedWithoutRecord,
   secretTexts,
@@ -206,7 +205,7 @@ class OneCall {
   #failed(error: unknown): ToolResult {
     const { signal } = this.#started.batch;
     if (signal.aborted) return cancelled(signal);
-    return { ok: false, outcome: "failed", result: `error: ${inWords(error)}`, display: inWordsForPeople(error) };
+    return { ok: false, outcome: "failed", result: `error: ${inWords(error, "model")}`, display: inWords(error) };
   }
 }
 

@@ -2,7 +2,7 @@
  * Results of calls: those that come from no tool (cancelled, refused, cut to their budget), and secrets kept out of all
  * of them.
  */
-import { BuddyError, inWords } from "../../lib/errors.ts";
+
 import { isTimeout } from "../../lib/waiting.ts";
 import { boundText } from "../../tools/bound-output.ts";
 import type { ToolResult, Tool } from "../../tools/tool.ts";
@@ -61,13 +61,6 @@ export function refusedWithoutRecord(why: string): ToolResult {
   };
 }
 
-/** A hint that names a tool is for the model and left out. */
-export function inWordsForPeople(error: unknown): string {
-  const isForModel = error instanceof BuddyError && TOOL_NAME.test(error.hint ?? "");
-  return isForModel ? error.message : inWords(error);
-}
-
-const TOOL_NAME = /\b(?:[a-z]+_(?:shells?|output|file|url|search)|send-keys|capture-pane|tmux-(?:create|kill)-\w+)\b/;
 const NOTICE_ROOM = 2_000;
 /** By then a command on the target is stopped; a tool that hangs must not keep the operator waiting. */
 const CANCEL_GRACE_MS = 5_000;

@@ -39,7 +39,7 @@ export async function planCall(parts: PlanParts, call: ToolCall): Promise<Plan> 
   try {
     return await plan(parts, call);
   } catch (error) {
-    return invalid(call, inWords(error));
+    return invalid(call, inWords(error, "model"));
   }
 }
 

@@ -52,7 +52,7 @@ export async function digest({ cut, outputs = [] }: ToolResult, target: Target):
 }
 
 export function unreachable(error: unknown): ToolResult {
-  return { ok: false, outcome: "unreachable", result: inWords(error), display: messageOf(error) };
+  return { ok: false, outcome: "unreachable", result: inWords(error, "model"), display: messageOf(error) };
 }
 
 export function failure(error: unknown): ToolResult {

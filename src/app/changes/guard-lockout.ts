@@ -119,7 +119,7 @@ function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Prom
   return RevertTimer.arm({ run, root }, randomBytes(6).toString("hex"), plan).catch((error: unknown) => {
     const why = messageOf(error);
     throw new BuddyError("target", `not run, because no revert could be prepared: ${why}`, {
-      hint: 'Tell the operator: with [safety] lockout = "ask" such commands run without a revert.',
+      hint: 'With [safety] lockout = "ask" such commands run without a revert.',
       cause: error,
     });
   });

@@ -221,7 +221,8 @@ async function matching(look: BackgroundOutput, filter: string): Promise<Backgro
 
 function unknown(id: string): BuddyError {
   return new BuddyError("target", `no background shell has the id ${JSON.stringify(id)}`, {
-    hint: "list_shells lists them; finished ones are removed after a day.",
+    hint: "Finished ones are removed after a day.",
+    advice: "list_shells lists them.",
   });
 }
 

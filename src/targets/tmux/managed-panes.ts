@@ -97,7 +97,8 @@ export class ManagedPanes implements Panes {
     if (row !== undefined) return this.#manage(session, name, row, false);
     if (name === SHARED) return this.#manage(session, name, await this.#sharedRow(session), true);
     throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`, {
-      hint: `Managed panes: ${(await this.list()).map((one) => `${one.session}/${one.pane}`).join(", ")}. Create one with tmux-create-pane.`,
+      hint: `Managed panes: ${(await this.list()).map((one) => `${one.session}/${one.pane}`).join(", ")}.`,
+      advice: "Create one with tmux-create-pane.",
     });
   }
 
@@ -110,7 +111,8 @@ export class ManagedPanes implements Panes {
         "tool",
         `there are ${existing.length} managed sessions already, the limit is ${this.#options.maxSessions}`,
         {
-          hint: "End one with tmux-kill-session, use another pane, or raise [tmux].max_sessions.",
+          hint: "[tmux] max_sessions raises the limit.",
+          advice: "End one with tmux-kill-session, or use another pane.",
         },
       );
     }
@@ -124,7 +126,7 @@ export class ManagedPanes implements Panes {
     const full = this.#fullName(name);
     if (full === this.session) {
       throw new BuddyError("tool", `${full} is the default session and cannot be ended`, {
-        hint: "Only sessions created with tmux-create-session can be ended.",
+        advice: "Only sessions created with tmux-create-session can be ended.",
       });
     }
     await this.#requireManaged(full);
@@ -150,7 +152,8 @@ export class ManagedPanes implements Panes {
         "tool",
         `${session.name} has ${rows.length} managed panes already, the limit is ${this.#options.maxPanes}`,
         {
-          hint: "End one with tmux-kill-pane, or raise [tmux].max_panes.",
+          hint: "[tmux] max_panes raises the limit.",
+          advice: "End one with tmux-kill-pane.",
         },
       );
     }
@@ -163,7 +166,7 @@ export class ManagedPanes implements Panes {
     const pane = paneName(name);
     if (pane === SHARED) {
       throw new BuddyError("tool", "the shared pane cannot be closed", {
-        hint: "Only panes created with tmux-create-pane can be closed.",
+        advice: "Only panes created with tmux-create-pane can be closed.",
       });
     }
     const row = (await session.panes()).find((one) => one.name === pane);
@@ -268,7 +271,7 @@ export class ManagedPanes implements Panes {
       mayType: false,
       refusal: () =>
         new BuddyError("tool", `pane ${id} is not managed by buddy and is never changed`, {
-          hint: "Use the shared pane, or create one with tmux-create-pane.",
+          advice: "Use the shared pane, or create one with tmux-create-pane.",
         }),
     });
   }

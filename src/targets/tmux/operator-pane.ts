@@ -188,7 +188,7 @@ export class OperatorPane {
     await pause(options.delayMs ?? 0, options.signal);
     const { transport } = this.#options;
     const refuse = (why: string) => {
-      throw new BuddyError("tool", `${why}: nothing was typed`, { hint: "Look at it with capture-pane first." });
+      throw new BuddyError("tool", `${why}: nothing was typed`, { advice: "Look at it with capture-pane first." });
     };
     const closed = await this.#closedOff();
     // Keys may go to a full-screen program.

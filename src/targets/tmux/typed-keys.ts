@@ -82,7 +82,7 @@ export function movedAway(now: string, approved: string): string {
 export function stillThere(now: ShellPlace, then: ShellPlace): void {
   const moved = difference(now, then);
   if (moved === undefined) return;
-  throw new BuddyError("tool", `${moved}: nothing was typed`, { hint: "Look at the pane with capture-pane first." });
+  throw new BuddyError("tool", `${moved}: nothing was typed`, { advice: "Look at the pane with capture-pane first." });
 }
 
 function difference(now: ShellPlace, then: ShellPlace): string | undefined {
