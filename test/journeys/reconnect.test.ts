@@ -34,3 +34,25 @@ test("after a drop /reconnect asks for the passphrase on the operator's terminal
   await pty.until("It answered.");
   expect(JSON.stringify(repl.model.requests.at(-1)?.messages)).toContain("back again");
 });
+
+test("a line that goes dead while a question is open: the answer counts, and the question is not asked again", async () => {
+  const server = await sshd();
+  await using proxy = await proxyTo(server.port);
+  server.configure(
+    `Host repl-dead\n  HostName 127.0.0.1\n  Port ${proxy.port}\n  IdentityFile ${server.key("repl-dead")}`,
+  );
+  await using repl = new ReplBinary([shellCall("touch answered && echo made"), { text: "It answered." }]);
+  const pty = await repl.start({
+    args: ["--ssh", "repl-dead"],
+    env: { PATH: server.env.PATH },
+  });
+  await pty.until(")>");
+  pty.type("go\r");
+  await pty.until("approve?");
+  proxy.swallow(true);
+  pty.type("y");
+  await pty.until("reconnecting");
+  proxy.swallow(false);
+  await pty.until("It answered.");
+  expect(JSON.stringify(repl.model.requests.at(-1)?.messages)).toContain("made");
+});

@@ -127,9 +127,14 @@ export class AskedShell {
     return now.cwd !== this.#seen.cwd || now.user !== this.#seen.user;
   }
 
-  /** A target that does not answer now is asked again when the command is sent; until then, what is known counts. */
+  /**
+   * The connection may drop while it is asked: the second attempt waits until it is back. A target that does not answer
+   * now is asked again when the command is sent; until then, what is known counts.
+   */
   async #now(): Promise<ShellPlace> {
-    return this.#shell.where().catch(() => ({ cwd: this.#shell.cwd, user: "", typed: "" }));
+    const ask = () => this.#shell.where();
+    const known = () => ({ cwd: this.#shell.cwd, user: this.#seen?.user ?? "", typed: "" });
+    return ask().catch(ask).catch(known);
   }
 }
 
