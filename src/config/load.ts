@@ -176,22 +176,24 @@ function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string,
 }
 
 function overrides(flags: ConfigFlags, env: Env): Pick<LoadedConfig, "endpoint" | "key"> {
-  const url = buddyVariable(env, "BASE_URL");
-  const key = buddyVariable(env, "API_KEY");
-  const wrong =
-    url !== undefined && (PROFILE_SETTINGS.api_base_url.read(url.value) === undefined || !URL.canParse(url.value));
-  if (wrong && flags.baseUrl === undefined) {
-    throw new BuddyError("config", `${url.name} must be ${PROFILE_SETTINGS.api_base_url.expects}`);
-  }
-  const endpoint =
-    flags.baseUrl !== undefined
-      ? { url: flags.baseUrl, origin: { kind: "flag", flag: "--base-url" } as const }
-      : url && { url: url.value, origin: { kind: "env", name: url.name } as const };
-  const given =
-    flags.apiKey !== undefined
-      ? { value: flags.apiKey, origin: { kind: "flag", flag: "--api-key" } as const }
-      : key && { value: key.value.trim(), origin: { kind: "env", name: key.name } as const };
-  return { ...(endpoint === undefined ? {} : { endpoint }), ...(given === undefined ? {} : { key: given }) };
+  const url = flagOrVariable(flags.baseUrl, "--base-url", buddyVariable(env, "BASE_URL"));
+  const key = flagOrVariable(flags.apiKey, "--api-key", buddyVariable(env, "API_KEY"));
+  const setting = PROFILE_SETTINGS.api_base_url;
+  if (url?.origin.kind === "env" && (setting.read(url.value) === undefined || !URL.canParse(url.value)))
+    throw new BuddyError("config", `${url.origin.name} must be ${setting.expects}`);
+  return {
+    ...(url === undefined ? {} : { endpoint: { url: url.value, origin: url.origin } }),
+    ...(key === undefined ? {} : { key }),
+  };
+}
+
+function flagOrVariable(
+  value: string | undefined,
+  flag: string,
+  variable: ReturnType<typeof buddyVariable>,
+): { readonly value: string; readonly origin: Origin } | undefined {
+  if (value !== undefined) return { value, origin: { kind: "flag", flag } };
+  return variable && { value: variable.value.trim(), origin: { kind: "env", name: variable.name } };
 }
 
 interface Layer {

@@ -92,12 +92,17 @@ const AWS_SHOWS_VARIABLES = new RegExp(
 );
 /** One `--query` for fields without variables and scripts: `Functions[].[FunctionName,Runtime]`. */
 function isPlainQuery(args: readonly string[]): boolean {
-  const queries = args.filter((word) => word.startsWith("--query"));
-  const [query = ""] = queries;
-  const value = query === "--query" ? args[args.indexOf(query) + 1] : query.replace(/^--query=/, "");
-  const fields = /^(?:\w+(?:\[[\d*:-]*\])?\.)+(?:(\w+)|\[([\w, ]+)\]|\{([\w:, ]+)\})$/.exec(value ?? "");
+  const query = onlyValue(args, "--query", /^--query/);
+  const fields = /^(?:\w+(?:\[[\d*:-]*\])?\.)+(?:(\w+)|\[([\w, ]+)\]|\{([\w:, ]+)\})$/.exec(query);
   const named = (fields?.slice(1).find((part) => part !== undefined) ?? "").split(",");
-  return queries.length === 1 && named.every((field) => PLAIN_AWS_FIELD.test(field.replace(/^\s*\w+\s*:/, "").trim()));
+  return named.every((field) => PLAIN_AWS_FIELD.test(field.replace(/^\s*\w+\s*:/, "").trim()));
+}
+
+/** The value of the only word that matches `like`, which must be this option; otherwise empty. */
+function onlyValue(args: readonly string[], option: string, like: RegExp): string {
+  const [word = "", ...others] = args.filter((one) => like.test(one));
+  if (others.length > 0) return "";
+  return word === option ? (args[args.indexOf(word) + 1] ?? "") : word.replace(`${option}=`, "");
 }
 
 const PLAIN_AWS_FIELD =
@@ -192,11 +197,9 @@ const gcloud = verbs({
 
 /** One `--format` for fields of an instance without variables and scripts. */
 function isPlainProjection(options: readonly string[]): boolean {
-  const formats = options.filter((word) => /^--(?:format|flatten)/.test(word));
-  const [format = ""] = formats;
-  const value = format === "--format" ? options[options.indexOf(format) + 1] : format.replace(/^--format=/, "");
-  const fields = /^(?:value|table|csv|list)\(([^()]*)\)$/.exec(value ?? "")?.[1];
-  return formats.length === 1 && fields?.split(",").every((field) => PLAIN_FIELD.test(field.trim())) === true;
+  const format = onlyValue(options, "--format", /^--(?:format|flatten)/);
+  const fields = /^(?:value|table|csv|list)\(([^()]*)\)$/.exec(format)?.[1];
+  return fields?.split(",").every((field) => PLAIN_FIELD.test(field.trim())) === true;
 }
 
 const PLAIN_FIELD =
