@@ -300,8 +300,11 @@ export class TmuxPane implements Pane, PaneSink {
       return this.#result(running, running.outcome ?? { kind: "running", why: "no-wait" });
     }
     const result = await this.#watch(running, options);
-    const isGone = result.outcome.kind === "lost" && !this.#state.alive && options.signal?.aborted !== true;
-    return isGone && (await this.#neverTaken(running)) ? this.#run(command, options) : result;
+    if (result.outcome.kind !== "lost" || this.#state.alive || !(await this.#neverTaken(running))) return result;
+    return {
+      ...result,
+      outcome: { ...result.outcome, why: `${result.outcome.why}; the command did not run`, notRun: true },
+    };
   }
 
   /** The pane went before its shell took the command: the file that it would have emptied shows that. */
