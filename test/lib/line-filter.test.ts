@@ -30,7 +30,7 @@ test("a hostile expression is given up, and nothing waits for it meanwhile", asy
 });
 
 test("a line that would take hours costs nothing any more once it was given up", async () => {
-  const children = () => readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ");
+  const children = () => readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ").filter(Boolean);
   const before = new Set(children());
   using filter = new LineFilter("[^]*[^]*[^]*x");
   expect(await filter.test(["ax", "a".repeat(LONGEST_SEARCHED)])).toEqual({ matches: [true], gaveUp: true });
