@@ -56,6 +56,8 @@ if [ -z "$__buddy_plain" ] && { __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fi
   BUDDY_DIR=$__buddy_dir BUDDY_LOGIN= BUDDY_PLAIN=readonly exec "$BASH" --rcfile "$__buddy_dir/bash.sh" -i
 fi
 IFS= builtin read -r __buddy_run <"$__buddy_dir/run"
+# Where that is gone, nothing is written into the root directory.
+: "${__buddy_run:=$__buddy_dir}"
 __buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside= __buddy_at= __buddy_for= __buddy_trap=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= builtin read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"

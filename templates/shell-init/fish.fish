@@ -7,6 +7,8 @@ set -g __buddy_code 0
 set -g __buddy_tag 0
 read -g __buddy_key <$__buddy_dir/key
 read -g __buddy_run <$__buddy_dir/run
+# Where that is gone, nothing is written into the root directory.
+test -n "$__buddy_run"; or set -g __buddy_run $__buddy_dir
 if test -r $__buddy_run/$__buddy_pane.cwd
     read -z __buddy_file <$__buddy_run/$__buddy_pane.cwd
     builtin cd -- $__buddy_file 2>/dev/null

@@ -18,6 +18,8 @@ if __buddy_may_set IFS; then
 else
   __buddy_key=$(\command cat "$__buddy_dir/key") __buddy_run=$(\command cat "$__buddy_dir/run")
 fi
+# Where that is gone, nothing is written into the root directory.
+: "${__buddy_run:=$__buddy_dir}"
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   __buddy_cwd=$(\command cat "$__buddy_run/$__buddy_pane.cwd"; \command printf x)
   cd -- "${__buddy_cwd%x}" 2>/dev/null

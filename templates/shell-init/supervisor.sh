@@ -7,6 +7,8 @@ __buddy_tmux=$5
 shift 5
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
+# Where that is gone, nothing is written into the root directory.
+: "${__buddy_run:=$__buddy_dir}"
 # A later cleanup sees by this whether a server still uses the directory.
 __buddy_server=${TMUX%,*}
 while IFS= read -r __buddy_name; do

@@ -11,6 +11,8 @@ if [[ -z $__buddy_plain && "${(t)precmd_functions} ${(t)preexec_functions} ${(t)
 fi
 IFS= builtin read -r __buddy_key <$__buddy_dir/key
 IFS= builtin read -r __buddy_run <$__buddy_dir/run
+# Where that is gone, nothing is written into the root directory.
+: ${__buddy_run:=$__buddy_dir}
 if [[ -r $__buddy_run/$__buddy_pane.cwd ]]; then
   IFS= builtin read -r -d '' __buddy_shown <$__buddy_run/$__buddy_pane.cwd
   builtin cd -q -- $__buddy_shown 2>/dev/null

@@ -150,3 +150,18 @@ test("a server that was killed from outside: the next start removes what is left
   expect((await second.target.shell.run("echo fine")).outcome).toEqual({ kind: "exited", code: 0 });
   endTmux(first.options.tmuxSocket);
 });
+
+const FILES = { bash: "bash.sh", zsh: "zsh.zsh", fish: "fish.fish", dash: "sh.sh", mksh: "sh.sh" } as const;
+for (const [shell, file] of Object.entries(FILES)) {
+  const { test: withShell } = await needs("linux", "tmux", shell as keyof typeof FILES);
+  withShell(`${shell} writes nothing into the root directory when that of its session is gone`, () => {
+    // No pane has this number.
+    const pane = String(900_000_000 + process.pid);
+    const env = { PATH: process.env["PATH"] ?? "", BUDDY_DIR: join(base, "none"), TMUX_PANE: `%${pane}` };
+    const text = `. ${join(import.meta.dir, "../../../templates/shell-init", file)}`;
+    Bun.spawnSync([shell, "-i", "-c", text], { env, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    const written = readdirSync("/").filter((name) => name.startsWith(pane));
+    for (const name of written) rmSync(join("/", name));
+    expect(written).toEqual([]);
+  });
+}
