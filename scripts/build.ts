@@ -161,7 +161,9 @@ export async function compile(
     if (logs.some(({ message }) => /bytecode/i.test(message))) throw new Error(logs.map(String).join("\n"));
     // Bun 1.4.4 leaves the runtime's stale signature in place here, and macOS kills such a binary.
     if (target === "darwin-x64") writeFileSync(built, adhocSign(readFileSync(built), "buddy"));
-    renameSync(built, outfile);
+    // By a copy beside it: /tmp, where tests build, may be another file system.
+    copyFileSync(built, `${outfile}.new`);
+    renameSync(`${outfile}.new`, outfile);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

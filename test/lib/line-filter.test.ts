@@ -38,7 +38,7 @@ test("a line that would take hours costs nothing any more once it was given up",
 });
 
 test("a deeply nested expression is tested as any other", async () => {
-  using filter = new LineFilter(`${"(".repeat(20_000)}a${")".repeat(20_000)}`);
+  using filter = new LineFilter(`${"(".repeat(5000)}a${")".repeat(5000)}`);
   expect((await filter.test(["b", "a"])).matches).toEqual([false, true]);
 });
 

@@ -115,16 +115,17 @@ export function mayMove(text: string): boolean {
 const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
 
 /**
- * $1 is the text. It runs in a subshell, so that its end is noticed in every case and what it leaves behind can be
- * ended: bash does not wait for `<( )` and `>( )`, and `timeout --foreground` ends only the program it started.
+ * $1 is the text; what has to be done at its end is done however it ends. What it leaves behind ends with it: bash does
+ * not wait for `<( )` and `>( )`, and `timeout --foreground` ends only the program it started. Not in a subshell: bash
+ * catches INT there, and one that comes while it forks is lost.
  */
 function evaluate(text: string, { kind }: CleanShell): string {
-  const report = mayMove(text) ? `trap '${REPORT}' EXIT; ` : "";
-  const [before, files, end] = kind === "bash" ? [`${HOLD}; `, ` ${HELD}`, END_HOLDERS] : ["", "", END_MARKED];
-  return (
-    `${before}__buddy_text=$1; shift; trap : INT QUIT; ( ${report}eval "$__buddy_text" 3>&- )${files}; ` +
-    `__buddy_code=$?; ${end}; exit "$__buddy_code"`
-  );
+  const [hold, release] =
+    kind === "bash"
+      ? [`${HOLD}; exec ${HELD}; `, `{ exec 7</proc/self/fd/9 9>&-; } 2>/dev/null; ${END_HOLDERS}`]
+      : ["", END_MARKED];
+  const end = [...(mayMove(text) ? [REPORT] : []), release].join("; ");
+  return `${hold}__buddy_text=$1; shift; trap '${end}' EXIT; eval "$__buddy_text" 3>&-`;
 }
 
 /**
