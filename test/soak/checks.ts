@@ -177,18 +177,18 @@ async function checkNothingLeft(world: World): Promise<string[]> {
   for (const path of filesBelow(join(world.box.dir, "tmp"))) wrong.push(`a temporary file is left: ${path}`);
   for (const path of filesBelow(join(world.box.dir, "run")))
     if (lstatSync(path).isSocket()) wrong.push(`a socket is left: ${path}`);
-  // Files of killed servers go with a start that comes later than a minute.
+  // Files of killed servers are removed by a start that comes later than a minute, a second after it.
   const hourAgo = Date.now() / 1000 - 3600;
   for (const state of stateDirectories(roots)) utimesSync(join(state, "opened"), hourAgo, hourAgo);
   if (world.has.tmux)
     await until(
       async () => {
-        await world.box.run(["run", "--approve", "all", "sleep 0.5"], { env: world.env });
+        await world.box.run(["run", "--approve", "all", "sleep 2"], { env: world.env });
         await world.box.run(["targets", "--sessions", "--end", "--yes"], { env: world.env });
         return stateDirectories(roots).length === 0;
       },
       "the files of killed servers are removed",
-      { timeoutMs: 10_000 },
+      { timeoutMs: 20_000 },
     ).catch(() => {});
   for (const state of stateDirectories(roots)) wrong.push(`the files of a pane are left: ${state}`);
   return wrong;

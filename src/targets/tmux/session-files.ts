@@ -70,16 +70,21 @@ isup() {
   done
   return 1
 }
-unused() { if [ -s "$d/servers" ]; then ! isup <"$d/servers"; else [ -n "$(find "$f" -mtime +0)" ]; fi; }
+opened() { find "$b" -path "$b/*/*" -prune -name opened -type f "$@"; }
+remove() {
+  m=/dev/shm/buddy-$u
+  if private "$m" && __buddy_own "$m/\${d##*/}"; then rm -rf "$m/\${d##*/}"; fi
+  rm -rf "$d"
+}
 sweep() {
   private "$b" || return
-  find "$b" -path "$b/*/*" -prune -name opened -type f -mmin +1 | while IFS= read -r f; do
+  opened -mmin +1 | while IFS= read -r f; do
     d=\${f%/opened}
-    if __buddy_own "$d" && [ ! -L "$d/servers" ] && unused; then
-      m=/dev/shm/buddy-$u
-      if private "$m" && __buddy_own "$m/\${d##*/}"; then rm -rf "$m/\${d##*/}"; fi
-      rm -rf "$d"
-    fi
+    if [ -s "$d/servers" ] && __buddy_own "$d" && [ ! -L "$d/servers" ] && ! isup <"$d/servers"; then remove; fi
+  done
+  opened -mtime +0 | while IFS= read -r f; do
+    d=\${f%/opened}
+    if [ ! -s "$d/servers" ] && __buddy_own "$d"; then remove; fi
   done
   find "$b" -path "$b/*" -prune -name '*.*' -type d -mtime +0 -exec rmdir {} \\;
 }
