@@ -17,8 +17,7 @@ export interface Machines {
 export async function machines(names: readonly string[]): Promise<Machines> {
   const server = await sshdWith("MaxSessions 20\nMaxStartups 500");
   const home = (name: string): string => join(server.dir, "homes", name);
-  const sockets = (name: string): string => join(server.dir, "sockets", name);
-  exitCleanup().onDeath(`for s in ${server.dir}/sockets/*/*/*; do tmux -S "$s" kill-server; done`);
+  const sockets = (name: string): string => join(server.sockets, name);
   const authorized = join(server.dir, "authorized_keys");
   const lines: string[] = [];
   const hosts: string[] = [];

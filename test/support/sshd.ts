@@ -14,6 +14,8 @@ export interface SshServer {
   readonly remoteHome: string;
   /** First in PATH of commands on the other side. */
   readonly remoteBin: string;
+  /** Where tmux servers of the other side have their sockets. */
+  readonly sockets: string;
   /** PATH that finds an `ssh` with the configuration below, and a HOME. */
   readonly env: { readonly PATH: string; readonly HOME: string };
   /** Adds to the client's configuration; first come, first served, so it goes above what is there. */
@@ -63,10 +65,11 @@ export function sshdWith(lines: string): Promise<SshServer> {
 }
 
 /** What a server and its clients need on disk: keys, both configurations, homes, and an `ssh` that knows them. */
-export interface SshFiles extends Pick<SshServer, "dir" | "remoteHome" | "remoteBin" | "env" | "configure" | "key"> {
+export interface SshFiles extends Pick<
+  SshServer,
+  "dir" | "remoteHome" | "remoteBin" | "sockets" | "env" | "configure" | "key"
+> {
   readonly sshdConfig: string;
-  /** Where tmux servers of the other side have their sockets. */
-  readonly sockets: string;
 }
 
 export interface SshFilesOptions {
@@ -177,7 +180,7 @@ Host *
 /** Ends the tmux servers of the other side and removes everything; a line of sh. */
 export function removeSshFiles({ dir, sockets }: SshFiles): string {
   return (
-    `for s in ${sockets}/*/*; do tmux -S "$s" kill-server; done; ` +
+    `find ${sockets} -type s | while read -r s; do tmux -S "$s" kill-server </dev/null; done; ` +
     `grep -ls "^${sockets}/" /tmp/buddy-$(id -u)/*/servers | while read -r s; do s=\${s%/servers}; rm -rf "$s" "/dev/shm/\${s#/tmp/}"; done; ` +
     `rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`
   );
