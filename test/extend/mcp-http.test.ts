@@ -8,6 +8,7 @@ import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { startWebServer } from "../support/mcp-web-server.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
+import { until } from "../support/until.ts";
 
 setDefaultTimeout(30_000);
 
@@ -66,6 +67,19 @@ describe("a server without a sign-in", () => {
     web.answer = answer;
     const { message } = await failure(connectServer(options({ url: web.url }), AbortSignal.timeout(10_000)));
     expect(message).toContain("MCP server web cannot be used");
+  });
+
+  test("that asks for no pause between requests for its messages is not asked again and again", async () => {
+    using web = startWebServer({ signIn: false });
+    const asked: number[] = [];
+    web.answer = ({ method }) => {
+      if (method !== "GET") return undefined;
+      asked.push(performance.now());
+      return new Response("retry: 0\nid: 1\ndata: \n\n", { headers: { "content-type": "text/event-stream" } });
+    };
+    await using _ = await connectServer(options({ url: web.url }));
+    await until(() => asked.length > 1, "the next request");
+    expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(900);
   });
 
   test("that is not there is an error", async () => {

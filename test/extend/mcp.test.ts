@@ -257,12 +257,18 @@ describe("a call", () => {
   });
 
   test("with a huge result keeps to its budget; one without sense is still a result", async () => {
-    await using all = rig({ huge: program("huge-result"), bad: program("bad-result"), err: program("error") });
+    await using all = rig({
+      huge: program("huge-result"),
+      deep: program("deep-result"),
+      bad: program("bad-result"),
+      err: program("error"),
+    });
     const { servers } = all;
     await servers.ready(never);
     const { result } = await call(servers, "huge__echo");
     expect(String(result).length).toBeLessThan(4500);
     expect(String(result)).toContain("tail");
+    expect(String((await call(servers, "deep__echo")).result)).toContain("too deeply");
     expect((await call(servers, "bad__echo")).ok).toBe(true);
     expect(await call(servers, "err__echo")).toMatchObject({ ok: false, outcome: "failed" });
   });

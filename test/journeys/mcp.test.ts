@@ -60,6 +60,13 @@ describe("a tool of a server", () => {
     expect(echo).not.toContain("echo: ho");
   });
 
+  test("that fails with a long text keeps to its budget", async () => {
+    await using one = rig([call("lab__echo"), { text: "done" }], "long-error");
+    await one.exec(["go", "--no-tmux", "--approve", "all"]);
+    expect(one.lastResult()).toContain("broken");
+    expect(one.lastResult().length).toBeLessThan(100_000);
+  });
+
   test.each(["completions", "responses", "anthropic"] as const)("works with the protocol %s", async (api) => {
     await using one = rig([call("lab__echo", { text: "hi" }), { text: "done" }], "plain", "", { api });
     expect((await one.exec(["go", "--no-tmux", "--approve", "all"])).code).toBe(0);

@@ -77,6 +77,11 @@ async function call(id: Message["id"], params: Record<string, unknown>): Promise
   }
   if (mode === "flood-on-call") return flood();
   if (mode === "huge-result") return void send({ id, result: text(`head ${"x".repeat(2_000_000)} tail`) });
+  if (mode === "deep-result") {
+    const list = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    return void process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"structuredContent":${list}}}\n`);
+  }
+  if (mode === "long-error") return void send({ id, error: { code: 1, message: `broken ${"x".repeat(2_000_000)}` } });
   if (mode === "bad-result")
     return void send({ id, result: { content: [null, { type: "odd" }, { type: "text", text: 5 }] } });
   if (mode === "error") return void send({ id, result: { ...text("it broke"), isError: true } });

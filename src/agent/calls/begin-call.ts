@@ -7,6 +7,7 @@ import { trace } from "../../lib/trace.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall } from "../../model/types.ts";
 import type { Target } from "../../targets/target.ts";
+import { boundText } from "../../tools/bound-output.ts";
 import { type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";
@@ -205,7 +206,11 @@ class OneCall {
   #failed(error: unknown): ToolResult {
     const { signal } = this.#started.batch;
     if (signal.aborted) return cancelled(signal);
-    return { ok: false, outcome: "failed", result: `error: ${inWords(error, "model")}`, display: inWords(error) };
+    // A server or a machine may have written it.
+    const shown = (text: string) =>
+      boundText(text, this.#started.budget, () => "narrow the request", this.#context.mask);
+    const result = shown(`error: ${inWords(error, "model")}`);
+    return { ok: false, outcome: "failed", result, display: shown(inWords(error)) };
   }
 }
 

@@ -93,6 +93,11 @@ function transportOf(options: ServerOptions, sdk: Sdk): Transport {
   const authorized = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
   return new sdk.StreamableHTTPClientTransport(address, {
     fetch: boundedFetch(address.origin, headers),
+    // A server may ask for no pause between the requests for its next messages.
+    reconnectionScheduler: (reconnect, ms) => {
+      const timer = setTimeout(reconnect, Math.max(ms, RECONNECT_MS));
+      return () => clearTimeout(timer);
+    },
     ...(authorized ? {} : { authProvider: providerOf(options, address) }),
   });
 }
@@ -289,6 +294,7 @@ const CLOSE_MS = 1_500;
 const END_SESSION_MS = 300;
 const STDERR_MS = 300;
 const DEBOUNCE_MS = 200;
+const RECONNECT_MS = 1_000;
 const MOST_PAGES = 50;
 const MOST_LISTED = 1_000;
 const MOST_NAMED = 200;

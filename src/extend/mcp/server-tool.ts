@@ -115,14 +115,18 @@ function name(value: unknown): string {
   return typeof value === "string" ? tidy(value, 200) : "";
 }
 
+/** Not indented: with many levels that would be mostly spaces. */
 function json(value: unknown): string {
-  try {
-    return JSON.stringify(value, undefined, 2) ?? "";
-  } catch {
-    return "";
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    // The runtime needs seconds to find out that a value is too deep for it.
+    if (depth > MOST_DEPTH) return "(nested too deeply to be shown)";
+    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
   }
+  return JSON.stringify(value);
 }
 
+const MOST_DEPTH = 100;
 const MOST_BLOCKS = 100;
 const MOST_IMAGES = 5;
 const MOST_IMAGE = 6_000_000;
