@@ -15,8 +15,10 @@ if test -r $__buddy_run/$__buddy_pane.cwd
     set -e __buddy_file
 end
 
+# Each of these hides from a trace (fish_trace) what it does: the key would be on the screen.
 function __buddy_ended --on-event fish_postexec
     set -g __buddy_code $status
+    set -l fish_trace
     builtin printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $__buddy_code $__buddy_tag
 end
 # Handlers run in the order in which they were defined: what yours print is not output.
@@ -26,6 +28,7 @@ end
 set -e __buddy_file
 
 function __buddy_before --on-event fish_prompt
+    set -l fish_trace
     # As marks carry it: a byte that a terminal could take for something else is %XX.
     set -g __buddy_at (string escape --style=url -- "$PWD")
     set -g __buddy_id (math $__buddy_id + 1)
@@ -46,6 +49,7 @@ function __buddy_save
 end
 
 function __buddy_start --on-event fish_preexec
+    set -l fish_trace
     # What you entered: on the screen it may be on several rows.
     set -l line
     test "$__buddy_tag" = 0; and not set -q __buddy_taken; and set line ';L;'(string sub -l 500 -- "$argv" | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
@@ -65,6 +69,7 @@ end
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 function __buddy_take
+    set -l fish_trace
     if commandline --paging-mode; or commandline --search-mode
         # A list is open: that is given up first, buddy asks again.
         builtin printf '\033]7771;%s;T;;\a' $__buddy_key
@@ -113,6 +118,7 @@ end
 
 functions -q __buddy_user_prompt; or functions -c fish_prompt __buddy_user_prompt
 function fish_prompt
+    set -l fish_trace
     builtin printf '[buddy %s: %s] ' $__buddy_id $__buddy_code
     __buddy_status $__buddy_code
     __buddy_user_prompt

@@ -46,6 +46,9 @@ __buddy_ps1="$__buddy_f$__buddy_l$__buddy_ps1$__buddy_r"'[buddy $((__buddy_id+(_
 if __buddy_may_set PS2; then PS2="$__buddy_f$__buddy_l$__buddy_e]7771;$__buddy_key;I$__buddy_b$__buddy_r${PS2-> }"; fi
 __buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__buddy_r"
 
+# PS4 for the first trace after a command, where mksh traces.
+__buddy_trace='${__buddy_e}]7771;${__buddy_key};E;${__buddy_code};${__buddy_tag}${__buddy_b}'
+
 # After each command: `exec >file` or `exec 2>file` would hide prompts and marks, so the terminal is put back.
 # Its stdout is 8 and its stderr 9: what a DEBUG trap of yours prints about this is not output.
 __buddy_check() {

@@ -184,9 +184,7 @@ export const UNASKED: readonly UnaskedCase[] = [
     name: "options and IFS of the shell change nothing",
     run: async (place, unasked) => {
       if (!isPosix(place)) return;
-      // mksh and the loop of a direct shell trace their own steps too.
-      const trace = place.shell === "mksh" || place.target.panes === undefined ? "" : "set -x; ";
-      await approved(place, `IFS=,; ${trace}set -u; set -f`);
+      await approved(place, "IFS=,; set -x; set -u; set -f");
       try {
         const result = await unasked("echo a b | tr -d ' '; ls -d /e*c");
         expect(whole(result)).toBe("ab\n/etc\n");

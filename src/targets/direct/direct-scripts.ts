@@ -98,7 +98,8 @@ printf '\\033]7771;%s;B\\a' "$__buddy_key" >&9
 while :; do
   # What a DEBUG trap prints about this is not output.
   while { __buddy_next; } >/dev/null 2>/dev/null; do
-    command eval "$__buddy_text" </dev/null >&8 2>&9 7<&- 8>&- 9>&-
+    # Nor is what \`set -x\` prints about this line.
+    { command eval "$__buddy_text" </dev/null >&8 2>&9 7<&- 8>&- 9>&-; } 2>/dev/null
   done
 done
 `;

@@ -7,7 +7,7 @@ import type { AskingPane } from "../read-only/standing-shell.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { hexKeys, typeKeys } from "./capture.ts";
 import { tmuxQuote } from "./control.ts";
-import { CHECK } from "./markers.ts";
+import { CHECK, CHECK_IN_SH } from "./markers.ts";
 
 export interface Delivery {
   /** Files that the shell reads, by path; written before the keys are sent. */
@@ -144,7 +144,7 @@ function cleanSource(
   switch (shell) {
     case "fish":
       // fish draws every line that it runs: overwrite this one.
-      return `builtin printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(seen))}; ${shown}
+      return `set -l fish_trace; builtin printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(seen))}; ${shown}
 /bin/sh ${fishQuote(file("run"))}
 set -l code $status
 ${mayMove(command) ? followInFish(to) : ""}__buddy_status $code
@@ -254,7 +254,8 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], s
   const marked = outputBegins(tag, linesShown(seen), shell);
   switch (shell) {
     case "fish":
-      return [`${gone}builtin printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}`, command, ""].join("\n");
+      // Without a trace of this line itself.
+      return `set -l fish_trace; ${gone}builtin printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}; set -e -l fish_trace\n${command}\n`;
     case "zsh":
       return `{ ${gone}\\builtin print -sr -- ${zshQuote(seen)}; \\builtin printf '%s\\n' ${zshQuote(excerpt(seen))}; ${marked}; } 2>/dev/null\n${command}\n`;
     case "bash":
@@ -285,16 +286,20 @@ function typedScript(command: string, tag: number, shell: PaneShell["kind"], run
   // Not an alias or function of that name.
   const print = `${asItself(shell)}${shell === "sh" ? "command" : "builtin"} printf`;
   const head = `${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}`;
+  // mksh traces these lines, too, with the key: only what was asked for is traced.
+  const inSh = shell === "sh";
+  const untraced = inSh ? `case $-\${KSH_VERSION-} in *x*MIRBSD*) set +x; __buddy_ps4=\${PS4-} ;; esac\n` : "";
+  const traced = inSh ? "case ${__buddy_ps4+x} in x) PS4=$__buddy_ps4; unset __buddy_ps4; set -x ;; esac" : "";
   const body = clean
-    ? `{ ${head}\n${run}\n{ __buddy_check "$__buddy_code"; } 8>&1 >/dev/null; } 9>&2 2>/dev/null`
-    : `{ ${head}; } 2>/dev/null\n${run}\n${CHECK}`;
+    ? `${untraced}{ ${head}\n${run}\n{ __buddy_check "$__buddy_code"; } 8>&1 >/dev/null; } 9>&2 2>/dev/null`
+    : `${untraced}{ ${head}; } 2>/dev/null${inSh ? `; ${traced}` : ""}\n${run}\n${inSh ? CHECK_IN_SH : CHECK}`;
   // An empty expansion runs nothing, so `set -x` shows nothing.
   const repair = '${__buddy_repair:+"$__buddy_repair"}';
   // With set -e, the exit code of the child must not end the shell.
   const tail = clean
     ? 'case $- in *e*) __buddy_tail 0 ;; *) __buddy_tail "$__buddy_code" ;; esac'
     : '__buddy_tail "$__buddy_code"';
-  return `${once}\n${body}\n${repair}\n{ ${tail}; } 2>/dev/null\n`;
+  return `${once}\n${body}\n${repair}\n${inSh ? `${traced}\n` : ""}{ ${tail}; } 2>/dev/null\n`;
 }
 
 /** Marks the beginning of the output; first how many lines below the prompt are text, for a buddy that reconnects. */

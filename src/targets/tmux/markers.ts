@@ -51,9 +51,16 @@ export type Mark =
 const ownLine = (call: string) => `{ ${call}; } 8>&1 9>&2 >/dev/null 2>/dev/null`;
 /** The line after a typed command. */
 export const CHECK = ownLine('__buddy_check "$?"');
+/**
+ * The same in sh. mksh traces to where stderr was at `set -x`: a redirection hides nothing there. It does not trace
+ * loops and cases, and its first trace begins with PS4, which is the mark of the end.
+ */
+export const CHECK_IN_SH =
+  'for __buddy_code in $?; do case $-${KSH_VERSION-} in *x*MIRBSD*) for __buddy_ps4 in "${PS4-}"; ' +
+  `do for PS4 in "$__buddy_trace"; do set +x; done; done ;; esac; ${ownLine('__buddy_check "$__buddy_code"')}; done`;
 /** With `set -v` a shell prints these lines of buddy before it runs them; a mark of an end follows. */
-const ECHOED = [CHECK, ownLine("__buddy_before")].map((line) => Buffer.from(`${line}\r\n`));
-const LONGEST_ECHO = 80;
+const ECHOED = [CHECK, CHECK_IN_SH, ownLine("__buddy_before")].map((line) => Buffer.from(`${line}\r\n`));
+const LONGEST_ECHO = Math.max(...ECHOED.map((line) => line.length));
 
 const START = "\u001b]7771;";
 const BEL = 7;
@@ -107,9 +114,12 @@ export class MarkScanner {
     const isMark = escape >= from && isPrefix(bytes.subarray(escape), this.#prefix);
     const text = isMark ? bytes.subarray(0, escape) : bytes;
     const end = text.subarray(Math.max(from, text.length - LONGEST_ECHO));
-    const own = end.lastIndexOf("{ __buddy_");
-    const isOwn = own >= 0 && ECHOED.some((line) => isPrefix(end.subarray(own), line));
-    return isOwn ? text.length - end.length + own : text.length;
+    for (const begin of ["for __buddy_code", "{ __buddy_"]) {
+      const own = end.lastIndexOf(begin);
+      const isOwn = own >= 0 && ECHOED.some((line) => isPrefix(end.subarray(own), line));
+      if (isOwn) return text.length - end.length + own;
+    }
+    return text.length;
   }
 }
 

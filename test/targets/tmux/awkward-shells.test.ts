@@ -363,8 +363,16 @@ const PRINTS = (
     ["zsh", "TRAPDEBUG() { print x }", "x\none\n", "x\none\nx\ntwo\n"],
     ["zsh", "trap 'echo error' ZERR", "one\n", "one\ntwo\n"],
     ["fish", "function late --on-event fish_preexec; echo hook; end", "one\n", "one\ntwo\n"],
+    ["fish", "set -g fish_trace 1", "> echo one\none\n", "--> echo one\none\n--> echo two\ntwo\n"],
     ["dash", "set -v", "echo one\none\n", "echo one\none\necho two\ntwo\n"],
     ["mksh", "set -v", "echo one\none\n", "echo one\none\necho two\ntwo\n"],
+    ["mksh", "set -x", "+ echo one\none\n", "+ echo one\none\n+ echo two\ntwo\n"],
+    [
+      "mksh",
+      "PS4='> '; set -xv",
+      "echo one\n> echo one\none\n",
+      "echo one\n> echo one\none\necho two\n> echo two\ntwo\n",
+    ],
   ] as const
 ).filter(([shell]) => SHELLS.some((one) => one === shell) || REDRAWN.some((one) => one === shell));
 
@@ -379,6 +387,8 @@ test.each(PRINTS)("%s, %s: what it prints about buddy's own lines was output", a
   expect(await run("echo one")).toEqual([one, exited(0)]);
   expect(await run("echo one\necho two")).toEqual([lines, exited(0)]);
   expect(await run("echo three; exit 5", { unasked: { inNamespace: false } })).toEqual(["three\n", exited(5)]);
+  const screen = await place.tmux("capture-pane", "-p", "-S", "-500", "-t", (place.target.shell as Pane).id);
+  expect([screen.includes("three"), /\b[0-9a-f]{32}\b/.test(screen)]).toEqual([true, false]);
 });
 
 const mksh = await needs("tmux", "mksh", "dash");
