@@ -2,7 +2,8 @@
  * The chain: each line has its number, the hash of the line before and a MAC; a small file, the head, has the number
  * and hash of the last line, so that lines missing at the end are found, too.
  */
-import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
+import { makePrivate } from "../lib/files.ts";
 import { type LineSigner, splitLine } from "../lib/line-signer.ts";
 import { isRecord } from "../lib/values.ts";
 import type { AuditEntry, StoredEntry } from "./entry.ts";
@@ -79,7 +80,7 @@ export function writeHead(path: string, { seq, hash }: Link, signer: LineSigner)
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
   const file = openSync(path, flags, 0o600);
   try {
-    if ((fstatSync(file).mode & 0o077) !== 0) fchmodSync(file, 0o600);
+    makePrivate(file);
     const text = signer.sign(JSON.stringify({ seq, hash })).padEnd(HEAD_BYTES - 1);
     if (writeSync(file, `${text}\n`, 0) !== HEAD_BYTES) throw new Error("no space left on the device");
   } finally {

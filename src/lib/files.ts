@@ -144,8 +144,16 @@ export function openForLines(path: string): number {
   const what = otherThanFile(path);
   if (what !== undefined) throw new Error(`it is ${what}`);
   const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-  if ((fstatSync(file).mode & 0o077) !== 0) fchmodSync(file, 0o600);
+  makePrivate(file);
   return file;
+}
+
+/** For its owner alone. Refuses a file that has another name, too: the mode of that one would change with it. */
+export function makePrivate(file: number): void {
+  const { mode, nlink } = fstatSync(file);
+  if ((mode & 0o077) === 0) return;
+  if (nlink > 1) throw new Error("other users can read it, and it has another name (a hard link)");
+  fchmodSync(file, 0o600);
 }
 
 /** Whether a crash cut the last line: the next one must not continue it. */

@@ -1,5 +1,5 @@
 /** A lock between processes that the kernel releases when its holder dies, however it dies. */
-import { chmodSync, lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fchmodSync, lstatSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Database } from "bun:sqlite";
 import { hasEnded, processMark } from "./processes.ts";
 import { requirePlainFiles } from "./files.ts";
@@ -78,15 +78,27 @@ async function tryDatabase(path: string): Promise<KernelLock | undefined> {
 
 async function openDatabase(path: string): Promise<Database> {
   const { Database } = await import("bun:sqlite");
+  createEmpty(path);
   const database = new Database(path, { create: true });
   try {
-    chmodSync(path, 0o600);
     database.run("PRAGMA busy_timeout = 0");
   } catch (error) {
     database.close();
     throw error;
   }
   return database;
+}
+
+/** For its owner alone. One that exists is left as it is: with a hard link, the mode is that of another file, too. */
+function createEmpty(path: string): void {
+  if (inodeOf(path) !== undefined) return;
+  try {
+    const file = openSync(path, "wx");
+    fchmodSync(file, 0o600); // whatever the umask is
+    closeSync(file);
+  } catch {
+    // Another process was faster, or SQLite, which opens it next, reports the same.
+  }
 }
 
 /** False: another process has the lock, or the file system has no locks. */

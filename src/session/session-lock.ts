@@ -1,5 +1,5 @@
 /** Lets one process at a time use a session; a second one gets an error that names the first. */
-import { closeSync, constants, lstatSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
@@ -55,18 +55,16 @@ export function removeLock(directory: string, id: string): void {
   for (const end of ["", "-journal"]) rmSync(`${lock}${end}`, { force: true });
 }
 
-const REPLACE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-
 function writeHolder(path: string): void {
   try {
-    const file = openSync(path, REPLACE, 0o600);
-    try {
-      writeSync(file, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`);
-    } finally {
-      closeSync(file);
-    }
+    // A link in its place goes, and what it leads to stays as it is.
+    rmSync(path, { force: true });
+    writeFileSync(path, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`, {
+      flag: "wx",
+      mode: 0o600,
+    });
   } catch {
-    // A full disk, or a link in its place: the lock works without it.
+    // A full disk: the lock works without it.
   }
 }
 

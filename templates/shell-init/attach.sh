@@ -8,8 +8,7 @@ shift 6
 tmux() { if [ -n "$socket" ]; then "$tmux" -u -L "$socket" "$@"; else "$tmux" -u "$@"; fi; }
 # One at a time: tmux before 3.7 crashes when a session is made or left at the same moment as a control client joins.
 # The server must not inherit the lock.
-exec 9>>"${d%/*}/lock"
-flock -w 5 9 2>/dev/null
+__buddy_lock "${d%/*}"
 if [ -n "$create" ]; then
   for a; do
     shift

@@ -27,8 +27,8 @@ if [ "$left" -gt 0 ]; then
   tmux run-shell -b -d "$left" "sh '$0' '$t' '$s' '$id'"
   exit
 fi
-exec 9>>"${d%/*}/lock"
-flock -w 5 9 2>/dev/null
+l=${d%/*}/lock
+if [ -f "$l" ] && [ ! -L "$l" ] && [ -w "$l" ]; then exec 9>>"$l" && flock -w 5 9; fi 2>/dev/null
 IFS= read -r r <"$d/run"
 tmux kill-session -t "$id"
 case $r in "$d" | /dev/shm/buddy-*/"${d##*/}") rm -rf "$r" ;; esac

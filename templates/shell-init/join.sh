@@ -7,8 +7,7 @@ unset TMUX TMUX_PANE
 tmux() { "$tmux" -u -S "$socket" "$@"; }
 lock() { :; }
 if __buddy_own "$own" && [ -w "$own" ]; then
-  exec 9>>"$own/lock"
   lock() { flock "$@" 9 2>/dev/null; }
-  lock -w 5
+  __buddy_lock "$own"
 fi
 join() { tmux -C attach-session -E -t "$session:" -f ignore-size; }

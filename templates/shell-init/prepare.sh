@@ -3,6 +3,8 @@
 # Few processes: each takes longer than all that is written here.
 # One level at a time: nothing is made through a link, or in a directory of another user.
 make() { __buddy_own "$1" || { mkdir -p "$1" 2>/dev/null && __buddy_own "$1"; }; }
+# Nothing is written through a link.
+unlink_links() { for l; do [ ! -L "$l" ] || rm -f "$l"; done; }
 put() { { printf %s "$2" >"$1.$$" && mv -f "$1.$$" "$1"; } 2>/dev/null || { rm -f "$1.$$"; false; }; }
 # A file that is read meanwhile is whole; the stamp comes last.
 renew() {
@@ -13,14 +15,15 @@ renew() {
   return $1
 }
 fill() {
+  unlink_links "$d"/*
   # From here on it is known when the directory was begun, also if this ends in the middle.
-  { [ -e "$d/opened" ] || : >"$d/opened"; } 2>/dev/null || return
+  { [ -e "$d/opened" ] || true >"$d/opened"; } 2>/dev/null || return
   w=; [ -r "$d/stamp" ] && read -r w <"$d/stamp"
   [ -s "$d/key" ] || put "$d/key" "$k
 " || return
   [ "$w" = "$s" ] || renew || return
   # Keeps the directory from being taken for a leftover while its server is about to start.
-  { : >"$d/opened"; } 2>/dev/null
+  { true >"$d/opened"; } 2>/dev/null
 }
 name=$1 u=$2 d= m=$(umask)
 umask 077
@@ -41,7 +44,7 @@ IFS= read -r k <"$d/key"
 # the disk each time (0.3 to 4 ms).
 r=; [ -r "$d/run" ] && IFS= read -r r <"$d/run"
 for b in "$r" "/dev/shm/buddy-$u/$name" "$d"; do
-  [ -n "$b" ] && [ -d "${b%/*/*}" ] && make "${b%/*}" && make "$b" && { echo room >"$b/room"; } 2>/dev/null && break
+  [ -n "$b" ] && [ -d "${b%/*/*}" ] && make "${b%/*}" && make "$b" && unlink_links "$b"/* && { echo room >"$b/room"; } 2>/dev/null && break
 done
 [ "$b" = "$r" ] || put "$d/run" "$b
 "

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { linkSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openForLines } from "../../src/lib/files.ts";
 import { StandingLock, tryLock } from "../../src/lib/kernel-lock.ts";
 
 let directory: string;
@@ -63,4 +64,28 @@ test("a standing lock does not follow a link", async () => {
   symlinkSync(join(directory, "elsewhere"), path());
   await expect(one.take()).rejects.toThrow("is a link");
   expect(readdirSync(directory)).toEqual(["lock"]);
+});
+
+test("a lock with another name changed the mode of that file", async () => {
+  const other = join(directory, "other");
+  writeFileSync(other, "", { mode: 0o644 });
+  linkSync(other, path());
+  (await tryLock(path()))?.release();
+  expect(statSync(other).mode & 0o777).toBe(0o644);
+  rmSync(path());
+  const before = process.umask(0o777);
+  try {
+    (await tryLock(path()))?.release();
+  } finally {
+    process.umask(before);
+  }
+  expect(statSync(path()).mode & 0o777).toBe(0o600);
+});
+
+test("lines are not added to a file of another name that others can read", () => {
+  const other = join(directory, "other");
+  writeFileSync(other, "", { mode: 0o644 });
+  linkSync(other, path());
+  expect(() => openForLines(path())).toThrow("hard link");
+  expect(statSync(other).mode & 0o777).toBe(0o644);
 });

@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { quote, quoteAll } from "../../src/lib/quote.ts";
-import { LOADER, loaderLine, quoteOnOneLine } from "../../src/targets/script-line.ts";
+import { LOADER, loaderLine, OWN_DIRECTORY, quoteOnOneLine } from "../../src/targets/script-line.ts";
 import { available } from "../support/needs.ts";
 
 const AWKWARD = [
@@ -54,3 +57,34 @@ test("one line stays one line", () => {
 test("NUL cannot be passed and is refused", () => {
   expect(() => quote("a\0b")).toThrow("NUL");
 });
+
+// mksh passes no file above 2 on to a program.
+test.each(SHELLS.filter(([name]) => name !== "zsh" && name !== "mksh"))(
+  "%s: the lock of a directory is not made through a link",
+  (...shell) => {
+    const directory = mkdtempSync(join(tmpdir(), "buddy-test-"));
+    const lock = join(directory, "lock");
+    const take = () =>
+      Bun.spawnSync([
+        ...shell.filter(Boolean),
+        "-c",
+        `${OWN_DIRECTORY}\n__buddy_lock "$1"\necho on; flock -n 9 && echo held`,
+        "sh",
+        directory,
+      ]).stdout.toString();
+    try {
+      symlinkSync(join(directory, "elsewhere"), lock);
+      expect([take(), existsSync(join(directory, "elsewhere"))]).toEqual(["on\nheld\n", false]);
+      expect(take()).toBe("on\nheld\n");
+      // What is no file: without a lock, and neither an end nor a wait.
+      rmSync(lock);
+      mkdirSync(lock);
+      expect(take()).toBe("on\n");
+      rmSync(lock, { recursive: true });
+      Bun.spawnSync(["mkfifo", lock]);
+      expect(take()).toBe("on\n");
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  },
+);

@@ -59,7 +59,7 @@ const END = `
 tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@" 9>&-; else "$t" -u "$@" 9>&-; fi; }
 t=$1 s=$2 name=\${2:-default}.$5
 ${OWN_DIRECTORY}
-if __buddy_own "/tmp/buddy-$3"; then exec 9>>"/tmp/buddy-$3/lock"; flock -w 5 9 2>/dev/null; fi
+if __buddy_own "/tmp/buddy-$3"; then __buddy_lock "/tmp/buddy-$3"; fi
 tmux kill-session -t "$4" || exit
 for d in "/tmp/buddy-$3" "$HOME/.cache/buddy" "/dev/shm/buddy-$3"; do
   if __buddy_own "$d" && __buddy_own "$d/$name"; then rm -rf "$d/$name"; fi

@@ -118,6 +118,24 @@ root.test(
   },
 );
 
+root.test("links in the directory of a session are removed, and nothing is written to where they lead", () => {
+  const mounts = "mount --make-rprivate /; mount -t tmpfs tmpfs /tmp; mount -t tmpfs tmpfs /dev/shm; umask 077";
+  const plant = `for d in /tmp/buddy-0 /dev/shm/buddy-0; do mkdir -p $d/session
+for f in opened stamp key run room servers 0.env; do echo kept >/tmp/$f; ln -s /tmp/$f $d/session/$f; done; done`;
+  const script = `${mounts}; ${plant}; exec sh -c "$1" sh session 0`;
+  const argv = [
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    script,
+    "sh",
+    `${PREPARE}\necho "$r"; cat /tmp/[a-z0]*[a-z] | sort -u`,
+  ];
+  const { stdout } = Bun.spawnSync(argv, { stdin: Buffer.from("key\n"), stderr: "ignore" });
+  expect(stdout.toString()).toBe("/dev/shm/buddy-0/session\nkept\n");
+});
+
 test("what commands print reaches neither the clipboard nor the terminal of whoever attaches, whatever .tmux.conf says", async () => {
   using home = temporaryHome();
   writeFileSync(
