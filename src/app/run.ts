@@ -15,9 +15,9 @@ import { unlessAborted } from "../lib/waiting.ts";
 import type { ModelClient } from "../model/types.ts";
 import { Approvals, type Asker } from "../policy/approvals.ts";
 import type { ResumedSession } from "../session/store.ts";
-import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
+import type { OutputDirectory, Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
-import type { Place } from "../targets/place.ts";
+import { pathKey, type Place } from "../targets/place.ts";
 import type { Extensions } from "./extensions/extensions.ts";
 import type { FleetLimits, LazyFleet } from "./machines/lazy-fleet.ts";
 import type { RunTarget } from "./machines/lazy-target.ts";
@@ -30,7 +30,7 @@ import { AboutMachines } from "./machines/about-machines.ts";
 import { type RunSessions, samePlace } from "./run-sessions.ts";
 import { toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
-import { prepareWorkplace, type Workplace, fleetFor, type MakeFleet } from "./machines/workplace.ts";
+import { prepareWorkplace, type Workplace, fleetFor, keptOutputs, type MakeFleet } from "./machines/workplace.ts";
 
 export interface RunOptions {
   readonly globals: GlobalOptions;
@@ -93,6 +93,8 @@ export class Run implements AsyncDisposable {
   readonly rules: MachineRules;
   readonly #resumed: boolean;
   #changes: ChangeStore | undefined;
+  /** Where the full outputs of commands are kept. */
+  readonly outputs: OutputDirectory;
   #workplace: Workplace;
 
   constructor(options: RunOptions, { secrets, sessions, client, resumed, places, fleet, extensions }: RunParts) {
@@ -129,6 +131,7 @@ export class Run implements AsyncDisposable {
     const registry = (this.registry = toolRegistry(loaded, extensions));
     const { privacy } = secrets;
     const { mcp } = extensions;
+    this.outputs = keptOutputs(this, options);
     this.#workplace = this.#prepare(places, globals, fleet);
     this.agent = new Agent({
       client,
@@ -223,13 +226,14 @@ export class Run implements AsyncDisposable {
   }
 
   /**
-   * Continues on other machines; the conversation stays. A single machine must be open before the old ones are left: if
-   * that fails, nothing has changed. Returns what to say.
+   * Continues on other machines; the conversation stays, and a machine that is in use already stays open. A single
+   * machine must be open before the old ones are left: if that fails, nothing has changed. Returns what to say.
    */
   async workOn(places: Run["places"], signal: AbortSignal): Promise<readonly string[]> {
     const { ssh: _ssh, container: _container, cd: _cd, tmuxSession: _session, pane: _pane, ...globals } = this.globals;
     const options = { ...globals, on: places.map(({ name }) => name).join(",") };
-    const next = this.#prepare(places, options, await fleetFor(places, this.#options));
+    const before = this.#workplace;
+    const next = this.#prepare(places, options, await fleetFor(places, this.#options), before);
     let silent: readonly string[] = [];
     try {
       if (next.fleet === undefined) {
@@ -237,17 +241,19 @@ export class Run implements AsyncDisposable {
         await this.rules.of(opened, places[0]);
       } else silent = await next.fleet.answers(signal);
     } catch (error) {
-      await next.target[Symbol.asyncDispose]();
+      await next.target.leave(before.target.targets);
       throw error;
     }
-    const before = this.#workplace;
     this.#workplace = next;
+    next.target.follow((notice) => this.onNotice(notice));
     this.agent.targetChanged();
     this.calls.notes.addNews(
       `The operator changed the machine: it is now ${this.target.facts().label}; before, it was ${before.target.facts().label}`,
     );
-    await before.target[Symbol.asyncDispose]();
-    return [...silent, ...this.askAgain()];
+    await before.target.leave(next.target.targets);
+    const known = new Set(before.places.map(({ path }) => pathKey(path)));
+    const isNew = places.some(({ path }) => !known.has(pathKey(path)));
+    return [...silent, ...(isNew ? this.askAgain() : [])];
   }
 
   /** On another machine, or as another user, an approval in advance no longer counts. Returns what to say. */
@@ -301,11 +307,17 @@ export class Run implements AsyncDisposable {
       this.rules.of(opened.now(), this.place).catch(() => undefined);
   }
 
-  #prepare(places: Run["places"], globals: GlobalOptions, makeFleet: MakeFleet | undefined): Workplace {
-    const workplace = prepareWorkplace(this, { ...this.#options, globals }, places, makeFleet, (opened) => {
+  #prepare(
+    places: Run["places"],
+    globals: GlobalOptions,
+    makeFleet: MakeFleet | undefined,
+    before?: Workplace,
+  ): Workplace {
+    const onOpen = (opened: Target): void => {
       // Not one that /on is still trying: that is introduced once it is in use.
       if (this.#workplace.target === workplace.target) this.#introduce(opened);
-    });
+    };
+    const workplace = prepareWorkplace(this, { ...this.#options, globals }, places, makeFleet, onOpen, before);
     return workplace;
   }
 }

@@ -3,7 +3,10 @@
  * only read run in a direct shell; the pane then enters the directory of that shell.
  */
 import type { DirectShell } from "./direct/direct-shell.ts";
+import { BuddyError } from "../lib/errors.ts";
+import type { AdoptedShell } from "./tmux/adopted-shell.ts";
 import type { ManagedPanes } from "./tmux/managed-panes.ts";
+import type { TmuxPane } from "./tmux/pane.ts";
 import type {
   OutputPage,
   Pane,
@@ -32,6 +35,7 @@ export class LazyPane implements Shell, Panes {
   readonly #options: LazyPaneOptions;
   #opening: Promise<Shell> | undefined;
   #pane: Shell | undefined;
+  #shared: TmuxPane | undefined;
 
   constructor(options: LazyPaneOptions) {
     this.#options = options;
@@ -81,6 +85,12 @@ export class LazyPane implements Shell, Panes {
     await this.#options.direct[Symbol.asyncDispose]();
   }
 
+  async adopt(ended: () => void): Promise<AdoptedShell> {
+    await this.#shell();
+    if (this.#shared === undefined) throw new BuddyError("target", "tmux cannot be used on this machine");
+    return this.#shared.adopt(ended);
+  }
+
   // --- panes ---
 
   pane(selector?: PaneSelector): Promise<Pane> {
@@ -125,7 +135,7 @@ export class LazyPane implements Shell, Panes {
     await direct.rest();
     try {
       await usable();
-      const pane = await panes.openShared();
+      const pane = (this.#shared = await panes.openShared());
       if (pane.cwd !== direct.cwd) await enter(pane, direct.cwd);
       return (this.#pane = pane);
     } catch (error) {

@@ -92,7 +92,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
     return adoptable(target, shared, { tell: notices.tell });
   } catch (error) {
     await Promise.all([panes.close(), base.clean.end()]);
-    closeOutputStore(base);
+    base.outputStore[Symbol.dispose]();
     throw error;
   }
 }
@@ -124,7 +124,8 @@ function openForMany(
       return pane.session === undefined ? undefined : attachCommand(options, pane.session, transport);
     },
   };
-  return assemble({ ...base, identity, shell: pane, panes: pane, close: () => pane.close() });
+  const target = assemble({ ...base, identity, shell: pane, panes: pane, close: () => pane.close() });
+  return adoptable(target, pane, { tell: notices.tell });
 }
 
 function managedPanes({ transport, options, notices, outputStore, clean }: Parts): ManagedPanes {
@@ -159,7 +160,7 @@ async function openOperatorPane(
   const { OperatorPane } = await import("./tmux/operator-pane.ts");
   const base = parts(transport, { ...options, secondLock: "off" }, notices);
   const pane = await OperatorPane.open({ transport, id, outputStore: base.outputStore }).catch((error: unknown) => {
-    closeOutputStore(base);
+    base.outputStore[Symbol.dispose]();
     throw error;
   });
   const outer = assemble({
@@ -180,7 +181,7 @@ async function openOperatorPane(
     return target;
   } catch (error) {
     await pane.close();
-    closeOutputStore(base);
+    base.outputStore[Symbol.dispose]();
     throw error;
   }
 }
@@ -233,12 +234,8 @@ interface Parts {
 
 function parts(transport: Transport, options: TargetOptions, notices: Notices): Parts {
   const tell = (text: string) => notices.tell({ kind: "warning", text });
-  const outputStore = options.outputStore ?? new OutputStore({ store: options.outputs, tell });
+  const outputStore = OutputStore.of(options.outputs, tell);
   return { transport, options, notices, outputStore, clean: new CleanChildren(transport, options.secondLock) };
-}
-
-function closeOutputStore({ outputStore, options }: Parts): void {
-  if (outputStore !== options.outputStore) outputStore[Symbol.dispose]();
 }
 
 interface AllParts extends Parts {
@@ -261,7 +258,7 @@ function assemble(all: AllParts): Target {
     });
   const closeAll = async () => {
     await Promise.all([close(), clean.end()]);
-    closeOutputStore(all);
+    all.outputStore[Symbol.dispose]();
     await transport[Symbol.asyncDispose]();
   };
   return {

@@ -1,7 +1,6 @@
 /**
  * The contracts of execution: WHERE a process starts (Transport) × HOW commands run there (Shell), joined in a Target.
  */
-import type { OutputStore } from "./output/output-store.ts";
 import type { LineEnds, TextEncodingName } from "../lib/text-encoding.ts";
 import type { Place } from "./place.ts";
 
@@ -596,10 +595,8 @@ export interface TargetOptions {
   readonly secondLock?: SecondLock;
   /** Environment variables with secrets: no child gets them. */
   readonly secretEnv: readonly string[];
-  /** Where to keep the full output of commands; without it, the output is removed with the target. */
+  /** Where to keep the full output of commands: the same for all targets of a run. */
   readonly outputs?: OutputDirectory;
-  /** Shared by several targets, so that ids are unique among them; not closed with the target. */
-  readonly outputStore?: OutputStore;
   /** One of many machines: as few processes as possible. */
   readonly frugal?: boolean;
   /** False: opening asks nothing on the terminal. */
@@ -609,10 +606,12 @@ export interface TargetOptions {
 }
 
 export interface OutputDirectory {
-  /** Of the current session, which may change; it may not exist yet. */
-  directory(): string;
+  /** Of the current session, which may change; it may not exist yet. Undefined: removed with the targets. */
+  directory(): string | undefined;
   /** Creates it, for its owner only. */
   prepare(directory: string): void;
   /** A filter for a new output that masks what may not be stored; keeps the number of bytes. */
   hide(): (text: string) => string;
+  /** A warning about all outputs, instead of one from the first target. */
+  tell?(warning: string): void;
 }

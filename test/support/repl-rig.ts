@@ -223,7 +223,7 @@ export class ReplRig implements AsyncDisposable {
       login: async () => {},
       logout: async () => {},
       targets: async () => [{ name: "local", meaning: "this machine", current: true }],
-      targetNames: async () => [{ name: "web1", meaning: "from ~/.ssh/config" }],
+      targetNames: async () => [{ name: "web1", meaning: "from ~/.ssh/config", current: false }],
       workOn: async (what) => [`on ${what}`],
       reconnect: async () => ["connected: local (ann@desk)"],
       redact: (text) => text.replaceAll("sk-secret", "[redacted]"),

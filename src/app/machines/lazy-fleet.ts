@@ -9,15 +9,16 @@ import { type Place, isLocal } from "../../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../../targets/target.ts";
 import type { TargetFacts } from "../../tools/tool.ts";
 import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
-import { OutputStore } from "../../targets/output/output-store.ts";
 import { machineParts } from "../run-tools.ts";
 import type { Run, RunOptions } from "../run.ts";
-import { keptOutputs } from "./workplace.ts";
+import type { Workplace } from "./workplace.ts";
 
 interface LazyFleetOptions {
   readonly places: readonly Place[];
-  /** For all machines; closed with the fleet. */
-  readonly outputStore: Disposable;
+  /** Machines that are in use already, and stay open. */
+  readonly kept?: (place: Place) => LazyTarget | undefined;
+  /** Which machine a background shell runs on, as far as known from before. */
+  readonly shells?: FleetParts["shells"] | undefined;
   readonly open: (options: TargetOptions) => Promise<Target>;
   targetOptions(place: Place): Omit<TargetOptions, "signal" | "onNotice">;
   /** The parts that decide on calls for one machine. */
@@ -47,21 +48,23 @@ export class LazyFleet implements RunTarget {
   readonly #label: string;
   readonly #names: readonly string[];
   readonly #slots: Slots;
-  readonly #outputStore: Disposable;
 
   constructor(options: LazyFleetOptions) {
-    this.#outputStore = options.outputStore;
     this.#slots = new Slots(options.limits.parallel);
     this.#machines = options.places.map((place) => new Machine(place, options, this.#slots));
     this.#names = this.#machines.map(({ name }) => name);
     // Short: it is in every event.
     this.#label = clip(`${this.#names.length} machines: ${foldNames(this.#names)}`, LABEL_COLUMNS);
-    const { approvals, limits } = options;
-    this.parts = { machines: this.#machines, approvals, ...limits, shells: new Map() };
+    const { approvals, limits, shells = new Map() } = options;
+    this.parts = { machines: this.#machines, approvals, ...limits, shells };
   }
 
   get machines(): readonly Machine[] {
     return this.#machines;
+  }
+
+  get targets(): readonly LazyTarget[] {
+    return this.#machines.map(({ target }) => target);
   }
 
   /** There is no single target. */
@@ -120,10 +123,17 @@ export class LazyFleet implements RunTarget {
     await Promise.all(this.#machines.map(({ target }) => target.leaveIfSilent()));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  follow(): void {
+    for (const { target, onNotice } of this.#machines) target.follow(onNotice);
+  }
+
+  async leave(staying: readonly LazyTarget[]): Promise<void> {
     this.#slots.close();
-    await Promise.all(this.#machines.map(({ target }) => target[Symbol.asyncDispose]()));
-    this.#outputStore[Symbol.dispose]();
+    await Promise.all(this.targets.map((target) => target.leave(staying)));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.leave([]);
   }
 }
 
@@ -132,6 +142,7 @@ class Machine implements FleetMachine {
   readonly names: readonly string[];
   readonly target: LazyTarget;
   readonly permit: FleetMachine["permit"];
+  readonly onNotice: (notice: TargetNotice) => void;
   openingSince: number | undefined;
   openingMs: number | undefined;
   #failure: { readonly error: unknown; readonly at: number } | undefined;
@@ -140,13 +151,16 @@ class Machine implements FleetMachine {
     this.name = place.name;
     this.names = [...new Set([place.name, ...place.names])];
     const settings = options.targetOptions(place);
-    const target = new LazyTarget({
-      open: (wanted) => slots.take(() => this.#open(() => options.open(wanted))),
-      // A question of ssh on the terminal would hold up all machines.
-      target: options.places.length === 1 ? settings : { ...settings, interactive: false, frugal: true },
-      onNotice: (notice) => options.onNotice(this.name, notice),
-      onOpen: (opened) => options.onOpen(this.name, opened),
-    });
+    this.onNotice = (notice) => options.onNotice(this.name, notice);
+    const target =
+      options.kept?.(place) ??
+      new LazyTarget({
+        open: (wanted) => slots.take(() => this.#open(() => options.open(wanted))),
+        // A question of ssh on the terminal would hold up all machines.
+        target: options.places.length === 1 ? settings : { ...settings, interactive: false, frugal: true },
+        onNotice: this.onNotice,
+        onOpen: (opened) => options.onOpen(this.name, opened),
+      });
     this.target = target;
     const permit = options.permit(target, place);
     this.permit = {
@@ -257,21 +271,21 @@ const DROPPED_MS = 300;
 const LONG_MS = 5_000;
 
 /** The target of a run that has several machines, wired to the run. */
-export function runFleet(run: Run, options: RunOptions, places: Run["places"]): LazyFleet {
+export function runFleet(
+  run: Run,
+  options: RunOptions,
+  places: Run["places"],
+  before: Pick<Workplace, "fleet" | "target"> | undefined,
+): LazyFleet {
   const { loaded, globals } = options;
-  const { outputs } = keptOutputs(run, options);
-  // Shared by all machines: their ids are unique, and each machine costs less.
-  const outputStore = new OutputStore({
-    store: outputs,
-    tell: (text) => run.onNotice({ kind: "warning", text }),
-  });
   return new LazyFleet({
     places,
-    outputStore,
+    kept: (place) => before?.target.targets.find((target) => target.isAt(place)),
+    shells: before?.fleet?.parts.shells,
     open: options.open ?? openTarget,
     targetOptions: (place) => ({
       ...targetOptions(loaded, globals, place),
-      outputStore,
+      outputs: run.outputs,
       session: () => run.sessions.id,
     }),
     permit: (target, place) => machineParts({ loaded, target, place, rules: run.rules, local: isLocal(place) }),

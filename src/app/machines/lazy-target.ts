@@ -1,7 +1,7 @@
 /** The target of a run: opened while the first model request is under way; what is known about it before and after. */
 import { defined } from "../../lib/values.ts";
 import { currentDirectory, exactName } from "../../lib/byte-names.ts";
-import { isLocal, labelOfPath, type Place } from "../../targets/place.ts";
+import { isLocal, labelOfPath, pathKey, type Place } from "../../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../../targets/target.ts";
 import type { TargetFacts } from "../../tools/tool.ts";
 import type { GlobalOptions } from "../../cli/args/options.ts";
@@ -13,25 +13,34 @@ import { surroundingTmux } from "../../lib/terminal.ts";
 interface LazyTargetOptions {
   readonly open: (options: TargetOptions) => Promise<Target>;
   readonly target: Omit<TargetOptions, "signal" | "onNotice">;
-  readonly onNotice: (notice: TargetNotice) => void;
+  readonly onNotice: OnNotice;
   /** The target is open. */
   readonly onOpen: (target: Target) => void;
 }
+
+type OnNotice = (notice: TargetNotice) => void;
 
 /** What a run works on: one machine, or several. */
 export interface RunTarget extends AsyncDisposable {
   /** Why it could not be opened, if a tool wanted it. */
   readonly error: unknown;
   readonly opened: Target | undefined;
+  /** One for each machine. */
+  readonly targets: readonly LazyTarget[];
   start(): void;
   get(): Promise<Target>;
   facts(): TargetFacts;
   leaveIfSilent(): Promise<void>;
+  /** It is in use now. Notices of a machine that was open before go here, if it is the only one. */
+  follow(onNotice: OnNotice): void;
+  /** Closes all machines but these. */
+  leave(staying: readonly LazyTarget[]): Promise<void>;
 }
 
 export class LazyTarget implements RunTarget {
   readonly #options: LazyTargetOptions;
   readonly #leave = new AbortController();
+  #onNotice: OnNotice;
   #opening: Promise<Target> | undefined;
   #opened: Target | undefined;
   #error: unknown;
@@ -44,6 +53,26 @@ export class LazyTarget implements RunTarget {
 
   constructor(options: LazyTargetOptions) {
     this.#options = options;
+    this.#onNotice = options.onNotice;
+  }
+
+  get targets(): readonly [LazyTarget] {
+    return [this];
+  }
+
+  /** Whether it is the open target of this place: /on keeps its connection, pane, directory and variables. */
+  isAt(place: Place): boolean {
+    const { pane, place: own } = this.#options.target;
+    if (this.#opened === undefined || this.#opened.isAdopted === true || pane !== undefined) return false;
+    return pathKey(own.path) === pathKey(place.path) && own.cd === place.cd && Bun.deepEquals(own.tmux, place.tmux);
+  }
+
+  follow(onNotice: OnNotice): void {
+    this.#onNotice = onNotice;
+  }
+
+  async leave(staying: readonly LazyTarget[]): Promise<void> {
+    if (!staying.includes(this)) await this[Symbol.asyncDispose]();
   }
 
   get error(): unknown {
@@ -127,7 +156,8 @@ export class LazyTarget implements RunTarget {
   }
 
   async #open(): Promise<Target> {
-    const { open, target, onNotice, onOpen } = this.#options;
+    const { open, target, onOpen } = this.#options;
+    const onNotice: OnNotice = (notice) => this.#onNotice(notice);
     const since = performance.now();
     try {
       const opened = await open({ ...target, signal: this.#leave.signal, onNotice });

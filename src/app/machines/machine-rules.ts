@@ -16,7 +16,7 @@ export class MachineRules {
   readonly #rules: readonly MachineRule[];
   readonly #places: () => readonly Place[];
   readonly #sources: PlaceSources | undefined;
-  readonly #opened = new WeakMap<Target, Promise<EffectiveRules>>();
+  readonly #opened = new WeakMap<Target, { readonly place: Place; readonly found: Promise<EffectiveRules> }>();
   readonly #known = new WeakMap<Place, EffectiveRules>();
 
   /** `places`: where the run works now. */
@@ -64,8 +64,11 @@ export class MachineRules {
   /** Of an open target. Fails if the names of the machine cannot be determined: it must not escape its rules. */
   of(target: Target, place: Place): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
-    const found = this.#opened.get(target) ?? rulesOpened(this.#rules, place, target.transport, this.#sources);
-    this.#opened.set(target, found);
+    const known = this.#opened.get(target);
+    // /on may keep a target open and know it by further names.
+    const found =
+      known?.place === place ? known.found : rulesOpened(this.#rules, place, target.transport, this.#sources);
+    this.#opened.set(target, { place, found });
     found.catch(() => this.#opened.delete(target));
     // The target in use decides: an adopted shell has its own rules, and afterwards the old ones hold again.
     return found.then((rules) => {

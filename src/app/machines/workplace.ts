@@ -1,6 +1,6 @@
 /** The machines that a run works on, and what depends on them: their target, the runner of calls, AGENTS.md files. */
 import type { Run, RunOptions } from "../run.ts";
-import type { Target, TargetOptions } from "../../targets/target.ts";
+import type { OutputDirectory, Target } from "../../targets/target.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { outputsDirectory, prepareOutputs } from "../../session/outputs.ts";
@@ -29,20 +29,22 @@ export function prepareWorkplace(
   places: Run["places"],
   makeFleet: MakeFleet | undefined,
   onOpen: (opened: Target) => void,
+  before?: Workplace,
 ): Workplace {
   const { loaded, globals } = options;
   const [place] = places;
   const local = areLocal(places);
   const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
   for (const notice of notices) options.problem(notice);
-  const fleet = makeFleet?.(run, options, places);
+  const fleet = makeFleet?.(run, options, places, before);
   const target: RunTarget =
     fleet ??
+    before?.target.targets.find((one) => one.isAt(place)) ??
     new LazyTarget({
       open: options.open ?? openTarget,
       target: {
         ...targetOptions(loaded, globals, place),
-        ...keptOutputs(run, options),
+        outputs: run.outputs,
         session: () => run.sessions.id,
       },
       onNotice: (notice) => run.onNotice(notice),
@@ -70,15 +72,13 @@ export function prepareWorkplace(
 }
 
 /** Where the full outputs of commands are kept. */
-export function keptOutputs(run: Run, { loaded, record }: RunOptions): Pick<TargetOptions, "outputs"> {
-  const state = stateDirectory(loaded.env);
-  if (state === undefined || record === false) return {};
+export function keptOutputs(run: Run, { loaded, record }: RunOptions): OutputDirectory {
+  const state = record === false ? undefined : stateDirectory(loaded.env);
   return {
-    outputs: {
-      directory: () => outputsDirectory(state, run.sessions.id),
-      prepare: prepareOutputs,
-      hide: () => run.secrets.privacy.stars(),
-    },
+    directory: () => (state === undefined ? undefined : outputsDirectory(state, run.sessions.id)),
+    prepare: prepareOutputs,
+    hide: () => run.secrets.privacy.stars(),
+    tell: (text) => run.onNotice({ kind: "warning", text }),
   };
 }
 
@@ -92,4 +92,4 @@ export function fleetFor(places: Run["places"], options: RunOptions): Promise<Ma
 }
 
 /** Makes the target of a run that has several machines. */
-export type MakeFleet = (run: Run, options: RunOptions, places: Run["places"]) => LazyFleet;
+export type MakeFleet = typeof import("./lazy-fleet.ts").runFleet;

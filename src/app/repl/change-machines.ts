@@ -10,7 +10,7 @@ import { type EffectiveRules, NO_RULES } from "../../policy/machine-rules.ts";
 import { rulesByName, uncertainRules } from "../machines/machine-rules.ts";
 import { chosenPlaces, placeSources } from "../machines/places.ts";
 import type { Run } from "../run.ts";
-import { foldNames } from "../../lib/names.ts";
+import { foldNames, matchNames, splitList } from "../../lib/names.ts";
 
 /** Without WHAT: the names in the configuration, and the machines in use that have none. */
 export async function targetRows(run: Run, loaded: LoadedConfig, what?: string): Promise<TargetRow[]> {
@@ -37,27 +37,33 @@ export async function targetRows(run: Run, loaded: LoadedConfig, what?: string):
   return [...rest.map((place) => ({ name: place.name, meaning: whereabouts(place), current: true })), ...rows];
 }
 
-export async function targetNames(loaded: LoadedConfig): Promise<Pick<TargetRow, "name" | "meaning">[]> {
+export async function targetNames(run: Run, loaded: LoadedConfig): Promise<TargetRow[]> {
   const sources = placeSources(loaded);
   const { names, inventory } = await completedNames(sources);
-  const own = names.map((name) => ({
-    name,
-    meaning: Object.hasOwn(sources.targets, name) ? "" : name === "local" ? "this machine" : "from ~/.ssh/config",
-  }));
-  return [...own, ...inventory.map((name) => ({ name, meaning: "from the inventory" }))];
+  const inUse = new Map(run.places.map((place) => [place.name, whereabouts(place)]));
+  const others = (all: readonly string[], meaning: (name: string) => string) =>
+    all.flatMap((name) => (inUse.has(name) ? [] : [{ name, meaning: meaning(name), current: false }]));
+  return [
+    ...[...inUse].map(([name, meaning]) => ({ name, meaning, current: true })),
+    ...others(names, (name) =>
+      Object.hasOwn(sources.targets, name) ? "" : name === "local" ? "this machine" : "from ~/.ssh/config",
+    ),
+    ...others(inventory, () => "from the inventory"),
+  ];
 }
 
-/** `+WHAT` adds to the machines in use. */
+/** `+WHAT` adds to the machines in use, `-WHAT` leaves them. */
 export async function workOn(
   run: Run,
   loaded: LoadedConfig,
   what: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const adding = what.startsWith("+");
-  const found = await chosenPlaces({ on: adding ? what.slice(1) : what }, loaded, { signal });
-  const [first, ...others] = adding ? joinPlaces(run.places, found) : found;
-  if (first === undefined) throw new BuddyError("internal", "no machine was chosen");
+  const [first, ...others] = await placesAfter(run.places, loaded, what, signal);
+  if (first === undefined)
+    throw new BuddyError("usage", `${what} would leave all machines in use`, {
+      hint: "/on NAME switches to another one; /on local to this machine.",
+    });
   const before = run.places;
   const places = [first, ...others] as const;
   const sameDirectory = places.every(({ cd }, at) => cd === before[at]?.cd);
@@ -69,6 +75,40 @@ export async function workOn(
   if (identity?.attach !== undefined) said.push(`watch with: ${identity.attach}`);
   said.push(...run.rules.current.notes.map((note) => `notes: ${note}`));
   return [...said, ...uncertainRules(loaded.config, run.places), ...notes];
+}
+
+async function placesAfter(
+  inUse: readonly Place[],
+  loaded: LoadedConfig,
+  what: string,
+  signal: AbortSignal,
+): Promise<readonly Place[]> {
+  const chosen = (on: string) => chosenPlaces({ on }, loaded, { signal });
+  if (what.startsWith("+")) return joinPlaces(inUse, await chosen(what.slice(1)));
+  if (!what.startsWith("-")) return chosen(what);
+  const items = splitList(what.slice(1));
+  if (items.length === 0)
+    throw new BuddyError("usage", "/on - needs the name of a machine in use", {
+      hint: `In use: ${foldedNames(inUse)}`,
+    });
+  const leaving = new Set<Place>();
+  for (const item of items) {
+    // By its own name first: a container is also known by the name of its host.
+    let found = inUse.filter(({ name }) => matchNames([item], [name]).length > 0);
+    if (found.length === 0) found = inUse.filter(({ names }) => matchNames([item], names).length > 0);
+    if (found.length === 0) {
+      const paths = new Set((await chosen(item)).map(({ path }) => pathKey(path)));
+      found = inUse.filter(({ path }) => paths.has(pathKey(path)));
+    }
+    if (found.length === 0)
+      throw new BuddyError("usage", `${item} is not in use`, { hint: `In use: ${foldedNames(inUse)}` });
+    for (const place of found) leaving.add(place);
+  }
+  return inUse.filter((place) => !leaving.has(place));
+}
+
+function foldedNames(places: readonly Place[]): string {
+  return spaced(foldNames(places.map(({ name }) => name)));
 }
 
 /** The names of the configuration and the machines behind them, in words: for `buddy targets` and /targets. */
@@ -130,7 +170,7 @@ export async function rulesOfNames(
       const groups = Map.groupBy(row.places, ({ path }) => words.get(pathKey(path)) ?? "");
       const said = [...groups].flatMap(([text, members]) => {
         if (text === "") return [];
-        return groups.size === 1 ? [text] : [`${text} (${spaced(foldNames(members.map(({ name }) => name)))})`];
+        return groups.size === 1 ? [text] : [`${text} (${foldedNames(members)})`];
       });
       return [row, said.join("; ")];
     }),
@@ -143,7 +183,7 @@ const MOST_AT_ONCE = 8;
 export function meaning(places: readonly Place[]): string {
   const [first] = places;
   if (first !== undefined && places.length === 1) return whereabouts(first);
-  return `${places.length} machines: ${spaced(foldNames(places.map(({ name }) => name)))}`;
+  return `${places.length} machines: ${foldedNames(places)}`;
 }
 
 export function whereabouts({ path, cd }: Place): string {

@@ -39,6 +39,7 @@ export class OutputStore implements Disposable {
   #next = 1;
   #temporary: string | undefined;
   #warned = false;
+  #users = 0;
 
   constructor(options: Partial<OutputStoreOptions> = {}) {
     this.#options = {
@@ -48,10 +49,18 @@ export class OutputStore implements Disposable {
       tell: () => {},
       ...options,
     };
-    if (options.store === undefined) return;
+    if (options.store?.directory() === undefined) return;
     // Outputs of an unused session are removed after some time: mark this one as used.
     this.#touch = setInterval(() => this.#outputs().touch(), TOUCH_MS);
     this.#touch.unref();
+  }
+
+  /** One for all targets with the same `store`, so that ids are unique among them; the last to close it ends it. */
+  static of(store: OutputDirectory | undefined, tell: (warning: string) => void): OutputStore {
+    const found = (store && STORES.get(store)) ?? new OutputStore({ store, tell: store?.tell ?? tell });
+    if (store !== undefined) STORES.set(store, found);
+    found.#users++;
+    return found;
   }
 
   open(prefix = "out"): StoredOutput {
@@ -80,6 +89,9 @@ export class OutputStore implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    if (--this.#users > 0) return;
+    const { store } = this.#options;
+    if (store !== undefined) STORES.delete(store);
     clearInterval(this.#touch);
     for (const outputs of this.#sessions.values()) outputs.close();
     this.#sessions.clear();
@@ -106,7 +118,7 @@ export class OutputStore implements Disposable {
   }
 
   #failed(error: unknown, bytes: number): void {
-    if (this.#warned || this.#options.store === undefined || bytes < WORTH_A_WARNING) return;
+    if (this.#warned || this.#options.store?.directory() === undefined || bytes < WORTH_A_WARNING) return;
     this.#warned = true;
     const why = fileError(error);
     this.#options.tell(
@@ -121,6 +133,8 @@ export class OutputStore implements Disposable {
     return (this.#temporary = fs.mkdtempSync(path.join(location, `${PREFIX}${processMark()}-`)));
   }
 }
+
+const STORES = new WeakMap<OutputDirectory, OutputStore>();
 
 /** Removes what a crashed buddy left: its process is in the name. */
 function removeLeftovers(location: string): void {

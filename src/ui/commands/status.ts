@@ -9,6 +9,8 @@ export function status(screen: CommandScreen): void {
   const { host, tasks, style } = screen;
   const facts = host.facts();
   const rules = rulesWords(facts);
+  const machines = facts.target.machines?.length ?? 0;
+  const panes = `/attach lists the panes of ${machines} ${machines === 1 ? "machine" : "machines"}`;
   const open = tasks.list.filter((task) => task.state.kind !== "over");
   const rows: StatusRow[] = [
     { label: "model", value: oneLine(`${facts.model} (profile ${facts.profile})`) },
@@ -17,7 +19,7 @@ export function status(screen: CommandScreen): void {
     ...(facts.target.notes ?? []).map((note) => ({ label: "notes", value: oneLine(note) })),
     // Several machines have one each.
     ...(facts.target.cwd === "" ? [] : [{ label: "directory", value: oneLine(facts.target.cwd) }]),
-    { label: "attach", value: oneLine(facts.target.attach ?? "no shared pane") },
+    { label: "attach", value: machines === 0 ? oneLine(facts.target.attach ?? "no shared pane") : panes },
     { label: "session", value: facts.session + (facts.resumed ? " (resumed)" : "") },
     { label: "approvals", value: approvalWords(host.approvals.mode, Date.now()) },
     ...(host.approvals.remembered().length > 0

@@ -22,14 +22,15 @@ const targets: SlashCommand = {
       value: style.grey(`${oneLine(meaning)}${current ? " · in use" : ""}`),
     }));
     screen.say(labelled(shown, columns, (text) => text));
-    if (what === "") screen.say([style.grey("/on NAME switches to it; /on +NAME adds it to those in use")]);
+    if (what === "")
+      screen.say([style.grey("/on NAME switches to it; /on +NAME adds it to those in use, /on -NAME leaves it")]);
   },
 };
 
 const on: SlashCommand = {
   name: "on",
-  args: "[WHAT|+WHAT]",
-  summary: "work on other machines; +WHAT adds them",
+  args: "[WHAT|+WHAT|-WHAT]",
+  summary: "work on other machines; +WHAT adds them, -WHAT leaves them",
   anytime: false,
   complete: names,
   async run(screen, what) {
@@ -42,7 +43,7 @@ const on: SlashCommand = {
     }
     await screen.interruptible(async (signal) => {
       try {
-        screen.waiting(`connecting: ${oneLine(what)}`);
+        if (!what.startsWith("-")) screen.waiting(`connecting: ${oneLine(what)}`);
         screen.say(await screen.host.workOn(what, signal));
         const rules = rulesWords(screen.host.facts());
         if (rules !== undefined) screen.say([screen.style.warning(`rules: ${rules}`)]);
@@ -56,10 +57,12 @@ const on: SlashCommand = {
 
 export const targetCommands: readonly SlashCommand[] = [targets, on];
 
-/** Completes the last item of a list. */
+/** Completes the last item of a list; after a -, with the machines in use. */
 async function names(host: ReplHost, _tasks: unknown, words: readonly string[]): Promise<ArgumentValues> {
-  const begun = /^(?:.*,|\+)?/.exec(words.at(-1) ?? "")?.[0] ?? "";
-  const known = await host.targetNames();
+  const word = words.at(-1) ?? "";
+  const begun = /^(?:.*,|[+-])?/.exec(word)?.[0] ?? "";
+  const all = await host.targetNames();
+  const known = word.startsWith("-") ? all.filter(({ current }) => current) : all;
   return known.map(({ name, meaning }) => ({ value: `${begun}${name}`, hint: oneLine(meaning), complete: true }));
 }
 

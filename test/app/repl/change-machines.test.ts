@@ -137,6 +137,65 @@ test("a + adds machines, a name goes back to one, local to this machine", async 
   expect(run.target.facts().label).toBe("local");
 });
 
+test("a - leaves machines; those that stay in use keep directory, variables and connection, by whatever change", async () => {
+  const say = shell('echo "$WHERE:$KEPT:$PWD"');
+  const set = shell("cd /usr && export KEPT=yes", { risk: "low", mutation: true });
+  await using here = await rig([set, { text: "a" }, say, { text: "b" }, say, { text: "c" }, say, { text: "d" }]);
+  const { run, loaded } = here;
+  const names = () => run.places.map(({ name }) => name);
+  const targets = () => run.target.targets.map(({ opened }) => opened);
+  await on(run, loaded, "one");
+  run.approvals.setMode({ kind: "all" });
+  await turn(run, "go");
+  const [one] = targets();
+  await on(run, loaded, "+two");
+  expect(targets()[0]).toBe(one);
+  expect(run.approvals.mode.kind).toBe("ask");
+  run.approvals.setMode({ kind: "all" });
+  expect(await turn(run, "where?")).toContain("one:yes:/usr");
+  await on(run, loaded, "+gone");
+  const [, two] = targets();
+
+  // What cannot be left changes nothing.
+  for (const what of ["-", "-tow", "-local", "-one,local", "-*", "-both,gone"])
+    await expect(on(run, loaded, what)).rejects.toMatchObject({ code: "usage" });
+  expect(names()).toEqual(["one", "two", "gone"]);
+
+  run.approvals.setMode({ kind: "all" });
+  expect(await on(run, loaded, "-gone")).toEqual(["on 2 machines: one, two"]);
+  expect(targets()).toEqual([one, two]);
+  // The machines are those that were approved.
+  expect(run.approvals.mode.kind).toBe("all");
+  expect(await turn(run, "where?")).toContain("one:yes:/usr");
+  const told: string[] = [];
+  run.agent.onEvent((event) => {
+    if (event.type === "notice") told.push(`${event.machine ?? "only"}: ${event.message}`);
+  });
+  await on(run, loaded, "-tw?");
+  expect({ names: names(), fleet: run.fleet, label: run.target.facts().label }).toEqual({
+    names: ["one"],
+    fleet: undefined,
+    label: "env WHERE=one",
+  });
+  expect(await turn(run, "where?")).toContain("one:yes:/usr");
+  await expect(two?.transport.run("true")).rejects.toMatchObject({ code: "target" });
+  // What its shell says now is about the only machine, not about one of several.
+  await one?.shell.run("kill -9 $$");
+  expect(told.every((line) => line.startsWith("only: "))).toBe(true);
+  expect(told.length).toBeGreaterThan(0);
+});
+
+test("a machine that stays in use is held to the rules of its new names, too", async () => {
+  const rules = '[targets.frozen]\ninclude = ["one"]\n[rules.two]\nmode = "guarded"\n';
+  await using here = await rig([], rules);
+  const { run, loaded } = here;
+  await on(run, loaded, "both");
+  const [one] = run.target.targets;
+  const opened = await one!.get();
+  expect((await run.rules.of(opened, run.places[0])).mode).toBe("normal");
+  expect((await run.rules.of(opened, { ...run.places[0], names: ["one", "two"] })).mode).toBe("guarded");
+});
+
 test("rules of several machines are facts of all of them, and their notes are shown after /on", async () => {
   const rules = '[rules."one"]\nlabel = "PROD"\nnotes = "call Ann first"\n[rules."*"]\nnotes = "22 to 04"\n';
   await using here = await rig([], rules);
