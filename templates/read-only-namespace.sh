@@ -122,12 +122,12 @@ as_root() {
   return 1
 }
 # -r: with the mounts alone one would leave a chroot, for files that are not those of this target.
-if [ "$uid" = 0 ] && as_root; then set -- "$nsenter" -m -r -t "$pid"
+if [ "$uid" = 0 ] && as_root; then set -- "$nsenter" -m -r -w -t "$pid"
 else
   kind=user how='-c --keep-caps -m --propagation private'
   open_namespace setpriv --inh-caps -all --ambient-caps -all || make "$how" ||
     none "${why:-the system does not allow mount namespaces}"
-  set -- "$nsenter" -U -m -r --preserve-credentials -t "$pid"
+  set -- "$nsenter" -U -m -r -w --preserve-credentials -t "$pid"
 fi
 if [ "$uid" != 0 ]; then works "$@" || none "it cannot be entered"
 elif works "$@" setpriv --inh-caps $drop --bounding-set $drop; then

@@ -67,12 +67,24 @@ test("half a minute after it was made it was reported as unavailable", async () 
 
 test("in a chroot it has the files of the chroot, not those of the machine around it", async () => {
   const root = mkdtempSync(join(tmpdir(), "buddy-namespace-chroot-"));
-  // The whole machine, and one file more; all of it gone with the process.
-  const machine = `mount --rbind / ${root} && mount -t tmpfs none ${root}/mnt && echo within >${root}/mnt/mark`;
+  // The whole machine below another root directory, and one file more; all of it gone with the process.
+  const each = `if [ -L "$d" ]; then cp -P "$d" ${root}; else mkdir "${root}$d" && mount --rbind "$d" "${root}$d"; fi`;
+  const machine =
+    `mount -t tmpfs none ${root} && for d in /*; do [ ! -d "$d" ] || { ${each}; } || exit 1; done && ` +
+    `mount -t tmpfs none ${root}/mnt && echo within >${root}/mnt/mark`;
   const argv = ["unshare", "-m", "sh", "-c", `${machine} && exec chroot ${root} "$@"`, "sh"];
   await using target = await open({ name: "root", path: [{ kind: "via", argv }], names: ["root"] });
   expect(await target.locks.settled).toMatchObject({ kind: "ready", sealed: true });
   expect(await inside(target, "cat /mnt/mark; : >/mnt/other")).toMatch(/^within\n.*Read-only file system/s);
+  // bash said that it could not find its directory: it began in that of the machine around it.
+  const { id } = await target.background.start("pwd -P", { cwd: "/mnt", unasked: { inNamespace: true } });
+  let said = "";
+  await until(async () => {
+    const { status, stdout, stderr } = await target.background.output(id);
+    said += stdout + stderr;
+    return status === "completed";
+  }, "the background shell ends");
+  expect(said).toBe("/mnt\n");
   rmSync(root, { recursive: true });
 });
 
