@@ -144,7 +144,7 @@ export class ApprovalQueue implements Asker {
       ) {
         if (input.name === "escape" && prompt.closeHelp()) continue;
         this.#state = "aside";
-        this.#listener.aside();
+        if (input.name === "/") this.#listener.aside();
         return [...others, ...inputs.slice(input.name === "/" ? index : index + 1)];
       }
       if (input.kind === "key" || input.kind === "paste") prompt.handle(input);

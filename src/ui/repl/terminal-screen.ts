@@ -37,7 +37,7 @@ export class TerminalScreen implements ReplScreen {
   #password: PasswordLine | undefined;
   #lastKey = 0;
   #scroll: { input(inputs: readonly TerminalInput[]): void; close(): void } | undefined;
-  #halfTyped: readonly Cell[] = [];
+  #halfTyped: readonly Cell[] | undefined;
   #awaited: string | undefined;
   #spinner: ReturnType<typeof setInterval> | undefined;
   #hint = "";
@@ -306,9 +306,11 @@ export class TerminalScreen implements ReplScreen {
 
   #backToQuestion(): void {
     const { editor, queue } = this.#started;
-    editor.clear();
-    editor.buffer.set(this.#halfTyped);
-    this.#halfTyped = [];
+    if (this.#halfTyped !== undefined) {
+      editor.clear();
+      editor.buffer.set(this.#halfTyped);
+      this.#halfTyped = undefined;
+    }
     queue.resume();
   }
 

@@ -691,8 +691,15 @@ describe("approvals", () => {
     await rig.until("approve?");
     rig.send("/x\x7f\x7f");
     await rig.until("approve?");
+    // Esc goes to the line as it is, and what is typed there stays.
+    rig.key("escape");
+    await rig.until(/> half a line$/);
+    rig.send(" and more");
+    await rig.until("> half a line and more");
+    rig.key("escape");
+    await rig.until("approve?");
     rig.send("/kill 1\r");
-    await rig.until((text) => text.includes("withdrawn") && text.endsWith("> half a line"));
+    await rig.until((text) => text.includes("withdrawn") && text.endsWith("> half a line and more"));
   });
 
   test("the bell rings for a question while the terminal has no focus, and not when someone is there", async () => {
