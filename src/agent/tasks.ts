@@ -80,6 +80,10 @@ export class Tasks {
     this.#holds++;
   }
 
+  get held(): boolean {
+    return this.#holds > 0;
+  }
+
   release(): void {
     this.#holds--;
     this.#startNext();
@@ -95,7 +99,7 @@ export class Tasks {
 
   #startNext(): void {
     if (this.#running !== undefined) return;
-    const next = this.#holds > 0 ? undefined : this.#all.find((task) => task.state.kind === "queued");
+    const next = this.held ? undefined : this.#all.find((task) => task.state.kind === "queued");
     if (next === undefined) {
       for (const resolve of this.#idle.splice(0)) resolve();
       return;

@@ -204,7 +204,7 @@ export class LineScreen implements ReplScreen {
     let text = fresh && this.#prompted ? "\n" : "";
     if (fresh) this.#prompted = false;
     for (const line of lines) text += `${line}\n`;
-    const idle = repl.tasks.running === undefined;
+    const idle = repl.tasks.running === undefined && !repl.tasks.held;
     const badge = approvalBadge(repl.host.approvals.mode, Date.now());
     const prompt = `${badge === "" ? "" : `${repl.style.badge(badge)} `}${repl.style.prompt(repl.prompt())}`;
     const wanted = question?.label ?? (idle ? prompt : undefined);

@@ -136,7 +136,12 @@ export class Repl implements CommandScreen {
     if (isSlashCommand(text)) {
       // A prompt typed after a command starts when that is done: it may be for another machine.
       this.tasks.hold();
-      this.#commands = this.#commands.then(() => this.command(text)).finally(() => this.tasks.release());
+      this.#commands = this.#commands
+        .then(() => this.command(text))
+        .finally(() => {
+          this.tasks.release();
+          this.#screen.refresh();
+        });
       return undefined;
     }
     const own = /^!\s*(\S[\s\S]*)$/.exec(text.trim())?.[1];

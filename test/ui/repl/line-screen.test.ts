@@ -138,8 +138,11 @@ describe("line mode", () => {
     await rig.until("9 is not in the list");
     rig.send("/model");
     await until(() => rig.said.split("number (empty").length === 3, "asked again");
+    const chosen = rig.said.length;
     rig.send("2");
     await rig.until("model: model-y");
+    await until(() => rig.said.endsWith("> "), "the prompt");
+    expect(rig.said.slice(chosen).split("> ")).toHaveLength(2);
     rig.inner.news({ type: "notice", kind: "x", message: "it is back" });
     rig.inner.news({
       type: "session",
