@@ -82,11 +82,16 @@ export function stateDiff(from: SeenState, to: SeenState, compare: (before: stri
     if (a.mode !== b.mode) lines.push(`[mode ${octal(a.mode)} → ${octal(b.mode)}]`);
     if (a.uid !== b.uid || a.gid !== b.gid) lines.push(`[owner ${a.owner} → ${b.owner}]`);
     if (a.acl !== b.acl) lines.push("[access control list differs]");
-  } else if (a.kind === "link" || b.kind === "link" || a.kind === "unread" || b.kind === "unread") {
+  } else if (a.kind === "link" || b.kind === "link" || a.kind === "unread" || b.kind === "unread" || isOnlyName(a, b)) {
     lines.push(`[${describeState(a)} → ${describeState(b)}]`);
   }
   lines.push(...contents(from, to, compare));
   return lines.filter((line) => line !== "").join("\n");
+}
+
+/** An empty file comes or goes: no line of its content tells. */
+function isOnlyName(a: SeenState["state"], b: SeenState["state"]): boolean {
+  return a.kind !== b.kind && sizeOf(a) + sizeOf(b) === 0;
 }
 
 function contents(from: SeenState, to: SeenState, compare: (before: string, after: string) => string): string[] {
@@ -105,7 +110,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   return (decodeUtf16(bytes) ?? (bytes.includes(0) ? undefined : decodeText(bytes)))?.text;
 }
 
-function sizeOf(state: KeptState): number {
+function sizeOf(state: SeenState["state"]): number {
   return state.kind === "file" ? state.size : 0;
 }
 

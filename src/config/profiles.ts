@@ -134,7 +134,7 @@ function unknownProfile(loaded: LoadedConfig, selector: string): BuddyError {
   const lines = [
     ...(meant === undefined ? [] : [`Did you mean ${meant}?`]),
     `Known profiles: ${known.join(", ")}`,
-    "For a model id at a profile's endpoint write PROFILE:MODEL.",
+    ...(selector.includes(":") ? [] : ["For a model id at a profile's endpoint write PROFILE:MODEL."]),
   ];
   return new BuddyError("config", `unknown profile "${selector}"${where}`, { hint: lines.join("\n") });
 }

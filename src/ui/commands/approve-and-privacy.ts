@@ -8,7 +8,7 @@ import { oneLine, timeOfDay } from "../words.ts";
 
 export const approve: SlashCommand = {
   name: "approve",
-  args: "ask|all|none|DURATION",
+  args: "[ask|all|none|DURATION]",
   summary: "when buddy asks before it makes a change",
   anytime: true,
   complete: () => [

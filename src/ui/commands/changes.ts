@@ -58,9 +58,13 @@ async function diff(screen: CommandScreen, args: string): Promise<void> {
 }
 
 async function undo(screen: CommandScreen, args: string): Promise<void> {
-  if (args !== "all" && changeNumber(screen, args) === "wrong") return;
+  const number = args === "all" ? undefined : changeNumber(screen, args);
+  if (number === "wrong") return;
   // No task for nothing.
-  if ((await screen.host.changes()).length === 0) return screen.say(NONE);
+  const changes = await screen.host.changes();
+  if (changes.length === 0) return screen.say(NONE);
+  if (number !== undefined && !changes.some((change) => change.number === number))
+    return screen.fail(`there is no change ${number} in this session`, "/changes lists them");
   screen.tasks.submit(`/undo ${args}`.trimEnd(), (signal) => screen.host.undo(args, signal));
 }
 

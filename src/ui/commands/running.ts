@@ -12,7 +12,7 @@ export const workCommands: readonly SlashCommand[] = [
   { name: "ps", args: "", summary: "tasks, background shells, what runs in the pane", anytime: true, run: ps },
   {
     name: "kill",
-    args: "ID",
+    args: "[ID]",
     summary: "stop a task, a background shell, or what runs in a pane",
     anytime: true,
     run: kill,

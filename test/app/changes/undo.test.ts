@@ -52,8 +52,10 @@ test("write_file: the question shows what comes back, and content and mode do", 
 });
 
 test("a created file is removed, and the question says so", async () => {
-  begin([call("write_file", { path: "fresh", content: "x" })]);
+  begin([call("write_file", { path: "fresh", content: "" })]);
   const run = await prompt();
+  // It had no difference because it is empty.
+  expect(changeDiff(await storeOf(run)).join("\n")).toMatch(/no file → .* 0 bytes/);
   await undoing(run);
   expect(existsSync(join(here.cwd, "fresh"))).toBe(false);
   expect(here.asked.at(-1)?.write).toMatchObject({ removes: true });
