@@ -168,6 +168,8 @@ export interface ToolFinishedEvent {
   readonly display?: string;
   /** In `exec --json` only: the result as plain text, without the envelope. */
   readonly output?: string;
+  /** What people see of the output has only parts of it. */
+  readonly output_cut?: boolean;
   /** The id of the stored full output. */
   readonly output_id?: string;
   /** When its lines arrived, unless all at once: milliseconds before the end, and how many by then. */

@@ -22,8 +22,10 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const forModel = lines.filter((line) => line !== "").join("\n");
   // People learn what happened, without advice to the model.
   const happened = inWordsForPeople(outcome, context, head);
-  const forPeople = [result.output, result.stderr]
-    .map((text, at) => cutForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
+  const texts = [result.output, result.stderr].map((text) => text && cutCaptured(text, SHOWN));
+  const displayCut = texts.some((text) => text !== undefined && text.omittedBytes > 0);
+  const forPeople = texts
+    .map((text, at) => joinedForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
     .join("");
   const display = [...happened, forPeople.replace(/\n$/, "")].filter((line) => line !== "").join("\n");
   const id = result.outputId ?? result.stderrId;
@@ -37,6 +39,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
     ...(outcome.kind === "exited" ? { printed: [output, ...notes].filter((line) => line !== "").join("\n") } : {}),
     ...(cut ? { cut } : {}),
     ...(display === forModel ? {} : { display }),
+    ...(displayCut ? { displayCut } : {}),
     ...defined({ outputId: id }),
     outputs: [result.outputId, result.stderrId].filter((id) => id !== undefined),
   };
@@ -56,10 +59,10 @@ function isTyped(outcome: RunOutcome, shell: OutcomeContext["shell"]): boolean {
   return !(outcome.kind === "running" && outcome.why === "busy") && !(outcome.kind === "waiting" && outcome.earlier);
 }
 
-function cutForPeople(text: CapturedText | undefined, id: string | undefined, mask: Mask): string {
+function joinedForPeople(text: CapturedText | undefined, id: string | undefined, mask: Mask): string {
   if (text === undefined) return "";
   const how = id === undefined ? "not shown" : `not shown: output ${id}`;
-  return joinCaptured(cutCaptured(text, SHOWN), () => how, mask);
+  return joinCaptured(text, () => how, mask);
 }
 
 /** Characters for people; the whole output is stored. */

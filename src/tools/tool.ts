@@ -153,6 +153,8 @@ export interface ToolResult {
   readonly display?: string;
   /** Ids under which more of the same output can be read later. */
   readonly outputs?: readonly string[];
+  /** What people see has only parts of what was printed. */
+  readonly displayCut?: boolean;
   /** The id of the stored full output. */
   readonly outputId?: string;
   /** What a command printed, without buddy's words; cut like the result. */

@@ -16,6 +16,8 @@ setDefaultTimeout(30_000);
 
 const CHANGE = { risk: "medium", mutation: true };
 const LONG = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done";
+/** Prints the id of its own output, among others. */
+const NAMES_ITSELF = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo output out-$i; done; echo on stderr >&2";
 const HIDDEN = "printf 'a\u001b[2Kb' > hidden";
 
 /** One session with all that an export has to tell. */
@@ -50,6 +52,7 @@ beforeAll(async () => {
       shell(HIDDEN, CHANGE),
       shell(LONG, CHANGE),
       shell("echo early; sleep 0.6; echo late; sleep 0.3", CHANGE),
+      shell(NAMES_ITSELF, CHANGE),
       { text: "done" },
     ],
     {
@@ -120,6 +123,10 @@ describe("--cast", () => {
   test("has the whole output of a command whose middle the log left out", async () => {
     // Outputs reach the disk a moment after their command has ended.
     await until(async () => (await exported("cast")).includes("line 1500\\r"), "the middle of the output");
+  });
+
+  test("has all of a command that printed the id of its own output", async () => {
+    expect(await exported("cast")).toContain("output out-60\\r\\non stderr");
   });
 
   test("shows each line when it came", async () => {

@@ -166,7 +166,7 @@ export class CallRunner {
       ...defined({ exit_code: outcome.exitCode, cwd: outcome.cwd }),
       ms: Math.round(clock.ms),
       result: content,
-      ...defined({ display: outcome.display, output_id: outcome.outputId }),
+      ...defined({ display: outcome.display, output_cut: outcome.displayCut, output_id: outcome.outputId }),
       ...clock.lines.ended(),
       ...defined({ machines: outcome.machines }),
     });

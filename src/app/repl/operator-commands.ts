@@ -198,7 +198,7 @@ export function operatorCommand(
       cwd: about.cwd,
       ms: ms(),
       result: JSON.stringify({ result: ended.result }),
-      ...defined({ display: ended.display, output_id: ended.outputId }),
+      ...defined({ display: ended.display, output_cut: ended.displayCut, output_id: ended.outputId }),
       ...lines.ended(),
     });
     const text = boundText(String(ended.result), budget, () => "left out");

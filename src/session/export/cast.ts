@@ -89,9 +89,8 @@ interface Output {
 
 /** The log has the beginning and the end of a long output; the full text is stored for a while. */
 function outputOf(tool: ToolEntry, { output }: CastOptions): Output {
-  if (tool.outputId === undefined || !tool.output.includes(`output ${tool.outputId}`))
-    return { text: tool.output, from: 0 };
-  const whole = output(tool.outputId);
+  if (!tool.outputCut) return { text: tool.output, from: 0 };
+  const whole = tool.outputId === undefined ? undefined : output(tool.outputId);
   if (whole === undefined) return { text: tool.output, from: undefined };
   const cut = Math.max(0, whole.length - MOST_OUTPUT);
   return { text: whole.slice(cut), from: whole.slice(0, cut).split("\n").length - 1 };

@@ -39,6 +39,8 @@ export interface ToolEntry {
   machines: readonly string[];
   /** Id of the full output. */
   outputId: string | undefined;
+  /** `output` has only parts of what was printed. */
+  outputCut: boolean;
   /** When its lines were printed. */
   lines: readonly LineTime[];
   output: string;
@@ -126,6 +128,7 @@ export function readTranscript(path: string, id: string): Transcript {
         tool.ended = at;
         tool.ms = event.ms;
         tool.outputId = event.output_id;
+        tool.outputCut = event.output_cut === true;
         tool.lines = event.lines ?? [];
         tool.machines = event.machines?.map(({ machine }) => machine) ?? [];
         tool.outcome = event.outcome;
@@ -193,6 +196,7 @@ function newEntry(call: ToolCall, where: string): ToolEntry {
     ms: 0,
     machines: [],
     outputId: undefined,
+    outputCut: false,
     lines: [],
     proposed: undefined,
     where,
