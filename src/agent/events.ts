@@ -4,6 +4,7 @@ import type { AssistantMessage, UserMessage } from "../model/types.ts";
 import type { Hop } from "../targets/place.ts";
 import { foldNames } from "../lib/names.ts";
 import { collapseSpaces } from "../lib/text.ts";
+import { jsonObject } from "../lib/values.ts";
 
 /** Version of the public event format (docs/events.md). */
 export const EVENT_VERSION = 1;
@@ -313,13 +314,9 @@ export interface CompactedEvent {
 /** What a person reads of a result: what was written for people, or what the model gets, without its envelope. */
 export function resultText({ display, result }: Pick<ToolFinishedEvent, "display" | "result">): string {
   if (display !== undefined) return display;
-  try {
-    const value = (JSON.parse(result) as { result?: unknown }).result;
-    if (value === undefined) return result;
-    return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
-  } catch {
-    return result;
-  }
+  const value = jsonObject(result)?.["result"];
+  if (value === undefined) return result;
+  return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
 }
 
 /** The message that replaces what a `compacted` event removed, also in a resumed session. */

@@ -6,7 +6,7 @@ import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.
 import { estimateTokens } from "../model/usage.ts";
 import { summaryMessage } from "./events.ts";
 import { collectAfter } from "../lib/garbage.ts";
-import { isRecord } from "../lib/values.ts";
+import { isRecord, jsonObject } from "../lib/values.ts";
 
 export class History {
   #messages: Message[] = [];
@@ -96,13 +96,9 @@ function sendableArguments(text: string): string {
 }
 
 function isJsonObject(text: string): boolean {
-  try {
-    return isRecord(JSON.parse(text));
-  } catch {
-    return false;
-  } finally {
-    collectAfter(text.length);
-  }
+  const value = jsonObject(text);
+  collectAfter(text.length);
+  return value !== undefined;
 }
 
 /** The Responses protocol sends output items back as they came: the same repair there, in call order. */

@@ -5,7 +5,7 @@
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { makePrivate } from "../lib/files.ts";
 import { type LineSigner, splitLine } from "../lib/line-signer.ts";
-import { isRecord } from "../lib/values.ts";
+import { jsonObject } from "../lib/values.ts";
 import type { AuditEntry, StoredEntry } from "./entry.ts";
 
 /** Number and hash of a line. */
@@ -40,14 +40,10 @@ export interface ReadLine {
 /** Undefined if `line` is not a line of the record. */
 export function readLine(line: string, signer: LineSigner | undefined): ReadLine | undefined {
   const split = splitLine(line);
-  try {
-    const value: unknown = JSON.parse(split.json);
-    if (!isRecord(value) || !Number.isSafeInteger(value.seq) || typeof value.prev !== "string") return undefined;
-    if (typeof value.ts !== "string" || typeof value.kind !== "string") return undefined;
-    return { entry: value as unknown as StoredEntry, signed: signer?.verify(split) === true };
-  } catch {
-    return undefined;
-  }
+  const value = jsonObject(split.json);
+  if (!Number.isSafeInteger(value?.seq) || typeof value?.prev !== "string") return undefined;
+  if (typeof value.ts !== "string" || typeof value.kind !== "string") return undefined;
+  return { entry: value as unknown as StoredEntry, signed: signer?.verify(split) === true };
 }
 
 export type Head = Link | "missing" | "damaged";
@@ -67,8 +63,8 @@ export function readHead(path: string, signer: LineSigner | undefined): Head {
       .toString()
       .trim();
     const split = splitLine(text);
-    const value: unknown = signer?.verify(split) === true ? JSON.parse(split.json) : undefined;
-    if (!isRecord(value) || typeof value.seq !== "number" || typeof value.hash !== "string") return "damaged";
+    const value = signer?.verify(split) === true ? jsonObject(split.json) : undefined;
+    if (typeof value?.seq !== "number" || typeof value.hash !== "string") return "damaged";
     return { seq: value.seq, hash: value.hash };
   } finally {
     closeSync(file);

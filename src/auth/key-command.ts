@@ -3,8 +3,9 @@
  * server refuses it.
  */
 import { BuddyError } from "../lib/errors.ts";
-import { isRecord } from "../lib/values.ts";
+import { isRecord, jsonObject } from "../lib/values.ts";
 import { childEnv, runProgram } from "../lib/start-child.ts";
+import { tokenClaims } from "./store.ts";
 
 export interface KeyCommandOptions {
   readonly profile: string;
@@ -84,13 +85,8 @@ function printedKey(text: string): PrintedKey | undefined {
       ? undefined
       : { value, expires: expiryOf(value) };
   }
-  let printed: unknown;
-  try {
-    printed = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const found = [printed, isRecord(printed) ? printed["status"] : undefined].filter(isRecord);
+  const printed = jsonObject(text);
+  const found = [printed, printed?.["status"]].filter(isRecord);
   for (const table of found) {
     const value = TOKEN_NAMES.map((name) => table[name]).find((one) => typeof one === "string" && one !== "");
     if (typeof value !== "string") continue;
@@ -126,12 +122,6 @@ function timeOf(given: unknown, isSpan: boolean): number {
 
 /** Infinity unless the token is a JWT that says when it expires. */
 function expiryOf(token: string): number {
-  const claims = token.split(".")[1];
-  if (claims === undefined || token.split(".").length !== 3) return Infinity;
-  try {
-    const { exp } = JSON.parse(Buffer.from(claims, "base64url").toString("utf8")) as { exp?: unknown };
-    return typeof exp === "number" ? exp * 1000 : Infinity;
-  } catch {
-    return Infinity;
-  }
+  const { exp } = tokenClaims(token);
+  return typeof exp === "number" ? exp * 1000 : Infinity;
 }

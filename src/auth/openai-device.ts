@@ -1,10 +1,10 @@
 /** OpenAI's sign-in, with a device code or the browser of this machine: exchange, refresh, revoke. */
 import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isLoopback, proxyFor, proxyLabel, boundedText, fetchVia } from "../lib/network.ts";
-import { isRecord } from "../lib/values.ts";
+import { isRecord, jsonObject } from "../lib/values.ts";
 import { pause, deadline } from "../lib/waiting.ts";
 import { browserFlow } from "./browser-flow.ts";
-import { isToken, LAST_DATE, type SignIn } from "./store.ts";
+import { isToken, LAST_DATE, type SignIn, tokenClaims } from "./store.ts";
 
 export class OpenAiDevice {
   readonly issuer: string;
@@ -174,16 +174,7 @@ export async function post(url: URL, init: RequestInit, signal = new AbortContro
       cause: error,
     });
   }
-  return { status: response.status, body: recordIn(text) };
-}
-
-function recordIn(json: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
+  return { status: response.status, body: jsonObject(text) ?? {} };
 }
 
 /** The refresh token was refused: the user must sign in again. */
@@ -246,19 +237,15 @@ function signIn(tokens: Tokens, previous?: SignIn): SignIn {
 
 /** The lifetime that the token states, counted from now: right even when this machine's clock is wrong. */
 function expiryOf(token: string): number {
-  const { exp, iat } = claims(token);
+  const { exp, iat } = tokenClaims(token);
   if (typeof exp !== "number") return Date.now() + TOKEN_LIFETIME_MS;
   return Math.min(typeof iat === "number" ? Date.now() + (exp - iat) * 1000 : exp * 1000, LAST_DATE);
 }
 
 function accountOf(token: string | undefined): string | undefined {
-  const auth = token === undefined ? undefined : claims(token)["https://api.openai.com/auth"];
+  const auth = token === undefined ? undefined : tokenClaims(token)["https://api.openai.com/auth"];
   const id = isRecord(auth) ? auth.chatgpt_account_id : undefined;
   return isToken(id) ? id : undefined;
-}
-
-function claims(token: string): Record<string, unknown> {
-  return recordIn(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
 }
 
 function errorCode({ error }: Record<string, unknown>): unknown {

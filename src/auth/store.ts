@@ -3,7 +3,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync } from "node
 import { dirname } from "node:path";
 import { writeFileAtomic, fileError, requirePlainFiles } from "../lib/files.ts";
 import { BuddyError, messageOf } from "../lib/errors.ts";
-import { isRecord } from "../lib/values.ts";
+import { isRecord, jsonObject } from "../lib/values.ts";
 import { type KernelLock, lock } from "../lib/kernel-lock.ts";
 
 export class AuthStore {
@@ -128,13 +128,8 @@ function refuseIfReadableByOthers(path: string): void {
 }
 
 function parse(text: string): Record<string, SignIn> | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isRecord(value)) return undefined;
+  const value = jsonObject(text);
+  if (value === undefined) return undefined;
   if (typeof value.version === "number" && value.version > VERSION)
     throw new BuddyError("auth", `auth.json was written by a newer buddy (format ${value.version})`, {
       hint: "Update buddy; the file was left as it is.",
@@ -152,6 +147,12 @@ function parse(text: string): Record<string, SignIn> | undefined {
 }
 
 /** Whether it can be sent in a header. */
+/** The claims of a JWT, which are not verified here; none if it is anything else. */
+export function tokenClaims(token: string): Record<string, unknown> {
+  const [, claims = "", ...rest] = token.split(".");
+  return (rest.length === 1 && jsonObject(Buffer.from(claims, "base64url").toString("utf8"))) || {};
+}
+
 export function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]+$/.test(value);
 }

@@ -16,7 +16,7 @@ import {
 } from "../lib/files.ts";
 import type { Change, KeptState, UnreadState } from "./change.ts";
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { sha256 } from "../lib/values.ts";
+import { jsonObject, sha256 } from "../lib/values.ts";
 
 /** A file as a target reads and writes it. */
 export type GivenState =
@@ -175,13 +175,8 @@ function readJournal(directory: string): Map<number, Change> {
 }
 
 function parsed(line: string): (Change & { readonly v: number }) | undefined {
-  if (line === "") return undefined;
-  try {
-    const value = JSON.parse(line) as Partial<Change & { readonly v: number }> | null;
-    return typeof value?.number === "number" ? (value as Change & { readonly v: number }) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonObject(line);
+  return typeof value?.["number"] === "number" ? (value as unknown as Change & { readonly v: number }) : undefined;
 }
 
 /** Syncs to disk before it returns. */

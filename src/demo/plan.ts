@@ -1,5 +1,5 @@
 /** A plan: stages of tool calls, and an answer from their real results; the conversation shows how far it is. */
-import { isRecord } from "../lib/values.ts";
+import { isRecord, jsonObject } from "../lib/values.ts";
 import type { ModelRequest, ToolDefinition } from "../model/types.ts";
 import type { PlaybookReply } from "./demo-client.ts";
 import { codeBlock, collapseSpaces } from "../lib/text.ts";
@@ -84,28 +84,16 @@ export function roundsOf(request: ModelRequest): Round[] {
     if (message.role !== "assistant") continue;
     for (const call of message.toolCalls) {
       const result = recent.find((other) => other.role === "tool" && other.callId === call.id);
-      if (result) rounds.push({ tool: call.name, args: object(call.arguments), ...read(result.content ?? "") });
+      if (result)
+        rounds.push({ tool: call.name, args: jsonObject(call.arguments) ?? {}, ...read(result.content ?? "") });
     }
   }
   return rounds;
 }
 
-function object(text: string): Readonly<Record<string, unknown>> {
-  const value = parsed(text);
-  return isRecord(value) ? value : {};
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function read(content: string): Pick<Round, "outcome" | "exitCode" | "text" | "value"> {
-  const envelope = parsed(content);
-  const result = isRecord(envelope) && "result" in envelope ? envelope["result"] : (envelope ?? content);
+  const envelope = jsonObject(content);
+  const result = envelope !== undefined && "result" in envelope ? envelope["result"] : (envelope ?? content);
   const value = isRecord(result) ? result : {};
   const whole = typeof result === "string" ? result : textIn(value);
   for (const [outcome, pattern] of OUTCOMES) {

@@ -3,7 +3,7 @@ import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { collectAfter } from "../lib/garbage.ts";
 import type { LineSigner } from "../lib/line-signer.ts";
-import { isRecord } from "../lib/values.ts";
+import { isRecord, jsonObject } from "../lib/values.ts";
 import { lineBytesIn } from "../lib/files.ts";
 
 export interface ReadReport {
@@ -84,12 +84,8 @@ interface FoundEvent {
 }
 
 function parseEvent(text: string): AgentEvent | undefined {
-  try {
-    const { mac: _, ...value } = JSON.parse(text) as Record<string, unknown>;
-    return isEvent(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const { mac: _, ...value } = jsonObject(text) ?? {};
+  return isEvent(value) ? value : undefined;
 }
 
 /** Damage may leave valid JSON that is not an event. */

@@ -4,7 +4,7 @@ import { collectAfter } from "../lib/garbage.ts";
 import { filledIn } from "../lib/text.ts";
 import type { TargetFacts, Tool } from "./tool.ts";
 import { messageOf } from "../lib/errors.ts";
-import { isRecord } from "../lib/values.ts";
+import { jsonObject } from "../lib/values.ts";
 
 export class Registry {
   readonly #schemas: readonly ToolSchema[];
@@ -85,13 +85,8 @@ function withOn(parameters: ToolSchema["parameters"]): ToolSchema["parameters"] 
 export function takeOn(
   text: string,
 ): { readonly text: string; readonly on?: readonly string[] } | { readonly problem: string } {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return { text };
-  }
-  if (!isRecord(json) || !("on" in json)) return { text };
+  const json = jsonObject(text);
+  if (json === undefined || !("on" in json)) return { text };
   const { on, ...rest } = json;
   const list = typeof on === "string" ? [on] : on;
   if (list === null || list === undefined) return { text: JSON.stringify(rest) };

@@ -1,5 +1,5 @@
 /** What the operator does on the target without the model: their own commands, background shells, the pane, outputs. */
-import { defined } from "../../lib/values.ts";
+import { defined, jsonObject } from "../../lib/values.ts";
 import type { RecordedEntry } from "../../agent/calls/call-record.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import { LineTimes } from "../../agent/calls/line-times.ts";
@@ -222,7 +222,7 @@ function commandOnMachines(run: Run, command: string, signal: AbortSignal): Asyn
       operator: true,
       publish,
     });
-    const { result } = JSON.parse(message?.content ?? "{}") as { result?: unknown };
+    const result = jsonObject(message?.content ?? "")?.["result"];
     return `I ran this command myself; there is nothing for you to do yet.\n\n$ ${command}\n${String(result)}`;
   });
 }
@@ -242,7 +242,7 @@ async function typedName(
       ...what,
       tool: "run_shell",
       where: `${identity.user}@${identity.host}`,
-      machine: identity.machine || identity.label,
+      machine: identity.machine,
       ...defined({ label }),
       policy: "high risk on a guarded machine",
       answer: "typed",

@@ -1,5 +1,5 @@
 /** The body of an Anthropic Messages request. */
-import { isRecord } from "../../lib/values.ts";
+import { isRecord, jsonObject } from "../../lib/values.ts";
 import type { AssistantMessage, ImagePart, Message, ModelRequest, ToolMessage, UserMessage } from "../types.ts";
 import { wireName, type BodySettings, type Json } from "./protocol.ts";
 
@@ -127,7 +127,7 @@ function assistantBlocks(message: AssistantMessage, { adjusted, once }: BodySett
       type: "tool_use",
       id,
       name: wireName(name),
-      input: inputOf(text),
+      input: jsonObject(text) ?? {},
     })),
   );
   if (message.items === undefined) return [...textBlocks(message.content), ...calls];
@@ -149,15 +149,6 @@ function assistantBlocks(message: AssistantMessage, { adjusted, once }: BodySett
 
 function isSigned(block: Json): boolean {
   return block["type"] === "redacted_thinking" || (typeof block["signature"] === "string" && block["signature"] !== "");
-}
-
-function inputOf(text: string): Json {
-  try {
-    const input: unknown = JSON.parse(text);
-    return isRecord(input) ? input : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Marks the newest block: the provider looks for what it has cached from there backwards. */

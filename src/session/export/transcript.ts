@@ -3,7 +3,7 @@ import type { LineTime } from "../../agent/calls/line-times.ts";
 import { type AgentEvent, PROPOSED_HEADING, proposedLines, resultText } from "../../agent/events.ts";
 import type { ToolCall } from "../../model/types.ts";
 import { words } from "../../lib/text.ts";
-import { isRecord } from "../../lib/values.ts";
+import { jsonObject } from "../../lib/values.ts";
 import { readEvents } from "../read.ts";
 
 export interface Transcript {
@@ -186,7 +186,7 @@ function ownEntry({ call, target }: AgentEvent & { type: "tool_finished" }): Too
 }
 
 function newEntry(call: ToolCall, where: string): ToolEntry {
-  const args = argumentsOf(call);
+  const args = jsonObject(call.arguments);
   return {
     name: call.name,
     title: args === undefined ? call.arguments : titleOf(args),
@@ -216,13 +216,4 @@ function titleOf(args: Readonly<Record<string, unknown>>): string {
 
 function mainArgument(args: Readonly<Record<string, unknown>>): unknown {
   return args.command ?? args.path ?? args.url ?? args.query ?? args.keys ?? args.pane ?? args.shell_id;
-}
-
-function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const args: unknown = JSON.parse(call.arguments);
-    return isRecord(args) ? args : undefined;
-  } catch {
-    return undefined;
-  }
 }

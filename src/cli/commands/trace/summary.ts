@@ -4,7 +4,7 @@ import { TRACE_VERSION } from "../../../app/tracing.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { fileError, linesIn } from "../../../lib/files.ts";
 import { clip, printable, plural, collapseSpaces } from "../../../lib/text.ts";
-import { isRecord } from "../../../lib/values.ts";
+import { isRecord, jsonObject } from "../../../lib/values.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -34,12 +34,8 @@ export function readTrace(path: string): TraceRuns {
 }
 
 function parse(line: string): Row | undefined {
-  try {
-    const row: unknown = JSON.parse(line);
-    return isRecord(row) && row["v"] === TRACE_VERSION && typeof row["kind"] === "string" ? row : undefined;
-  } catch {
-    return undefined;
-  }
+  const row = jsonObject(line);
+  return row?.["v"] === TRACE_VERSION && typeof row["kind"] === "string" ? row : undefined;
 }
 
 function* linesOf(path: string): Generator<string> {
