@@ -292,7 +292,7 @@ function identify(
     kind: transport.kind,
     user,
     host,
-    machine,
+    machine: machine || transport.label,
     os,
     cwd,
     shellName,

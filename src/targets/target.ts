@@ -41,7 +41,7 @@ export interface TargetIdentity {
   readonly kind: "local" | "ssh" | "container" | "via";
   readonly user: string;
   readonly host: string;
-  /** machine-id, container id or the closest equivalent. */
+  /** machine-id, container id or the closest equivalent; never empty. */
   readonly machine: string;
   readonly os: string;
   readonly cwd: string;

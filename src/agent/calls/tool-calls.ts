@@ -6,7 +6,6 @@ import { clip, collapseSpaces } from "../../lib/text.ts";
 import { defined, mapTexts } from "../../lib/values.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../../model/types.ts";
-import type { Target } from "../../targets/target.ts";
 import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import type { Registry } from "../../tools/registry.ts";
@@ -110,12 +109,12 @@ export class CallRunner {
   /** Which of several machines has this identity; after a resume they must be connected to first. */
   async #machineOf(machine: string, signal: AbortSignal): Promise<FleetMachine | undefined> {
     const { machines = [] } = this.#parts.fleet ?? {};
-    const known = machines.find(({ opened }) => identityOf(opened) === machine);
+    const known = machines.find(({ opened }) => opened?.identity.machine === machine);
     if (known !== undefined) return known;
     const others = machines.filter(({ opened }) => opened === undefined);
     const first = Promise.any(
       others.map(async (one) =>
-        identityOf(await one.permit.target()) === machine ? one : Promise.reject(new Error("another machine")),
+        (await one.permit.target()).identity.machine === machine ? one : Promise.reject(new Error("another machine")),
       ),
     );
     return unlessAborted(
@@ -241,8 +240,4 @@ export class CallRunner {
       ...(outcome.display === undefined ? {} : { display: mask(outcome.display) }),
     };
   }
-}
-
-function identityOf(target: Target | undefined): string | undefined {
-  return target && (target.identity.machine || target.identity.label);
 }

@@ -30,7 +30,7 @@ export async function decide(
     call: call.call,
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
-    machine: identity === undefined ? "" : identity.machine || identity.label,
+    machine: identity?.machine ?? "",
     ...defined({ label: rules?.label, approveMaxMs: rules?.approveMaxMs }),
     ...question,
     ...(call.operator === true ? { understated: false, why: "" } : {}),

@@ -107,9 +107,9 @@ function describe(
   { identity }: Target,
   privileged: boolean,
 ): Parameters<ChangeStore["keep"]>[0] {
-  const { machine, label, user, host } = identity;
+  const { machine, user, host } = identity;
   return {
-    machine: machine || label,
+    machine,
     where: `${user}@${host}`,
     call,
     tool,

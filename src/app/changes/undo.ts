@@ -147,8 +147,8 @@ async function planUndo(
   context: ToolContext,
 ): Promise<Plan> {
   const stop = (message: string, outcome = "failed"): Plan => ({ failed: message, outcome });
-  const { machine, label, user, host } = target.identity;
-  if ((machine || label) !== change.machine)
+  const { machine, user, host } = target.identity;
+  if (machine !== change.machine)
     return stop(`change ${change.number} was made on ${change.where}, and this session is on ${user}@${host} now`);
   const state = store.restorable(first.before);
   if (state === undefined)
