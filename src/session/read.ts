@@ -43,13 +43,15 @@ export function readEvents(
 
 /** The log has events of a later format than this buddy knows. */
 export class NewerLog extends BuddyError {
-  readonly format: number;
+  /** For a list, which names the session itself. */
+  readonly problem: string;
 
   constructor(path: string, format: number) {
-    super("session", `${path} was written by a newer buddy (format ${format})`, {
+    const problem = `written by a newer buddy (format ${format})`;
+    super("session", `${path} was ${problem}`, {
       hint: "Update buddy to continue this session; the file was left as it is.",
     });
-    this.format = format;
+    this.problem = problem;
   }
 }
 

@@ -299,8 +299,7 @@ function describe(path: string, id: string, stat: Stats, signer: LineSigner | un
     };
     ({ foreign } = readEvents(path, visit, signer));
   } catch (error) {
-    if (error instanceof NewerLog)
-      return { ...session, problem: `written by a newer buddy (format ${error.format})`, newer: true };
+    if (error instanceof NewerLog) return { ...session, problem: error.problem, newer: true };
     return { ...session, problem: fileError(error) };
   }
   return foreign > 0 ? { ...session, foreign: true } : session;
