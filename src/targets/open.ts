@@ -42,7 +42,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
       if (none !== undefined) throw new BuddyError("target", `--pane ${options.pane} needs tmux 3.2 or newer: ${none}`);
       return await openOperatorPane(transport, options.pane, options, notices);
     }
-    if (transport.own !== undefined && transport.facts.tmuxUnasked === true && options.tmux === "auto")
+    if (transport.guardShell !== undefined && transport.facts.tmuxUnasked === true && options.tmux === "auto")
       return openForMany(transport, options, notices, (error) => tellMissing(unusable(error)));
     const missing = options.tmux === "never" ? "" : await tmuxMissing(transport);
     if (missing !== undefined && options.tmux === "required") {
@@ -199,7 +199,7 @@ const ENTER_MS = 3_000;
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
   const base = parts(transport, options, notices);
   const shell = directShell(base);
-  const up = transport.own === undefined ? shell.warm() : Promise.resolve();
+  const up = transport.guardShell === undefined ? shell.warm() : Promise.resolve();
   const name = transport.facts.programs["bash"] === undefined ? "sh" : "bash";
   return assemble({
     ...base,
@@ -219,7 +219,11 @@ function directShell({ transport, notices, outputStore, clean }: Parts): DirectS
     standing: clean.standing,
     cwd: transport.facts.cwd,
     notice: notices.tell,
-    own: { mayUse: () => clean.namespace.kind !== "making", mayStand: clean.mayStand, standAgain: clean.standAgain },
+    guardShell: {
+      mayUse: () => clean.namespace.kind !== "making",
+      mayStand: clean.mayStand,
+      standAgain: clean.standAgain,
+    },
   });
 }
 

@@ -84,11 +84,11 @@ export interface Transport extends AsyncDisposable {
   readonly facts: MachineFacts;
   readonly isReconnecting?: boolean;
   /** One of many machines: what needs no further session on its connection. Replaced by a reconnect. */
-  readonly own?: SessionTexts | undefined;
+  readonly guardShell?: GuardShell | undefined;
 }
 
 /** Runs texts that need no approval, and holds the read-only namespace, in the session that every connection has. */
-export interface SessionTexts {
+export interface GuardShell {
   /** In the marks that end a text. */
   readonly key: string;
   /** In the environment of everything that a text starts. */

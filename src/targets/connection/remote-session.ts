@@ -1,7 +1,7 @@
 /** What buddy runs on a remote machine while it works there: a guard that ends what was started, and script runners. */
 import { ScriptRunners } from "./script-runners.ts";
 import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
-import { OWN_SESSION, OwnSession } from "./own-session.ts";
+import { GUARD_SHELL, RemoteGuardShell } from "./guard-shell.ts";
 import { PING, RUNNER_ARGV, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
 import { remoteProcess, type ProcessEnder } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
@@ -44,7 +44,7 @@ export class RemoteSession {
   readonly #guard: ScriptRunner;
   readonly #runners: ScriptRunners;
   readonly #ender: ProcessEnder;
-  #own: OwnSession | undefined;
+  #guardShell: RemoteGuardShell | undefined;
   #warmed = false;
   readonly #abandoned = Promise.withResolvers<void>();
 
@@ -79,7 +79,7 @@ export class RemoteSession {
         before: "makedirectory",
         script: FACTS_SCRIPT,
         args: [options.cwd, options.again ? "again" : "", options.frugal ? "later" : ""],
-        behind: options.frugal === true ? OWN_SESSION : "",
+        behind: options.frugal === true ? GUARD_SHELL : "",
       },
     );
     try {
@@ -87,7 +87,7 @@ export class RemoteSession {
       if (answer === undefined) throw new NoAnswer("target", `no answer within ${options.timeoutMs / 1000} s`);
       const { directory, leads, ...facts } = parseFacts(answer, options.label, options.cwd);
       const remoteSession = new RemoteSession(options, guard, facts, directory);
-      if (options.frugal === true && directory !== "" && leads) remoteSession.#own = new OwnSession(guard);
+      if (options.frugal === true && directory !== "" && leads) remoteSession.#guardShell = new RemoteGuardShell(guard);
       return remoteSession;
     } catch (error) {
       guard.destroy(new ScriptRunnerLost("given up"));
@@ -102,8 +102,8 @@ export class RemoteSession {
   }
 
   /** What the guard's session can do without a further one; undefined if nothing. */
-  get own(): OwnSession | undefined {
-    return this.alive ? this.#own : undefined;
+  get guardShell(): RemoteGuardShell | undefined {
+    return this.alive ? this.#guardShell : undefined;
   }
 
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
@@ -118,7 +118,7 @@ export class RemoteSession {
     const more = { ...options, softCwd: this.facts.cwd, ...check };
     const process = remoteProcess(this.#options.client(needed), argv, more, this.#ender);
     // The process may mount something.
-    this.#own?.watch();
+    this.#guardShell?.watch();
     // The shell comes first: if the sshd allows only two sessions, scripts do not need one of their own.
     if (!this.#warmed && options.isClient !== true) {
       this.#warmed = true;

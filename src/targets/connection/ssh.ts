@@ -16,7 +16,7 @@ import type {
   Process,
   ScriptOptions,
   ScriptResult,
-  SessionTexts,
+  GuardShell,
   SpawnOptions,
   Transport,
 } from "../target.ts";
@@ -90,8 +90,8 @@ export class SshTransport implements Transport {
     return this.#reconnector.busy;
   }
 
-  get own(): SessionTexts | undefined {
-    return this.#connection.remoteSession.own;
+  get guardShell(): GuardShell | undefined {
+    return this.#connection.remoteSession.guardShell;
   }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {

@@ -5,12 +5,12 @@ import { accessSync, constants } from "node:fs";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { PermanentRefusal } from "../errors.ts";
 import type {
+  GuardShell,
   OutputPage,
   ReadOutputOptions,
   RunOptions,
   RunOutcome,
   RunResult,
-  SessionTexts,
   Shell,
   ShellPlace,
   TargetNotice,
@@ -21,7 +21,7 @@ import { changesEnvironment, cleanRequest, DIRECT_LOOP, ELSEWHERE, END_TREE, req
 import type { StandingScript } from "../read-only/clean-children.ts";
 import type { CleanScript } from "../read-only/clean-script.ts";
 import { lean } from "../script-line.ts";
-import { LiveShell, type Recordings } from "./live-shell.ts";
+import { type Gone, LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { NO_OUTPUT, Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
@@ -37,16 +37,13 @@ export interface DirectShellOptions {
   /** What a bash needs to keep a clean shell for such commands. */
   readonly standing: StandingScript;
   readonly notice: (notice: TargetNotice) => void;
-  /** Such commands may run in the session of the connection, on one of many machines. */
-  readonly own: OwnTexts;
-}
-
-/** How the session of one of many machines is used. */
-export interface OwnTexts {
-  /** Not while the namespace is being made: the session does one thing at a time. */
-  mayUse(): boolean;
-  mayStand(session: SessionTexts, text: string, unasked: Unasked): boolean;
-  standAgain(session: SessionTexts): void;
+  /** How the guard of one of many machines is used for such commands. */
+  readonly guardShell: {
+    /** Not while the namespace is being made: the guard does one thing at a time. */
+    mayUse(): boolean;
+    mayStand(guard: GuardShell, text: string, unasked: Unasked): boolean;
+    standAgain(guard: GuardShell): void;
+  };
 }
 
 const LOOP = lean(DIRECT_LOOP);
@@ -64,7 +61,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   /** Where the exported variables are kept for a new shell. */
   readonly #kept: string;
   #live: LiveShell | undefined;
-  #own: OwnLive | undefined;
+  #guard: UsedShell | undefined;
   #cwd: string;
   #used = false;
   /** The exported variables and the umask as the shell wrote them; its file is removed when the connection drops. */
@@ -186,26 +183,10 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   async #execute(command: string, options: RunOptions, into: Recordings, notes: string[]): Promise<RunOutcome> {
-    if (this.#live?.ended !== undefined) {
-      // It ended between two commands, so no outcome reported it.
-      this.#live = undefined;
-      this.#tellRestart(notes);
-    }
+    const used = await this.#shellFor(options, notes);
+    if ("kind" in used) return used;
+    const { live, guard } = used;
     const { unasked } = options;
-    let own = unasked === undefined ? undefined : this.#ownSession();
-    if (own === undefined && this.#live === undefined) {
-      try {
-        await this.#options.transport.ensure(options.signal);
-      } catch (error) {
-        return notRun(messageOf(error));
-      }
-      own = unasked === undefined ? undefined : this.#ownSession();
-      if (own === undefined) {
-        this.#live = this.#start();
-        if (this.#droppedBefore) this.#tellRestart(notes);
-      }
-    }
-    const live = own?.live ?? this.#live!;
     const tag = ++this.#tag;
     const late = live.begin(tag, into);
     if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
@@ -213,28 +194,69 @@ export class DirectShell implements Shell, AsyncDisposable {
     const line = (): string => {
       const clean = (to: string) => this.#options.clean(command, unasked!, to);
       const text = unasked === undefined ? command : cleanRequest(command, clean);
-      return own?.session.line(text, tag, this.#cwd) ?? request((askpass?.prelude ?? "") + text, tag);
+      return guard?.line(text, tag, this.#cwd) ?? request((askpass?.prelude ?? "") + text, tag);
     };
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
     if (options.signal?.aborted === true) return { kind: "stopped", by: "user" };
-    const standing = unasked && own === undefined ? this.#options.standing(command, unasked) : undefined;
+    const standing = unasked && guard === undefined ? this.#options.standing(command, unasked) : undefined;
     if (standing !== undefined) live.ask(command, tag, standing);
-    else if (unasked !== undefined && own !== undefined && this.#options.own.mayStand(own.session, command, unasked))
-      live.process.stdin.write(own.session.question(command, tag, this.#cwd));
+    else if (unasked !== undefined && guard !== undefined && this.#options.guardShell.mayStand(guard, command, unasked))
+      live.process.stdin.write(guard.question(command, tag, this.#cwd));
     else live.process.stdin.write(line());
     const over = new AbortController();
     using _ = { [Symbol.dispose]: () => over.abort() };
-    const gone = own === undefined ? this.#options.transport.gone?.(over.signal) : undefined;
+    const gone = guard === undefined ? this.#options.transport.gone?.(over.signal) : undefined;
     let ended = live.finished;
     let how = await waitForCommand(ended, options, asked, gone);
     if (how === "ended" && (await ended).kind === "not-taken") {
       live.begin(tag, into);
       live.process.stdin.write(line());
-      if (own !== undefined) this.#options.own.standAgain(own.session);
+      if (guard !== undefined) this.#options.guardShell.standAgain(guard);
       ended = live.finished;
       how = await waitForCommand(ended, options, asked, gone);
     }
+    if (how !== "ended") return await this.#breakOff(how, used, ended, notes);
+    const end = await ended;
+    if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not accept the command" };
+    if (end.kind === "gone") return await this.#shellGone(end, used, notes);
+    this.#cwd = end.cwd || this.#cwd;
+    if (guard === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")
+      void this.#rememberEnvironment(++this.#changed);
+    return { kind: "exited", code: end.code };
+  }
+
+  /** The shell that runs the next command, started if there is none; or why it cannot be run. */
+  async #shellFor({ unasked, signal }: RunOptions, notes: string[]): Promise<UsedShell | RunOutcome> {
+    if (this.#live?.ended !== undefined) {
+      // It ended between two commands, so no outcome reported it.
+      this.#live = undefined;
+      this.#tellRestart(notes);
+    }
+    const guardShell = () => (unasked === undefined ? undefined : this.#guardShell());
+    let used: UsedShell | undefined = guardShell();
+    if (used === undefined && this.#live === undefined) {
+      try {
+        await this.#options.transport.ensure(signal);
+      } catch (error) {
+        return notRun(messageOf(error));
+      }
+      used = guardShell();
+      if (used === undefined) {
+        this.#live = this.#start();
+        if (this.#droppedBefore) this.#tellRestart(notes);
+      }
+    }
+    return used ?? { live: this.#live!, guard: undefined };
+  }
+
+  /** Ends a command that is not waited for any longer, and its shell where that can be replaced. */
+  async #breakOff(
+    how: Exclude<How, "ended">,
+    { live, guard }: UsedShell,
+    ended: Promise<unknown>,
+    notes: string[],
+  ): Promise<RunOutcome> {
     if (how === "gone") {
       live.process.kill("SIGKILL");
       live.release();
@@ -242,16 +264,14 @@ export class DirectShell implements Shell, AsyncDisposable {
       this.#droppedBefore = true;
       return this.#connectionLost();
     }
-    if (how !== "ended" && own !== undefined) {
-      own.session.forget();
+    if (guard !== undefined) {
+      guard.forget();
       await this.#endJob("", live.job, notes);
       if ((await within(ended, KILLED_MS)) === undefined) {
         live.release();
-        this.#own = undefined;
+        this.#guard = undefined;
       }
-      return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
-    }
-    if (how !== "ended") {
+    } else {
       const pid = (await within(live.process.pid, END_MS).catch(() => undefined)) ?? "";
       await this.#endJob(String(pid), live.job, notes);
       live.process.kill("SIGKILL");
@@ -259,22 +279,18 @@ export class DirectShell implements Shell, AsyncDisposable {
       live.release();
       this.#live = undefined;
       notes.push(this.#restarted);
-      return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
     }
-    const end = await ended;
-    if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not accept the command" };
-    if (end.kind === "exited") {
-      this.#cwd = end.cwd || this.#cwd;
-      if (own === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")
-        void this.#rememberEnvironment(++this.#changed);
-      return { kind: "exited", code: end.code };
-    }
-    if (own === undefined) this.#live = undefined;
-    else this.#own = undefined;
+    return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
+  }
+
+  /** The shell ended before the command did: by itself, refused, or with its connection. */
+  async #shellGone(end: Gone, { live, guard }: UsedShell, notes: string[]): Promise<RunOutcome> {
+    if (guard === undefined) this.#live = undefined;
+    else this.#guard = undefined;
     live.release();
     if (end.cwd !== "") this.#cwd = end.cwd;
     if (this.#closed) return { kind: "lost", why: "closed" };
-    if (own !== undefined) return this.#connectionLost();
+    if (guard !== undefined) return this.#connectionLost();
     const refusal = await within(
       live.process.pid.then(
         () => undefined,
@@ -317,15 +333,15 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   /** Only until this shell has a process: afterwards commands must see its state. */
-  #ownSession(): OwnLive | undefined {
-    const session = this.#options.transport.own;
-    if (session === undefined || this.#live !== undefined || !this.#options.own.mayUse()) return undefined;
-    if (this.#own?.session !== session)
-      this.#own = {
-        session,
-        live: new LiveShell(session.texts(), session.key, session.job, { remote: true, announced: false }),
+  #guardShell(): UsedShell | undefined {
+    const guard = this.#options.transport.guardShell;
+    if (guard === undefined || this.#live !== undefined || !this.#options.guardShell.mayUse()) return undefined;
+    if (this.#guard?.guard !== guard)
+      this.#guard = {
+        guard,
+        live: new LiveShell(guard.texts(), guard.key, guard.job, { remote: true, announced: false }),
       };
-    return this.#own;
+    return this.#guard;
   }
 
   #start(): LiveShell {
@@ -382,9 +398,10 @@ const RESTARTED = "The shell ended and a new one is started in the same director
 const KEPT = `${RESTARTED} with the same exported variables; functions, aliases and other variables are lost.`;
 const LOST = `${RESTARTED}; functions, aliases and variables are lost, including recent exports.`;
 
-interface OwnLive {
-  readonly session: SessionTexts;
+interface UsedShell {
   readonly live: LiveShell;
+  /** Set if it is the guard's shell. */
+  readonly guard: GuardShell | undefined;
 }
 
 function notRun(why: string): RunOutcome {

@@ -19,7 +19,7 @@ type End =
 /** A promise: no more is read before it is settled. */
 type Reader = (chunk: Uint8Array) => Promise<void> | undefined;
 
-interface Gone {
+export interface Gone {
   readonly kind: "gone";
   readonly code: number;
   readonly cwd: string;

@@ -1,6 +1,6 @@
 /** How a target runs a command without approval: as a clean child, in the read-only namespace if there is one. */
 import { within } from "../../lib/waiting.ts";
-import type { Locks, Process, NamespaceState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
+import type { Locks, Process, NamespaceState, SecondLock, GuardShell, Transport, Unasked } from "../target.ts";
 import {
   type CleanScript,
   type CleanShell,
@@ -75,11 +75,11 @@ export class CleanChildren implements Locks {
   };
 
   /** For the session of one of many machines: whether its clean shell may take the text. */
-  readonly mayStand = (session: SessionTexts, text: string, { inNamespace }: Unasked): boolean =>
+  readonly mayStand = (session: GuardShell, text: string, { inNamespace }: Unasked): boolean =>
     inNamespace && session.stands && this.#namespace.entry !== undefined && fitsStandingShell(text);
 
   /** Starts another clean shell: the last one was killed, or its namespace was recreated. */
-  readonly standAgain = (session: SessionTexts): void => {
+  readonly standAgain = (session: GuardShell): void => {
     const { entry } = this.#namespace;
     if (entry !== undefined) session.serveAgain(`${LOOK}\n__buddy_look ${quote(entry.file)}`, entry.enter);
   };
@@ -99,7 +99,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   #state: NamespaceState = { kind: "making" };
   #entry: NamespaceEntry | undefined;
   #process: Process | undefined;
-  #session: SessionTexts | undefined;
+  #session: GuardShell | undefined;
   #settled = Promise.withResolvers<NamespaceState>();
   /** Its process has ended: with a dropped connection, or killed. */
   #lost = false;
@@ -128,11 +128,11 @@ export class ReadOnlyNamespace implements AsyncDisposable {
 
   /** How to enter it; undefined while there is no namespace. */
   get entry(): NamespaceEntry | undefined {
-    const { own } = this.#transport;
+    const { guardShell } = this.#transport;
     // After a reconnect it is gone, together with the session that held it.
-    if (this.#session !== undefined && own !== undefined && own !== this.#session) {
+    if (this.#session !== undefined && guardShell !== undefined && guardShell !== this.#session) {
       this.#entry = undefined;
-      void this.#makeIn(own);
+      void this.#makeIn(guardShell);
     }
     return this.#entry;
   }
@@ -140,8 +140,8 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   make(): void {
     if (this.#process !== undefined || this.#session !== undefined || this.#state.kind !== "making") return;
     const { uid } = this.#transport.facts;
-    const { own } = this.#transport;
-    if (own !== undefined) return void this.#makeIn(own);
+    const { guardShell } = this.#transport;
+    if (guardShell !== undefined) return void this.#makeIn(guardShell);
     const child = this.#transport.spawn(["sh"], {
       script: { name: "buddy-namespace", text: NAMESPACE, args: [`/tmp/buddy-${uid}`] },
       cwd: "/",
@@ -183,7 +183,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   }
 
   /** Without a process of its own: it ends with the session. */
-  async #makeIn(session: SessionTexts): Promise<void> {
+  async #makeIn(session: GuardShell): Promise<void> {
     this.#session = session;
     const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
     const made = session.start({ bash, cwd: this.#transport.facts.cwd });

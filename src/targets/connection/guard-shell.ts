@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { quote } from "../../lib/quote.ts";
 import { lean, quoteOnOneLine } from "../script-line.ts";
-import type { LentProcess, NamespaceStart, SessionTexts } from "../target.ts";
+import type { LentProcess, NamespaceStart, GuardShell } from "../target.ts";
 import { NAMESPACE } from "../read-only/namespace-script.ts";
 import { DEFAULT_SIGNALS, LOADED, STAND } from "../read-only/standing-shell.ts";
 import type { ScriptRunner } from "./script-runner.ts";
@@ -142,9 +142,9 @@ beside() {
 }`;
 
 /** Definitions for the guard. */
-export const OWN_SESSION = lean(`${TEXTS}\n${SERVE}\n${BESIDE}\n`);
+export const GUARD_SHELL = lean(`${TEXTS}\n${SERVE}\n${BESIDE}\n`);
 
-export class OwnSession implements SessionTexts {
+export class RemoteGuardShell implements GuardShell {
   readonly job = randomBytes(8).toString("hex");
   readonly key = randomBytes(16).toString("hex");
   readonly #guard: ScriptRunner;

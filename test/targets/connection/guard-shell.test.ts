@@ -32,7 +32,7 @@ async function open(): Promise<Target> {
     }),
   );
   expect(await target.locks.settled).toMatchObject({ kind: "ready", sealed: true });
-  expect(target.transport.own).toBeDefined();
+  expect(target.transport.guardShell).toBeDefined();
   return target;
 }
 
