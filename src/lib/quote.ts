@@ -1,4 +1,4 @@
-/** Quotes words for sh, whatever they contain. */
+/** Quotes words for sh, whatever they contain, and where scripts for it find programs. */
 
 /** Unchanged if that is safe, otherwise in quotes. */
 export function quote(word: string): string {
@@ -17,3 +17,12 @@ export function inQuotes(text: string): string {
 export function fishQuote(text: string): string {
   return `'${text.replaceAll(/[\\']/g, "\\$&")}'`;
 }
+
+/**
+ * Directories in PATH without a leading slash go: a program in the working directory is not the one that the policy
+ * knows by that name. An empty PATH means that directory, too.
+ */
+export const ABSOLUTE_PATH =
+  "case ${PATH+:$PATH:} in *::* | *:[!/]*) __buddy_part=$PATH: PATH=; " +
+  'while [ -n "$__buddy_part" ]; do case $__buddy_part in /*) PATH=$PATH:${__buddy_part%%:*} ;; esac; ' +
+  "__buddy_part=${__buddy_part#*:}; done; PATH=${PATH#:}; PATH=${PATH:-/usr/bin:/bin}; unset __buddy_part ;; esac";

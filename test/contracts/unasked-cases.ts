@@ -1,6 +1,7 @@
 /** What a command that nobody was asked about must and must not do, in every shell and on every transport. */
 import { expect } from "bun:test";
 import type { RunResult } from "../../src/targets/target.ts";
+import { quote } from "../../src/lib/quote.ts";
 import { until } from "../support/until.ts";
 import { type Place, whole } from "./shell-cases.ts";
 
@@ -169,6 +170,29 @@ export const UNASKED: readonly UnaskedCase[] = [
         ).toBe("x\nunset\ny\n");
       } finally {
         await approved(place, "unset -f date; unset BASH_ENV");
+      }
+    },
+  },
+  {
+    name: "a program in the working directory is not run, even if PATH names that directory",
+    run: async (place, unasked) => {
+      const before = await here(place);
+      const dir = whole(await approved(place, "mktemp -d")).trim();
+      const programs = "only-here ls env sed grep nsenter setpriv";
+      const make = `cd ${dir}; for name in ${programs}; do printf '#!/bin/sh\\necho hijacked; exit 1\\n' >$name; chmod 755 $name; done`;
+      await approved(place, `sh -c ${quote(make)}; cd ${dir}`);
+      await approved(
+        place,
+        isPosix(place) ? "kept=$PATH; PATH=.::bin:$PATH" : "set -g kept $PATH; set -gx PATH . bin $PATH",
+      );
+      try {
+        expect(whole(await approved(place, "only-here"))).toBe("hijacked\n");
+        expect(whole(await unasked("ls -d /etc; echo x | sed s/x/y/; which ls >/dev/null; env ls -d /etc"))).toBe(
+          "/etc\ny\n/etc\n",
+        );
+      } finally {
+        await approved(place, isPosix(place) ? "PATH=$kept" : "set -gx PATH $kept");
+        await approved(place, `cd ${before}; rm -r ${dir}`);
       }
     },
   },

@@ -4,7 +4,7 @@
  * process and one session.
  */
 import { randomBytes } from "node:crypto";
-import { quote } from "../../lib/quote.ts";
+import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import { lean, quoteOnOneLine } from "../script-line.ts";
 import type { LentProcess, NamespaceStart, GuardShell } from "../target.ts";
 import { NAMESPACE } from "../read-only/namespace-script.ts";
@@ -90,6 +90,7 @@ running() {
  */
 const SERVE = `
 served() {
+  ${ABSOLUTE_PATH}
   exec 5<>"$D/texts" 6>&3 2>/dev/null 7>&-
   printf %s ${quote(STAND)} >"$D/stand"
   export TERM=dumb

@@ -1,7 +1,7 @@
 /**
  * Runs a command without approval: `bash -p -c TEXT` or `sh -c TEXT`, as a child that knows nothing about its shell.
  */
-import { quote } from "../../lib/quote.ts";
+import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import type { MachineFacts, Unasked } from "../target.ts";
 
 /**
@@ -89,8 +89,7 @@ export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: st
 }
 
 function programWords(text: string, shell: CleanShell): string[] {
-  if (shell.kind === "sh")
-    return ["env", `${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}`, shell.path, "-c"];
+  if (shell.kind === "sh") return [shell.path, "-c"];
   return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
 }
 
@@ -123,7 +122,7 @@ function evaluate(text: string, { kind }: CleanShell): string {
   const [hold, release] =
     kind === "bash"
       ? [`${HOLD}; exec ${HELD}; `, `{ exec 7</proc/self/fd/9 9>&-; } 2>/dev/null; ${END_HOLDERS}`]
-      : ["", END_MARKED];
+      : [`export ${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}; `, END_MARKED];
   const end = [...(mayMove(text) ? [REPORT] : []), release].join("; ");
   return `${hold}__buddy_text=$1; shift; trap '${end}' EXIT; eval "$__buddy_text" 3>&-`;
 }
@@ -169,18 +168,21 @@ export const STARTS_SHELL =
 
 /** `bash -p` does not import functions but passes them on, so they are removed. */
 function withoutFunctions(bash: string): string[] {
-  const drop = `IFS='\n'; set -f; exec env $(env | sed -n 's/^\\(BASH_FUNC_[^=]*\\)=.*/-u\\1/p') "$@"`;
+  const drop = `${ABSOLUTE_PATH}; IFS='\n'; set -f; exec env $(env | sed -n 's/^\\(BASH_FUNC_[^=]*\\)=.*/-u\\1/p') "$@"`;
   return [bash, ...CLEAN_BASH, drop, "bash"];
 }
 
 /**
  * No inner shell reads a start-up file (SHLVL: see CLEAN_BASH), no pager waits for keys, git does not write to its
- * index, pip (before 23.1) does not look for updates, and cd and git use the paths that the policy has checked.
+ * index, pip (before 23.1) and Homebrew do not look for updates, and programs, cd and git use the paths that the policy
+ * has checked.
  */
 export const QUIETLY =
+  `${ABSOLUTE_PATH}; ` +
   `[ "\${SHLVL:-0}" -gt 2 ] || export SHLVL=3; ` +
   "unset BASH_ENV ENV CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
   "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0 PIP_DISABLE_PIP_VERSION_CHECK=1; " +
+  "export HOMEBREW_NO_AUTO_UPDATE=1 HOMEBREW_NO_ANALYTICS=1; " +
   `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
   "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";
 

@@ -1,5 +1,5 @@
 /** A clean bash that stays in the read-only namespace and forks for each text, because entering it takes time. */
-import { quote } from "../../lib/quote.ts";
+import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import {
   CLEAN_BASH,
   type CleanShell,
@@ -28,10 +28,11 @@ export function standingShell(shell: CleanShell, namespace: NamespaceEntry): str
   return `${LOOK}
 __buddy_texts= __buddy_codes=
 __buddy_serve() {
-  ${DEFAULT_SIGNALS} true || return
+  ( ${ABSOLUTE_PATH}; exec ${DEFAULT_SIGNALS} true ) || return
   __buddy_look ${file} || return
   coproc __buddy_namespace {
     exec 5<&0 6>&1 </dev/null >&8 2>/dev/null 7<&- 8>&-
+    ${ABSOLUTE_PATH}
     exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<<<${quote(STAND)}
   }
   __buddy_server=$__buddy_namespace_PID
@@ -136,7 +137,7 @@ export function standingInPane(text: string, shell: CleanShell, namespace: Names
   // The shell reads the later lines only if it gets to them, which is rare.
   return `if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}
 { ${LOOK}
-__buddy_namespace() { exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
+__buddy_namespace() { ${ABSOLUTE_PATH}; exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
 if [ "\${__buddy_asks-}" = 1 ] && __buddy_look ${file} && __buddy_serve ${file} ${quote(pane.tty)} && ${ask}; then ${after}; fi
 `;
 }

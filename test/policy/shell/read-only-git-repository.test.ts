@@ -104,6 +104,20 @@ test("the positive control: git status does run what core.fsmonitor names", () =
   rmSync(ran);
 });
 
+test("the question starts no program of the repository, even if PATH names its directory", () => {
+  const directory = repository("own-programs");
+  for (const name of ["git", "ls", "tr", "sed"]) symlinkSync(path("program"), join(directory, name));
+  const script = gitRepositoryScript({ kind: "git-config", directory });
+  for (const shell of SHELLS) {
+    const before = env();
+    const { stdout } = Bun.spawnSync([...shell, "-c", script], {
+      cwd: directory,
+      env: { ...before, PATH: `.:${before.PATH}` },
+    });
+    expect([existsSync(ran), readGitRepository(stdout.toString()).doubt]).toEqual([false, undefined]);
+  }
+});
+
 test.each([
   ["core.fsmonitor"],
   ["core.pager"],

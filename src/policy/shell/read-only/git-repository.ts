@@ -1,7 +1,7 @@
 /** Whether a git read would start a program that the repository names: the script for the target, and its output. */
 import type { Condition } from "../../verdict.ts";
 import { words } from "../../../lib/text.ts";
-import { inQuotes } from "../../../lib/quote.ts";
+import { ABSOLUTE_PATH, inQuotes } from "../../../lib/quote.ts";
 
 /**
  * A POSIX sh script that reports on one directory. It starts nothing that the repository names: `rev-parse`, `config`
@@ -84,7 +84,8 @@ ls -dniL "$(ask rev-parse --git-path index)" 2>&1
 )`;
 }
 
-const QUIETLY = `unset GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_NAMESPACE CDPATH
+const QUIETLY = `${ABSOLUTE_PATH}
+unset GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_NAMESPACE CDPATH
 unset GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_TRACE GIT_TRACE2 GIT_TRACE2_EVENT GIT_TRACE2_PERF
 GIT_OPTIONAL_LOCKS=0 GIT_NO_LAZY_FETCH=1 LC_ALL=C
 export GIT_OPTIONAL_LOCKS GIT_NO_LAZY_FETCH LC_ALL
