@@ -61,7 +61,7 @@ export class ManagedPanes implements Panes {
     try {
       return await this.#manage(session, SHARED, row, isNew);
     } catch (error) {
-      if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row);
+      if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row, error.message);
       // The cause may have been fixed since an earlier buddy created the pane.
       if (error instanceof NoShell && !isNew) return this.#recreate(session, row);
       throw error;
@@ -71,11 +71,11 @@ export class ManagedPanes implements Panes {
   /**
    * The user's start-up files reach no prompt (`exec fish` in .bashrc, for example): recreates the pane without them.
    */
-  async #withoutStartUpFiles(session: TmuxSession, row: PaneRow): Promise<TmuxPane> {
+  async #withoutStartUpFiles(session: TmuxSession, row: PaneRow, why: string): Promise<TmuxPane> {
     const pane = await this.#recreate(session, row, true);
     this.#options.session.notice({
       kind: "warning",
-      text: `The start-up files of ${session.options.shell.name} did not reach a prompt; the pane runs without them.`,
+      text: `The start-up files of ${session.options.shell.name} did not reach a prompt (${why}); the pane runs without them.`,
     });
     return pane;
   }

@@ -147,14 +147,34 @@ export class TmuxPane implements Pane, PaneSink {
     }
     const isUp = () => state.phase !== "starting" || !state.alive;
     await this.#firstPrompt(isUp);
-    const replaced = !isUp() && created && this.#isReplaced(await this.#input.look(true));
-    await state.changes.until(isUp, replaced ? REPLACED_MS / 2 : START_MS);
+    const stuck = !isUp() && created ? await this.#stuckStartUp() : undefined;
+    await state.changes.until(isUp, stuck === undefined ? START_MS : REPLACED_MS / 2);
     if (state.phase === "none") throw this.#noShell();
     if (state.phase === "starting" && created) {
-      throw new NoPrompt("target", "the shell in the new pane did not reach a prompt", {
+      throw new NoPrompt("target", stuck ?? (await this.#startUp()).text, {
         hint: "Check its start-up files; attach to the pane to see what it waits for.",
       });
     }
+  }
+
+  /** Why its start-up files will not reach a prompt; undefined while they may, which is said. */
+  async #stuckStartUp(): Promise<string | undefined> {
+    const { seen, text } = await this.#startUp();
+    // Nobody types in a pane that was just made.
+    if (seen.doing !== "working") return text;
+    const name = this.#state.shell.name;
+    if (this.#isReplaced(await this.#input.look(true))) return `another shell took the place of ${name}`;
+    const { notice } = this.#options.session.options;
+    notice({ kind: "info", text: `Waiting for the prompt of ${name}: in its start-up files ${text}.` });
+    return undefined;
+  }
+
+  async #startUp() {
+    const seen = await this.#input.look(false);
+    return {
+      seen,
+      text: `${seen.child ?? seen.program} ${seen.doing === "working" ? "is still running" : "waits for input"}`,
+    };
   }
 
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {

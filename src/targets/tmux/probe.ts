@@ -7,6 +7,8 @@ export interface ForegroundState {
   readonly doing: "working" | "password" | "line" | "raw";
   /** Name of the program in the foreground. */
   readonly program: string;
+  /** What it has started and waits for, without job control: as a shell does in its start-up files. */
+  readonly child: string | undefined;
   /** CPU time so far, to distinguish a busy program from a waiting one. */
   readonly cpu: number;
   /** The pane's own shell is in the foreground, not a program started from it. */
@@ -94,11 +96,12 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
     processes.find((one) => processes.length === 1 && one.parent === String(supervisor) && /poll/.test(one.wchan));
   const subject = reading ?? leader;
   const program = (subject?.name ?? "").replace(/^.*\//, "") || "unknown";
+  const child = processes.findLast((one) => one.parent === subject?.pid)?.name;
   const cpu = processes.reduce((sum, one) => sum + one.cpu, 0);
   const betweenShells = group !== undefined && group === own;
   const shellItself = !betweenShells && subject !== undefined && subject.parent === String(supervisor);
   const unreadable = processes.length > 0 && processes.every((one) => one.reads && /^[?0]$/.test(one.wchan));
-  const seen = { program, cpu, shellItself, betweenShells, silent, stoppable: flow === "on" };
+  const seen = { program, child, cpu, shellItself, betweenShells, silent, stoppable: flow === "on" };
   if (mode === "raw") return { doing: "raw", ...seen };
   if (silent && (reading !== undefined || unreadable)) return { doing: "password", ...seen };
   return { doing: reading === undefined ? "working" : "line", ...seen };

@@ -51,6 +51,39 @@ describe("a new shell starts where the last one was", () => {
   });
 });
 
+test("start-up files that wait for input took 12 s without a word", async () => {
+  const file = join(home.path, ".bashrc");
+  writeFileSync(file, "cat\n");
+  try {
+    await using place = await openTestTarget("local", { shell: "bash" });
+    expect(place.notices.map((one) => one.text)).toEqual([
+      "The start-up files of bash did not reach a prompt (cat waits for input); the pane runs without them.",
+    ]);
+    expect(text(await place.target.shell.run("echo mine"))).toBe("mine\n");
+  } finally {
+    rmSync(file);
+  }
+}, 20_000);
+
+test("start-up files that take long are waited for, and named", async () => {
+  const file = join(home.path, ".bashrc");
+  const go = join(home.path, "go");
+  writeFileSync(file, `until [ -e ${go} ]; do sleep 0.05; done\nexport SLOW=read\n`);
+  try {
+    await using opened = await openTestTarget("local", {
+      shell: "bash",
+      onNotice: ({ text: said }) => {
+        if (said.includes("Waiting for the prompt of bash")) writeFileSync(go, "");
+      },
+    });
+    expect(text(await opened.target.shell.run("echo $SLOW"))).toBe("read\n");
+    expect(existsSync(go)).toBe(true);
+  } finally {
+    rmSync(file);
+    rmSync(go, { force: true });
+  }
+}, 20_000);
+
 describe("start-up files of a login", () => {
   /** Starts bash as the pane of a login does, and counts how often each file was read. */
   async function readByLogin(files: Readonly<Record<string, string>>): Promise<string> {
