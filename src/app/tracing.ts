@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, writeSync } from "node:fs";
 import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/files.ts";
+import { fileError, writeError } from "../lib/files.ts";
 import { redactor } from "../lib/secrets/redact.ts";
 import { gathered, jsonPieces } from "../lib/json-pieces.ts";
 import { log } from "../lib/log.ts";
@@ -117,7 +117,7 @@ function openForAppending(path: string): number {
       log.warn(`other users can read the trace ${printable(path)}: chmod 600 it`);
     return file;
   } catch (error) {
-    throw new BuddyError("usage", `cannot write the trace to ${path}: ${fileError(error)}`, {
+    throw new BuddyError("usage", `cannot write the trace to ${path}: ${writeError(error)}`, {
       hint: "Name another file with --trace or BUDDY_TRACE_FILE",
       cause: error,
     });

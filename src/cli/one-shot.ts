@@ -89,7 +89,7 @@ export function promisePerKey(): (key: string) => PromiseWithResolvers<void> {
 }
 
 function late(timeoutMs: number): BuddyError {
-  return new BuddyError("timeout", `no answer within --timeout (${timeoutMs / 1000} s)`, {
+  return new BuddyError("timeout", `not finished within --timeout (${timeoutMs / 1000} s)`, {
     hint: "Raise --timeout or narrow the task",
   });
 }

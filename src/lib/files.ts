@@ -28,6 +28,11 @@ import { messageOf } from "./errors.ts";
 import { collectAfter } from "./garbage.ts";
 import { wholeCharacters } from "./text.ts";
 
+/** Why a file cannot be written: if it does not exist, neither does its directory. */
+export function writeError(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code === "ENOENT" ? "its directory does not exist" : fileError(error);
+}
+
 /** Why a file operation failed, in words that end a sentence. */
 export function fileError(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? "";

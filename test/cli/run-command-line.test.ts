@@ -44,6 +44,8 @@ describe("run", () => {
     [["exce", "hi"], 'unknown command "exce"; did you mean exec?'],
     [["version"], 'unknown command "version"; did you mean --version?'],
     [["fix nginx"], "stdin is not a terminal; use buddy exec"],
+    [["resume", "7b2f"], 'buddy exec --resume 7b2f "…"'],
+    [["exec", "--trace", "/does/not/exist", "hi"], "to /does/not/exist: its directory does not exist"],
     [["constructor"], 'unknown command "constructor"'],
     [[""], "empty command name"],
     [["--modle", "x"], "unknown option --modle; did you mean --model?"],

@@ -128,6 +128,10 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   const only = await run("--on", "dead", "uname");
   expect({ code: only.code, lines: only.stderr.trim().split("\n").length }).toEqual({ code: 255, lines: 1 });
 
+  const refused = await run("--on", "web01", "touch", "x");
+  expect(refused).toMatchObject({ code: 3, stdout: "" });
+  expect(refused.stderr.match(/approval required/g)).toHaveLength(1);
+
   const unapproved = await run("--on", "few", "touch", "~/never");
   expect(unapproved.code).toBe(3);
   expect(existsSync(join(lab.home("web01"), "never"))).toBe(false);

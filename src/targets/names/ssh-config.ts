@@ -120,7 +120,7 @@ export async function sshSettings(destination: string, signal?: AbortSignal): Pr
   const run = await runProgram(["ssh", "-G", ...flags, "--", host], { timeoutMs: ANSWER_MS, signal });
   if (run.kind === "not-started" && run.error.code === "ENOENT")
     throw new BuddyError("target", `ssh is not installed, so the settings of ${host} cannot be read`, {
-      hint: "The package is called openssh-client.",
+      hint: "Install the OpenSSH client (package openssh-client or openssh-clients).",
       cause: run.error,
     });
   if (run.kind === "not-started") throw problem(String(run.error), run.error);

@@ -116,7 +116,7 @@ describe("buddy audit", () => {
   test("a refusal without a terminal was listed as that of a user called nobody", () => {
     const [decision] = ENTRIES.filter((entry) => entry.kind === "decision");
     const refused = { ...decision!, decision: "denied", by: "nobody", seq: 1, ts: "2026-01-05T10:00:00.000Z" } as const;
-    const [row] = recordRows([{ ...refused, v: 1, prev: "" }]);
+    const [row] = recordRows([{ ...refused, v: 1, prev: "" }], false);
     expect(row).not.toContain("nobody");
     expect(row).toContain("denied, no terminal");
   });
@@ -125,6 +125,11 @@ describe("buddy audit", () => {
     await using _ = new Here();
     expect(await runHere("audit")).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing") });
     expect((await runHere("audit", "verify")).code).toBe(0);
+  });
+
+  test("where nothing matches, it is not said that nothing was recorded", async () => {
+    await using _ = await recorded();
+    expect((await runHere("audit", "--session", "zzzz")).stdout).toBe("no line of the record matches\n");
   });
 
   test.each([[["--since", "yesterday"]], [["verify", "--on", "web1"]], [["verfy"]]])(

@@ -203,7 +203,7 @@ describe("exit codes", () => {
       { "no-tmux": true, approve: "all" },
     );
     expect({ code, stdout }).toEqual({ code: 124, stdout: "" });
-    expect(stderr).toContain("no answer within --timeout (0.4 s)");
+    expect(stderr).toContain("not finished within --timeout (0.4 s)");
     expect(stderr).not.toContain("cancelled by user");
   });
 

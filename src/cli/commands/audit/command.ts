@@ -67,9 +67,10 @@ async function list(
     import("../../../audit/record-files.ts"),
     import("./record-rows.ts"),
   ]);
-  const machine = on === undefined ? {} : { machine: machineMatcher(on) };
-  const found = readRecord(directory, { ...filter, ...machine });
-  await print(json ? found.map((entry) => `${JSON.stringify(entry)}\n`) : recordRows([...found]));
+  const wanted = { ...filter, ...(on === undefined ? {} : { machine: machineMatcher(on) }) };
+  const found = readRecord(directory, wanted);
+  const filtered = Object.keys(wanted).length > 0;
+  await print(json ? found.map((entry) => `${JSON.stringify(entry)}\n`) : recordRows([...found], filtered));
   return EXIT.ok;
 }
 

@@ -8,8 +8,8 @@ import { showLine } from "../../../policy/screen/terminal-text.ts";
 import { localTime } from "../../../lib/durations.ts";
 
 /** Time, machine, decision or outcome, who decided, and the action. On a terminal a row is one line. */
-export function recordRows(entries: readonly StoredEntry[]): string[] {
-  if (entries.length === 0) return ["nothing was recorded\n"];
+export function recordRows(entries: readonly StoredEntry[], filtered: boolean): string[] {
+  if (entries.length === 0) return [filtered ? "no line of the record matches\n" : "nothing was recorded\n"];
   const rows = entries.map((entry) => ({
     time: timeText(entry.ts),
     machine: showLine(placeOf(entry)),

@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { BuddyError } from "../../../lib/errors.ts";
-import { fileError, writeFileAtomic } from "../../../lib/files.ts";
+import { fileError, writeError, writeFileAtomic } from "../../../lib/files.ts";
 
 /** Throws where the file could not be written; returns how to write it. */
 export function lastMessageTo(path: string): (answer: string) => Promise<void> {
@@ -18,8 +18,7 @@ function check(path: string): void {
     accessSync(existing === undefined || existing.isFile() ? dirname(path) : path, constants.W_OK);
   } catch (cause) {
     if (cause instanceof BuddyError) throw cause;
-    const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
-    throw unwritable(path, missing ? "its directory does not exist" : fileError(cause), cause);
+    throw unwritable(path, writeError(cause), cause);
   }
 }
 

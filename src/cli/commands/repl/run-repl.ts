@@ -29,7 +29,7 @@ interface ReplOptions {
 export async function repl(options: ReplOptions, globals: GlobalOptions): Promise<ExitCode> {
   if (!isatty(0)) {
     throw new BuddyError("usage", "stdin is not a terminal; use buddy exec", {
-      hint: 'For example: echo "…" | buddy exec',
+      hint: `For example: ${options.resume === undefined ? 'echo "…" | buddy exec' : `buddy exec --resume ${options.resume} "…"`}`,
     });
   }
   let loaded = await loadConfiguration(globals);

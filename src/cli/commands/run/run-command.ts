@@ -68,7 +68,10 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
   stop();
   printer.pause();
   if (signal.aborted && results.length === 0) throw around.stopped();
-  await printer.results(results, (id) => fullText(run, id));
+  // One machine whose command was refused or stopped: the error below says so.
+  const [only] = results.length === 1 ? results : [];
+  const said = only !== undefined && (refused.length > 0 || (signal.aborted && STOPPED.has(only.result.outcome)));
+  if (!said) await printer.results(results, (id) => fullText(run, id));
   if (signal.aborted) throw around.stopped();
   if (refused.length > 0) throw approvalNeeded(refused, run.approvals.mode);
   return worst(results);
@@ -151,4 +154,5 @@ const NO_MODEL: ModelClient = {
 const CONNECT_MS = 10_000;
 const UNREACHED = 255;
 const NOT_STARTED: ReadonlySet<string> = new Set(["denied", "invalid", "not-run"]);
+const STOPPED: ReadonlySet<string> = new Set(["stopped", "cancelled", "timeout"]);
 const PAGE = 1024 * 1024;
