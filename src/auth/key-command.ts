@@ -3,6 +3,7 @@
  * server refuses it.
  */
 import { BuddyError } from "../lib/errors.ts";
+import { fileError } from "../lib/files.ts";
 import { isRecord, jsonObject } from "../lib/values.ts";
 import { childEnv, runProgram } from "../lib/start-child.ts";
 import { tokenClaims } from "./store.ts";
@@ -60,7 +61,7 @@ async function printKey(argv: readonly string[], options: KeyCommandOptions, sig
     signal,
     mostBytes: MOST_BYTES,
   });
-  if (run.kind === "not-started") throw fail("cannot be started", run.error);
+  if (run.kind === "not-started") throw fail(`cannot be started: ${fileError(run.error)}`, run.error);
   if (run.kind === "killed") throw fail(`did not end within ${timeoutMs / 1000} s`);
   if (run.code !== 0) throw fail(`failed with exit code ${run.code}${firstLine(run.stderr)}`);
   const key = printedKey(run.stdout.trim());

@@ -135,8 +135,8 @@ class SettingsReader implements FileSettings {
   }
 
   readRules(rules: unknown): void {
-    for (const [i, found] of this.#readTables("model_rules", rules, ruleSettings()).entries()) {
-      const matches = ["exact", "prefix", "contains"].filter((key) => found.has(key));
+    for (const [i, { found, table }] of this.#readTables("model_rules", rules, ruleSettings()).entries()) {
+      const matches = ["exact", "prefix", "contains"].filter((key) => key in table);
       if (matches.length !== 1) {
         this.#problem(["model_rules", i], "a [[model_rules]] table needs exactly one of exact, prefix, contains");
       }
@@ -162,7 +162,10 @@ class SettingsReader implements FileSettings {
       const found = this.readTable(path, table, keys);
       this.named.set(`${section}.${name}`, found);
       if (section === "mcp" && isTable(table)) this.#checkServer(path, table, found);
-      else if (section === "targets" && isTable(table)) this.#checkTarget(path, found);
+      else if (section === "targets" && isTable(table)) {
+        const empty = !Object.keys(table).some((key) => Object.hasOwn(keys, key));
+        this.#checkTarget(path, found, empty);
+      }
     }
   }
 
@@ -174,12 +177,12 @@ class SettingsReader implements FileSettings {
     }
   }
 
-  #checkTarget(path: Path, found: ReadonlyMap<string, FoundValue>): void {
+  #checkTarget(path: Path, found: ReadonlyMap<string, FoundValue>, empty: boolean): void {
     const [via, attach] = ["via", "attach_via"].map((key) => found.get(key)?.value as readonly unknown[] | undefined);
     const problem =
       path.at(-1) === "local"
         ? "is this machine; choose another name"
-        : found.size === 0
+        : empty
           ? "needs one of ssh, container, via, include"
           : found.has("include") && found.size > 1
             ? "is a group, because it has include: ssh, container, via, cd and tmux belong to its members"
@@ -207,16 +210,17 @@ class SettingsReader implements FileSettings {
   }
 
   readHooks(hooks: unknown): void {
-    for (const [i, found] of this.#readTables("hooks", hooks, hookSettings()).entries()) {
+    for (const [i, { found, table }] of this.#readTables("hooks", hooks, hookSettings()).entries()) {
       for (const key of ["on", "command"])
-        if (!found.has(key)) this.#problem(["hooks", i], `a [[hooks]] table needs ${key}`);
+        if (!(key in table)) this.#problem(["hooks", i], `a [[hooks]] table needs ${key}`);
       this.hooks.push(found);
     }
   }
 
-  #readTables(section: string, tables: unknown, known: SettingTable): Map<string, FoundValue>[] {
+  /** `table` also has the keys whose values are wrong. */
+  #readTables(section: string, tables: unknown, known: SettingTable) {
     if (Array.isArray(tables) && tables.every(isTable))
-      return tables.map((table, i) => this.readTable([section, i], table, known));
+      return tables.map((table, i) => ({ found: this.readTable([section, i], table, known), table }));
     this.#problem([section], `${section} must be written as [[${section}]] tables`);
     return [];
   }
@@ -245,7 +249,7 @@ class SettingsReader implements FileSettings {
     const hint =
       more.length > 0
         ? [...more.slice(0, 10), "Correct these lines."]
-        : ["Correct the line, or remove it to use the default."];
+        : ["Correct the line, or remove it."];
     throw new BuddyError("config", first, { hint: hint.join("\n") });
   }
 

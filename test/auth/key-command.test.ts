@@ -57,7 +57,7 @@ test.each([
 });
 
 test.each([
-  ["a program that does not exist", ["/no/such/program"], /cannot be started/],
+  ["a program that does not exist", ["/no/such/program"], /cannot be started: it does not exist/],
   ["a failing program", ["sh", "-c", "echo locked >&2; exit 3"], /exit code 3: locked/],
   ["an empty answer", ["true"], /nothing that looks like a key/],
   ["a page of text", ["printf", "a\\nb\\n"], /nothing that looks like a key/],

@@ -316,6 +316,14 @@ describe("wrong files", () => {
     expect(error.hint).toContain("line 3");
   });
 
+  test.each([
+    "[[hooks]]\non = 'never'\ncommand = ['x']",
+    "[targets.x]\nssh = 3",
+    "[[model_rules]]\nprefix = 3\ncontext_limit = 4096",
+  ])("a key with a wrong value was also reported as missing: %j", async (text) => {
+    expect((await wrong(text)).hint).not.toContain("line 1");
+  });
+
   test("a file that is not text, cannot be read or is a directory", async () => {
     const { load, cwd } = place();
     writeFileSync(join(cwd, "buddy.toml"), new Uint8Array([0xff, 0xfe, 0x00]));

@@ -34,7 +34,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
         "the name does not resolve",
         `cannot find ${at.host}: the name does not resolve`,
         true,
-        `Check api_base_url of profile "${at.profile}", the network and DNS.`,
+        `Check the address ${at.baseUrl} of profile "${at.profile}", the network and DNS.`,
       );
     case "ECONNRESET":
     case "EPIPE":
@@ -145,5 +145,5 @@ function refusedHint(at: Situation): string {
     return "The proxy does not answer: check proxy in the profile, HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
   return /^(localhost|127\.|\[?::1)/.test(at.host)
     ? "Is the local model server running? (`ollama serve`, LM Studio, llama-server)"
-    : `Check api_base_url of profile "${at.profile}".`;
+    : `Check the address ${at.baseUrl} of profile "${at.profile}".`;
 }

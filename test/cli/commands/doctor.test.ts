@@ -57,6 +57,8 @@ describe("the configuration", () => {
     delete process.env.XDG_CONFIG_HOME;
     delete process.env.HOME;
     expect((await examine("-m", "demo")).find("permissions")?.text).toContain("HOME is not set");
+    process.env.HOME = join(here.dir, "gone");
+    expect((await examine("-m", "demo")).find("permissions")?.text).toContain("gone does not exist");
   });
 });
 

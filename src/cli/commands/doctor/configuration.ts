@@ -42,8 +42,11 @@ export async function checkConfiguration(
 async function permissions(loaded: LoadedConfig): Promise<Finding[]> {
   const { buddyPaths } = await import("../../../config/paths.ts");
   const paths = buddyPaths(loaded.env);
-  if (paths === undefined)
-    return [finding("permissions", "warning", "HOME is not set: nothing can be remembered", "set HOME")];
+  if (paths === undefined) {
+    const home = loaded.env.HOME;
+    const why = home ? `the home directory ${home} does not exist` : "HOME is not set";
+    return [finding("permissions", "warning", `${why}: nothing can be remembered`, home ? "create it" : "set HOME")];
+  }
   return [paths.auth, paths.history, paths.trust].flatMap((path): Finding[] => {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode;
     if (mode === undefined || (mode & 0o077) === 0) return [];
