@@ -246,10 +246,7 @@ class SettingsReader implements FileSettings {
     }
     const [first, ...more] = this.#problems;
     if (first === undefined) return;
-    const hint =
-      more.length > 0
-        ? [...more.slice(0, 10), "Correct these lines."]
-        : ["Correct the line, or remove it."];
+    const hint = more.length > 0 ? [...more.slice(0, 10), "Correct these lines."] : ["Correct the line, or remove it."];
     throw new BuddyError("config", first, { hint: hint.join("\n") });
   }
 

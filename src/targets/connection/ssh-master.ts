@@ -172,7 +172,10 @@ const startSsh: typeof startChild = (argv, options) => {
 };
 
 function noSsh({ text, file }: UnusableProgram): PermanentRefusal {
-  const hint = file === undefined ? "Install the OpenSSH client (package openssh-client or openssh-clients)." : `Check it: ls -l ${file}`;
+  const hint =
+    file === undefined
+      ? "Install the OpenSSH client (package openssh-client or openssh-clients)."
+      : `Check it: ls -l ${file}`;
   return new PermanentRefusal("target", text, { hint });
 }
 
