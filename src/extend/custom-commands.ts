@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readFrontMatter } from "./skills/skill.ts";
-import { splitWords } from "./runbook.ts";
+import { splitWords } from "../lib/quote.ts";
 import { messageOf } from "../lib/errors.ts";
 import { collapseSpaces } from "../lib/text.ts";
 import { readTextFile } from "../lib/files.ts";

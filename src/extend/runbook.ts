@@ -56,29 +56,6 @@ export function runbookUsage(name: string, parameters: readonly Parameter[]): st
   return [name, ...words].join(" ");
 }
 
-/** Splits into words, with quotes as in a shell; undefined: a quote is not closed. */
-export function splitWords(text: string): string[] | undefined {
-  const words: string[] = [];
-  let word: string | undefined;
-  let quote = "";
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at] ?? "";
-    if (quote !== "") {
-      if (char === quote) quote = "";
-      else if (char === "\\" && quote === '"' && /["\\]/.test(text[at + 1] ?? "")) word += text[++at] ?? "";
-      else word += char;
-    } else if (char === '"' || char === "'") {
-      quote = char;
-      word ??= "";
-    } else if (/\s/.test(char)) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else word = (word ?? "") + (char === "\\" && at + 1 < text.length ? (text[++at] ?? "") : char);
-  }
-  if (quote !== "") return undefined;
-  return word === undefined ? words : [...words, word];
-}
-
 /** Whether it may run on a target with these names. */
 export function runsOn({ on }: Runbook, names: readonly string[]): boolean {
   return on.length === 0 || on.some((pattern) => names.some((name) => matchesGlob(pattern, name)));

@@ -1,4 +1,4 @@
-/** Quotes words for sh, whatever they contain, and where scripts for it find programs. */
+/** Quotes and reads words for sh, whatever they contain, and where scripts for it find programs. */
 
 /** Unchanged if that is safe, otherwise in quotes. */
 export function quote(word: string): string {
@@ -26,3 +26,26 @@ export const ABSOLUTE_PATH =
   "case ${PATH+:$PATH:} in *::* | *:[!/]*) __buddy_part=$PATH: PATH=; " +
   'while [ -n "$__buddy_part" ]; do case $__buddy_part in /*) PATH=$PATH:${__buddy_part%%:*} ;; esac; ' +
   "__buddy_part=${__buddy_part#*:}; done; PATH=${PATH#:}; PATH=${PATH:-/usr/bin:/bin}; unset __buddy_part ;; esac";
+
+/** Splits into words, with quotes as in a shell; undefined: a quote is not closed. */
+export function splitWords(text: string): string[] | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = "";
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? "";
+    if (quote !== "") {
+      if (char === quote) quote = "";
+      else if (char === "\\" && quote === '"' && /["\\]/.test(text[at + 1] ?? "")) word += text[++at] ?? "";
+      else word += char;
+    } else if (char === '"' || char === "'") {
+      quote = char;
+      word ??= "";
+    } else if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? "") + (char === "\\" && at + 1 < text.length ? (text[++at] ?? "") : char);
+  }
+  if (quote !== "") return undefined;
+  return word === undefined ? words : [...words, word];
+}

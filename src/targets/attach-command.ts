@@ -1,5 +1,5 @@
 /** The command an operator types to watch the pane of a place; undefined if a hop has no form for a terminal. */
-import { parseDestination, sshArguments } from "./connection/ssh-destination.ts";
+import { destinationOf, sshArguments } from "./connection/ssh-destination.ts";
 import { quote, quoteAll } from "../lib/quote.ts";
 import type { TargetOptions, Transport } from "./target.ts";
 
@@ -8,7 +8,7 @@ export function attachCommand(options: TargetOptions, session: string, transport
   let command = `tmux ${socket === "" ? "" : `-L ${quote(socket)} `}attach -t ${quote(session)}`;
   let at: Transport | undefined = transport;
   for (const hop of options.place.path.toReversed()) {
-    if (hop.kind === "ssh") command = `ssh -t ${sshArguments(parseDestination(hop.destination))} ${forShell(command)}`;
+    if (hop.kind === "ssh") command = `ssh -t ${sshArguments(destinationOf(hop))} ${forShell(command)}`;
     else if (hop.kind === "container") command = `${engineOf(at)} exec -it ${quote(hop.name)} ${command}`;
     else if (hop.attach === undefined) return undefined;
     else command = `${quoteAll(hop.attach)} ${command}`;

@@ -16,8 +16,10 @@ export interface Place {
 }
 
 export type Hop =
-  | { readonly kind: "ssh"; readonly destination: string }
-  | { readonly kind: "container"; readonly name: string }
+  /** `args`: further arguments of ssh, from an inventory: a key, a jump host. */
+  | { readonly kind: "ssh"; readonly destination: string; readonly args?: readonly string[] }
+  /** `engine`: the only one to look in. */
+  | { readonly kind: "container"; readonly name: string; readonly engine?: "docker" | "podman" }
   /** Any command that starts a program with piped stdio; `attach`: its form for a terminal. */
   | { readonly kind: "via"; readonly argv: readonly string[]; readonly attach?: readonly string[] };
 
@@ -66,7 +68,10 @@ export function labelOfHop(hop: Hop): string {
 /** Equal for places that are the same, whatever their names and directories. */
 export function pathKey(path: readonly Hop[]): string {
   return JSON.stringify(
-    path.map((hop) => (hop.kind === "via" ? hop.argv : hop.kind === "ssh" ? `s ${hop.destination}` : `c ${hop.name}`)),
+    path.map((hop) => {
+      if (hop.kind === "via") return hop.argv;
+      return hop.kind === "ssh" ? ["ssh", hop.destination, ...(hop.args ?? [])] : `${hop.engine ?? "c"} ${hop.name}`;
+    }),
   );
 }
 

@@ -1,5 +1,6 @@
 /** The rules of the machines that a run works on, matched with every name of a machine. */
 import type { Config, MachineRuleSettings } from "../../config/schema.ts";
+import { BuddyError } from "../../lib/errors.ts";
 import { foldNames } from "../../lib/names.ts";
 import {
   effectiveRules,
@@ -110,8 +111,8 @@ export async function rulesByName(
 ): Promise<EffectiveRules> {
   if (rules.length === 0) return NO_RULES;
   const all = rules.map(asRule);
-  const more = await Promise.all([resolvedHosts(place), addressNames(all, place, sources)]);
-  return effectiveRules(all, [...placeNames(place), ...more.flat()]);
+  const [hosts, known] = await Promise.all([resolvedHosts(place), byAddress(all, place, sources)]);
+  return withKnown(known, [...placeNames(place), ...hosts]);
 }
 
 /** Of a machine that is open: by all its names. */
@@ -130,15 +131,49 @@ async function rulesOpened(
   transport: Transport,
   sources: PlaceSources | undefined,
 ): Promise<EffectiveRules> {
-  const names = await Promise.all([machineNames(place, transport), addressNames(rules, place, sources)]);
-  return effectiveRules(rules, names.flat());
+  const [own, known] = await Promise.all([machineNames(place, transport), byAddress(rules, place, sources)]);
+  return withKnown(known, own);
 }
 
-/** Names with rules that lead to the same machine, however it was written. */
-async function addressNames(rules: readonly MachineRule[], place: Place, sources: PlaceSources | undefined) {
-  if (sources === undefined || isLocal(place)) return [];
-  const { namesByAddress } = await import("../../targets/names/resolve-places.ts");
-  return namesByAddress(place, sources, (name) => rules.some(({ pattern }) => matchesName(pattern, name)));
+interface KnownByAddress {
+  readonly rules: readonly MachineRule[];
+  readonly names: readonly string[];
+  readonly notes: readonly string[];
+}
+
+function withKnown({ rules, names, notes }: KnownByAddress, own: readonly string[]): EffectiveRules {
+  const found = effectiveRules(rules, [...own, ...names]);
+  return { ...found, notes: [...found.notes, ...notes] };
+}
+
+/**
+ * Names with rules that lead to the same machine, however it was written. If the inventory cannot be read, rules that
+ * may be about one of its groups hold for every machine, with a note.
+ */
+async function byAddress(
+  rules: readonly MachineRule[],
+  place: Place,
+  sources: PlaceSources | undefined,
+): Promise<KnownByAddress> {
+  if (sources === undefined || isLocal(place)) return { rules, names: [], notes: [] };
+  const { knownNames, namesByAddress } = await import("../../targets/names/resolve-places.ts");
+  const matches = ({ pattern }: MachineRule, names: readonly string[]) =>
+    names.some((name) => matchesName(pattern, name));
+  try {
+    const names = await namesByAddress(place, sources, (name) => rules.some((rule) => matches(rule, [name])));
+    return { rules, names, notes: [] };
+  } catch (error) {
+    if (!(error instanceof BuddyError) || sources.inventory === undefined) throw error;
+    const known = [...knownNames(sources), ...placeNames(place)];
+    const unclear = new Set(rules.filter((rule) => !matches(rule, known)));
+    if (unclear.size === 0) return { rules, names: [], notes: [] };
+    const applied = [...unclear].map(({ pattern }) => `[rules.${JSON.stringify(pattern)}]`).join(" and ");
+    return {
+      rules: rules.map((rule) => (unclear.has(rule) ? { ...rule, pattern: "*" } : rule)),
+      names: [],
+      notes: [`${error.message}; until it can be read, ${applied} applies here, to be safe`],
+    };
+  }
 }
 
 /** For people: rules that hold only because a group cannot be read, one sentence per group. */
@@ -177,16 +212,16 @@ async function machineNames(place: Place, transport: Transport): Promise<string[
 
 async function resolvedHosts({ path }: Place): Promise<string[]> {
   const written = await viaSsh(path);
-  const destinations = [...path.flatMap((hop) => (hop.kind === "ssh" ? [hop.destination] : [])), ...written];
+  const destinations = [...path.filter((hop) => hop.kind === "ssh"), ...written];
   if (destinations.length === 0) return [];
-  const [{ resolvedSsh }, { parseDestination }] = await Promise.all([
+  const [{ resolvedSsh }, { destinationOf }] = await Promise.all([
     import("../../targets/names/ssh-config.ts"),
     import("../../targets/connection/ssh-destination.ts"),
   ]);
   const names = destinations.map(async (destination) => {
     const { host, user } = await resolvedSsh(destination);
     // A rule may be written as a destination: `ssh web1` leads to root@web1, too.
-    return [host, `${user}@${host}`, `${user}@${parseDestination(destination).host}`];
+    return [host, `${user}@${host}`, `${user}@${destinationOf(destination).host}`];
   });
   return [...written, ...(await Promise.all(names)).flat()];
 }

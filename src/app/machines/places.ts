@@ -43,7 +43,8 @@ async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig
       const now = await resolvePlaces(name, sources).catch(() => []);
       const same = now.find((place) => pathKey(place.path) === pathKey(path));
       if (same !== undefined) return { ...same, name };
-      if (path.some(({ kind }) => kind === "via")) {
+      // A command, or arguments of ssh, which may name one.
+      if (path.some((hop) => hop.kind === "via" || (hop.kind === "ssh" && hop.args !== undefined))) {
         throw new BuddyError("usage", `this session worked on ${name}, which is no longer configured the same way`, {
           hint: `It was: ${labelOfPath(path)}\nName the machine to continue on with --on NAME, or --on local.`,
         });

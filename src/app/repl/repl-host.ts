@@ -187,7 +187,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
 
 async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
   const { prepareRunbook, targetNames } = await import("../extensions/runbooks.ts");
-  const { splitWords } = await import("../../extend/runbook.ts");
+  const { splitWords } = await import("../../lib/quote.ts");
   const [name = "", ...words] = splitWords(typed) ?? [];
   if (name === "") throw new BuddyError("usage", "a quote is not closed", { hint: "Usage: /run RUNBOOK KEY=VALUE …" });
   const runbook = await prepareRunbook(loaded, name, words, false);

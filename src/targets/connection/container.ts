@@ -11,6 +11,8 @@ const OPEN_MS = 30_000;
 
 export interface ContainerOptions extends InnerOptions {
   readonly name: string;
+  /** The only one to look in. */
+  readonly engine?: string | undefined;
 }
 
 export class ContainerTransport extends InnerTransport {
@@ -30,7 +32,8 @@ export class ContainerTransport extends InnerTransport {
   /** Takes over `base` and closes it on failure. */
   static async open(options: ContainerOptions): Promise<ContainerTransport> {
     try {
-      const container = await findContainer(options.base, options.name, options.signal);
+      const { base, name, signal, engine } = options;
+      const container = await findContainer(base, name, signal, engine === undefined ? undefined : [engine]);
       return new ContainerTransport(options, container, await enter(options, container));
     } catch (error) {
       await options.base[Symbol.asyncDispose]();
@@ -145,7 +148,7 @@ export async function findContainer(
   const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
   if (answers.length === 0) {
     const [engine] = engines;
-    if (engines.length === 1) throw new PermanentRefusal("target", `${engine} is no longer installed ${place}`);
+    if (engines.length === 1) throw new PermanentRefusal("target", `${engine} is not installed ${place}`);
     throw new PermanentRefusal("target", `neither docker nor podman is installed ${place}`, {
       hint: "Install one of them there (e.g. apt install podman), or name the right host with --ssh.",
     });

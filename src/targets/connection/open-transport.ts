@@ -29,7 +29,11 @@ export async function openTransport(options: TransportOptions): Promise<Transpor
 async function openInner(hop: Hop, options: InnerOptions): Promise<Transport> {
   switch (hop.kind) {
     case "container":
-      return (await import("./container.ts")).ContainerTransport.open({ name: hop.name, ...options });
+      return (await import("./container.ts")).ContainerTransport.open({
+        name: hop.name,
+        engine: hop.engine,
+        ...options,
+      });
     case "via":
       return (await import("./via.ts")).ViaTransport.open({ argv: hop.argv, ...options });
     case "ssh":
@@ -52,6 +56,7 @@ async function openHost(
   const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("../../lib/terminal.ts")]);
   return await SshTransport.open({
     destination: first.destination,
+    args: first.args,
     frugal: options.frugal === true,
     interactive: options.interactive !== false && canAsk(),
     cwd,

@@ -1,6 +1,6 @@
 /** `[user@]host[:port]` as people write it, checked before ssh gets it. */
 import { BuddyError } from "../../lib/errors.ts";
-import { quote } from "../../lib/quote.ts";
+import { quote, quoteAll } from "../../lib/quote.ts";
 import { defined } from "../../lib/values.ts";
 
 export interface SshDestination {
@@ -9,6 +9,15 @@ export interface SshDestination {
   readonly port?: number;
   /** As written, without ssh://. */
   readonly text: string;
+  readonly args?: readonly string[];
+}
+
+/** Of a hop, or as written. */
+export function destinationOf(
+  hop: string | { readonly destination: string; readonly args?: readonly string[] | undefined },
+): SshDestination {
+  if (typeof hop === "string") return parseDestination(hop);
+  return { ...parseDestination(hop.destination), ...defined({ args: hop.args }) };
 }
 
 export function parseDestination(written: string): SshDestination {
@@ -27,9 +36,17 @@ export function parseDestination(written: string): SshDestination {
 }
 
 /** What follows `ssh` on a command line to reach it: ssh itself does not read [::1]:2222. */
-export function sshArguments({ user, host, port }: SshDestination): string {
-  const flags = port === undefined ? "" : `-p ${port} `;
-  return `${flags}${quote(user === undefined ? host : `${user}@${host}`)}`;
+export function sshArguments({ user, host, port, args = [] }: SshDestination): string {
+  const flags = port === undefined ? [] : ["-p", String(port)];
+  return quoteAll([...flags, ...args, user === undefined ? host : `${user}@${host}`]);
+}
+
+/** The same for a program that is started without a shell. */
+export function sshWords({ user, host, port, args = [] }: SshDestination): string[] {
+  const flags = port === undefined ? [] : ["-p", String(port)];
+  if (user !== undefined) flags.push("-l", user);
+  // ssh uses the first of two values.
+  return [...flags, ...args, "--", host];
 }
 
 /** Its name in known_hosts. */

@@ -8,7 +8,7 @@ import { PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../../lib/quote.ts";
 import type { Process } from "../target.ts";
 import { exitCleanup } from "./exit-cleanup.ts";
-import type { SshDestination } from "./ssh-destination.ts";
+import { sshWords, type SshDestination } from "./ssh-destination.ts";
 import { lacksProxyWords, sshFailure } from "./ssh-failure.ts";
 import { socketDirectory, socketName, sweepSockets } from "./socket-directory.ts";
 
@@ -73,7 +73,7 @@ export class SshMaster implements AsyncDisposable {
 
   /** The user's own connection, if it is up (ControlMaster, ControlPath): no password is asked again. */
   static async shared(destination: SshDestination): Promise<SshMaster | undefined> {
-    const asked = startSsh(["-O", "check", ...place(destination)], {
+    const asked = startSsh(["-O", "check", ...sshWords(destination)], {
       stdio: ["ignore", "ignore", "ignore"],
       detached: true,
       timeout: 3000,
@@ -106,7 +106,7 @@ export class SshMaster implements AsyncDisposable {
     const chosen = settings([...MASTER_OPTIONS.filter((one) => one !== PERSIST), ...UNASKED_OPTIONS]);
     const problem = unusableProgram("ssh");
     if (problem !== undefined) throw noSsh(problem);
-    const first = spawn(["ssh", "-T", "-M", "-S", socket, ...chosen, ...place(destination), command]);
+    const first = spawn(["ssh", "-T", "-M", "-S", socket, ...chosen, ...sshWords(destination), command]);
     return { master: new SshMaster(destination, { socket, letGo, first }), first };
   }
 
@@ -127,12 +127,12 @@ export class SshMaster implements AsyncDisposable {
   /** The ssh command that runs `command` on the host through this connection. */
   argv(command: string): string[] {
     const socket = this.#own === undefined ? [] : ["-S", this.#own.socket];
-    return ["ssh", "-T", ...socket, ...settings(CLIENT_OPTIONS), ...place(this.#destination), command];
+    return ["ssh", "-T", ...socket, ...settings(CLIENT_OPTIONS), ...sshWords(this.#destination), command];
   }
 
   /** The same over a new connection, without questions. */
   aloneArgv(command: string): string[] {
-    return ["ssh", "-T", ...settings(ALONE_OPTIONS), ...place(this.#destination), command];
+    return ["ssh", "-T", ...settings(ALONE_OPTIONS), ...sshWords(this.#destination), command];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -186,7 +186,7 @@ function connect(socket: string, options: MasterOptions): Promise<void> {
 async function logIn(socket: string, options: MasterOptions): Promise<void> {
   const { destination, interactive } = options;
   const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, ...UNASKED_OPTIONS];
-  const argv = ["-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
+  const argv = ["-M", "-N", "-f", "-S", socket, ...settings(chosen), ...sshWords(destination)];
   // Not detached when it may ask: only the foreground group can read from the terminal. After the login -f takes it out
   // of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
   const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
@@ -212,7 +212,7 @@ async function logIn(socket: string, options: MasterOptions): Promise<void> {
 
 /** Logs in over a new connection and out again; returns what ssh printed if that fails. */
 async function logInAlone(destination: SshDestination, signal: AbortSignal): Promise<string | undefined> {
-  const argv = ["-T", ...settings(["ConnectTimeout=10", ...ALONE_OPTIONS]), ...place(destination), "exit 0"];
+  const argv = ["-T", ...settings(["ConnectTimeout=10", ...ALONE_OPTIONS]), ...sshWords(destination), "exit 0"];
   const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: true });
   const stop = () => child.kill("SIGKILL");
   signal.addEventListener("abort", stop, { once: true });
@@ -245,12 +245,6 @@ function listen(stream: ReadableStream<Uint8Array>, shown: boolean): Listening {
 
 function settings(options: readonly string[]): string[] {
   return options.flatMap((one) => ["-o", one]);
-}
-
-function place({ user, host, port }: SshDestination): string[] {
-  const flags = port === undefined ? [] : ["-p", String(port)];
-  if (user !== undefined) flags.push("-l", user);
-  return [...flags, "--", host];
 }
 
 function exitArgv(socket: string): string[] {

@@ -22,7 +22,7 @@ import type {
 } from "../target.ts";
 import { LocalTransport } from "./local.ts";
 import { Reconnector } from "./reconnector.ts";
-import { parseDestination, sshArguments, type SshDestination } from "./ssh-destination.ts";
+import { destinationOf, sshArguments, type SshDestination } from "./ssh-destination.ts";
 import { sshFailure } from "./ssh-failure.ts";
 import { SshMaster } from "./ssh-master.ts";
 
@@ -43,6 +43,7 @@ const BACKOFF_MS = [0, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000];
 export interface SshOptions {
   /** [user@]host[:port] or an alias of ~/.ssh/config. */
   readonly destination: string;
+  readonly args?: readonly string[] | undefined;
   readonly cwd?: string | undefined;
   readonly interactive: boolean;
   /** One of many machines: as few processes as possible. */
@@ -65,13 +66,13 @@ export class SshTransport implements Transport {
     this.#local = local;
     this.#connection = connection;
     this.facts = connection.remoteSession.facts;
-    const { user, text } = parseDestination(options.destination);
+    const { user, text } = destinationOf(options);
     this.label = user === undefined ? `ssh ${this.facts.user}@${text}` : `ssh ${text}`;
     this.#reconnector = new Reconnector(this.label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
   }
 
   static async open(options: SshOptions): Promise<SshTransport> {
-    const destination = parseDestination(options.destination);
+    const destination = destinationOf(options);
     // Clients are local processes: the local transport manages their environment, groups and end.
     const local = new LocalTransport({ cwd: "/" });
     try {
@@ -117,7 +118,7 @@ export class SshTransport implements Transport {
   }
 
   connectAnew(signal: AbortSignal): Promise<string | undefined> {
-    return SshMaster.probe(parseDestination(this.#options.destination), signal);
+    return SshMaster.probe(destinationOf(this.#options), signal);
   }
 
   abandon(): Promise<void> {
@@ -140,7 +141,7 @@ export class SshTransport implements Transport {
     if (await this.#connection.remoteSession.answers(CHECK_MS, signal)) return;
     this.#connection.remoteSession.abandon("the connection was lost");
     await this.#connection.master[Symbol.asyncDispose]();
-    const destination = parseDestination(this.#options.destination);
+    const destination = destinationOf(this.#options);
     const options = { ...this.#options, cwd: this.facts.cwd, again: true };
     for (const [attempt, wait] of BACKOFF_MS.entries()) {
       await delay(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -284,7 +285,7 @@ async function commandsFail(error: Error, destination: SshDestination): Promise<
  */
 async function ownSetting(destination: SshDestination): Promise<readonly [string, string, string] | undefined> {
   const { sshSettings } = await import("../names/ssh-config.ts");
-  const settings = await sshSettings(destination.text).catch(() => []);
+  const settings = await sshSettings(destination).catch(() => []);
   const [name, value] =
     settings.find(([key, set]) => (key === "stdinnull" ? set === "yes" : key === "sessiontype" && set !== "default")) ??
     [];

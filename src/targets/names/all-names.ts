@@ -16,9 +16,10 @@ interface Names {
   named(name: string): Promise<Place[]>;
   all(): Promise<string[]>;
   inventoryProblem(): Promise<BuddyError | undefined>;
+  inventoryPlaces(): Promise<Place[]>;
 }
 
-/** The machines of the targets and the hosts of ~/.ssh/config, with their names. */
+/** The machines of the targets, the inventory and the hosts of ~/.ssh/config, with their names. */
 export async function namedMachines(names: Names): Promise<Place[]> {
   const targets = Object.entries(names.targets);
   const found = await Promise.all(
@@ -27,7 +28,8 @@ export async function namedMachines(names: Names): Promise<Place[]> {
       return members.map((member) => ({ ...member, names: [...new Set([...member.names, name])] }));
     }),
   );
-  return merge([...found.flat(), ...names.sshHosts.names.map((host) => place([{ kind: "ssh", destination: host }]))]);
+  const hosts = names.sshHosts.names.map((host) => place([{ kind: "ssh", destination: host }]));
+  return merge([...found.flat(), ...(await names.inventoryPlaces()), ...hosts]);
 }
 
 /** A group that cannot be read in full counts if it may contain the machine. */

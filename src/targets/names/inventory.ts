@@ -3,8 +3,10 @@ import { BuddyError } from "../../lib/errors.ts";
 import type { Hop } from "../place.ts";
 import { runProgram } from "../../lib/start-child.ts";
 import { isRecord } from "../../lib/values.ts";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { splitWords } from "../../lib/quote.ts";
+import { expandTilde } from "../../lib/user-directories.ts";
 import { writeFileAtomic } from "../../lib/files.ts";
 import { isTimeout } from "../../lib/waiting.ts";
 
@@ -16,7 +18,8 @@ export interface Inventory {
 
 interface InventoryHost {
   readonly name: string;
-  readonly path: readonly Hop[];
+  /** A text: why it cannot be reached as Ansible would reach it. */
+  readonly path: readonly Hop[] | string;
   readonly groups: readonly string[];
 }
 
@@ -54,14 +57,14 @@ export async function readInventory(file: string, signal?: AbortSignal): Promise
   } catch (error) {
     throw problem("ansible-inventory did not print JSON", check, error);
   }
-  const inventory = parseInventory(listed);
+  const inventory = parseInventory(listed, [process.cwd(), dirname(file)]);
   // For a file that it cannot parse, ansible prints a warning and an inventory without hosts.
   if (inventory.hosts.size === 0) throw problem(lastLine(stderr) || "it has no hosts", check);
   return inventory;
 }
 
-/** From the JSON of `ansible-inventory --list`. */
-export function parseInventory(listed: unknown): Inventory {
+/** From the JSON of `ansible-inventory --list`. `directories`: where relative names of key files are looked up. */
+export function parseInventory(listed: unknown, directories: readonly string[] = []): Inventory {
   const table = isRecord(listed) ? listed : {};
   const meta = isRecord(table["_meta"]) ? table["_meta"] : {};
   const variables = isRecord(meta["hostvars"]) ? meta["hostvars"] : {};
@@ -90,26 +93,88 @@ export function parseInventory(listed: unknown): Inventory {
   const hosts = new Map<string, InventoryHost>();
   for (const name of names) {
     const own = variables[name];
-    hosts.set(name, { name, path: pathOf(name, isRecord(own) ? own : {}), groups: groupsOf.get(name) ?? [] });
+    const path = pathOf(name, isRecord(own) ? own : {}, directories);
+    hosts.set(name, { name, path, groups: groupsOf.get(name) ?? [] });
   }
   return { hosts, groups };
 }
 
-/** From Ansible's connection variables. Any other connection becomes ssh, which then reports the error. */
-function pathOf(name: string, variables: Readonly<Record<string, unknown>>): Hop[] {
-  const text = (...keys: readonly string[]) => {
-    const value = keys.map((key) => variables[key]).find((one) => typeof one === "string" || typeof one === "number");
-    return value === undefined ? undefined : String(value);
+/** From Ansible's connection variables; what cannot be followed exactly is refused: it may lead elsewhere. */
+function pathOf(
+  name: string,
+  variables: Readonly<Record<string, unknown>>,
+  directories: readonly string[],
+): Hop[] | string {
+  const problems: string[] = [];
+  /** The last that has a value, as Ansible takes them. */
+  const text = (...keys: readonly string[]): string | undefined => {
+    const key = keys.findLast((one) => (variables[one] ?? "") !== "");
+    const written = key === undefined ? undefined : variables[key];
+    const value = isRecord(written) && "__ansible_unsafe" in written ? written["__ansible_unsafe"] : written;
+    if (value === undefined) return undefined;
+    if (typeof value !== "string" && typeof value !== "number") problems.push(`${key} is not a plain text`);
+    else if (/\{[{%]/.test(String(value))) problems.push(`${key} has a template, which only Ansible can resolve`);
+    return String(value);
   };
-  const connection = text("ansible_connection")?.split(".").at(-1) ?? "ssh";
-  const host = text("ansible_host", "ansible_ssh_host") ?? name;
-  if (connection === "local") return [];
-  if (connection === "docker" || connection === "podman") return [{ kind: "container", name: host }];
+  const refuse = (...keys: readonly string[]) =>
+    problems.push(...keys.filter((key) => text(key) !== undefined).map((key) => `buddy does not use ${key}`));
+  const connection = (text("ansible_connection") ?? "ssh").replace(PLUGIN_COLLECTION, "");
   const user = text("ansible_user", "ansible_ssh_user");
-  const port = text("ansible_port", "ansible_ssh_port");
-  const bracketed = port !== undefined && host.includes(":") ? `[${host}]` : host;
-  const destination = `${user === undefined ? "" : `${user}@`}${bracketed}${port === undefined ? "" : `:${port}`}`;
-  return [{ kind: "ssh", destination }];
+  const path = (): Hop[] => {
+    if (connection === "local") return [];
+    if (connection === "docker" || connection === "podman") {
+      refuse("ansible_user", ...CONTAINER_VARIABLES.map((key) => `ansible_${connection}_${key}`));
+      const container = text("ansible_host", `ansible_${connection}_host`) ?? name;
+      return [{ kind: "container", name: container, engine: connection }];
+    }
+    if (!SSH_PLUGINS.has(connection)) problems.push(`buddy has no connection ${connection}`);
+    refuse("ansible_ssh_executable");
+    const host = text("ansible_host", "ansible_ssh_host") ?? name;
+    const port = text("ansible_port", "ansible_ssh_port");
+    const bracketed = port !== undefined && host.includes(":") ? `[${host}]` : host;
+    const destination = `${user === undefined ? "" : `${user}@`}${bracketed}${port === undefined ? "" : `:${port}`}`;
+    const key = text("ansible_private_key_file", "ansible_ssh_private_key_file");
+    const args = key === undefined ? [] : ["-i", keyFile(key, directories, problems)];
+    for (const variable of ["ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args"])
+      args.push(...sshOptions(text(variable) ?? "", variable, problems));
+    return [{ kind: "ssh", destination, ...(args.length === 0 ? {} : { args }) }];
+  };
+  const found = path();
+  return problems.length === 0 ? found : [...new Set(problems)].join("; ");
+}
+
+const PLUGIN_COLLECTION =
+  /^(?:ansible\.builtin|ansible\.legacy|community\.docker|containers\.podman|community\.general)\./;
+const SSH_PLUGINS = new Set(["ssh", "smart", "paramiko", "paramiko_ssh"]);
+/** They change how, as whom or where a command runs in a container. */
+const CONTAINER_VARIABLES = ["extra_args", "extra_env", "executable", "privileged", "user", "working_dir"];
+
+/** A missing one is refused: ssh would try other keys, with which an account may be another one. */
+function keyFile(written: string, directories: readonly string[], problems: string[]): string {
+  const path = expandTilde(written, process.env["HOME"]);
+  const found = ["/", ...directories].map((directory) => resolve(directory, path)).find((one) => existsSync(one));
+  if (found === undefined) problems.push(`the key file ${written} does not exist`);
+  return found ?? written;
+}
+
+/** Only options that decide how ssh connects: a word that is not an option would be another host. */
+function sshOptions(text: string, variable: string, problems: string[]): string[] {
+  const words = splitWords(text);
+  const refused = (what: string) => {
+    problems.push(`${what} in ${variable} cannot be used`);
+    return [];
+  };
+  if (words === undefined) return refused("a quote that is not closed");
+  const options: string[] = [];
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? "";
+    if (/^-[46AaCKkXxY]+$/.test(word)) options.push(word);
+    else if (/^-[BbcFIiJlmop]./.test(word)) options.push(word);
+    else if (/^-[BbcFIiJlmop]$/.test(word) && at + 1 < words.length) options.push(word, words[++at] ?? "");
+    // How much ssh prints, and terminals, are decided by buddy.
+    else if (!/^-[qvtT]+$/.test(word)) return refused(word);
+  }
+  return options;
 }
 
 function texts(value: unknown): readonly string[] {

@@ -42,6 +42,10 @@ export function place(path: readonly Hop[]): Place {
 export function ofInventory(inventory: Inventory, name: string): Place {
   const host = inventory.hosts.get(name);
   const path = host?.path ?? [{ kind: "ssh", destination: name } as const];
+  if (typeof path === "string")
+    throw new BuddyError("config", `${name} of the inventory cannot be used: ${path}`, {
+      hint: `Describe it in [targets.${name}] (ssh with a Host of ~/.ssh/config, container or via), or leave it out.`,
+    });
   return {
     name,
     path,
@@ -143,7 +147,10 @@ export class NamedMachines {
 /** Another user on the same host is the same machine. */
 function machineOf(path: readonly Hop[]): { readonly key: string; readonly port: number } {
   const [first, ...inner] = path;
-  if (first?.kind !== "ssh") return { key: pathKey(path), port: 0 };
+  if (first?.kind !== "ssh") {
+    const names = path.map((hop) => (hop.kind === "container" ? { kind: hop.kind, name: hop.name } : hop));
+    return { key: pathKey(names), port: 0 };
+  }
   const { host, port = 0 } = parseDestination(first.destination);
   return { key: `${host.toLowerCase()} ${pathKey(inner)}`, port };
 }

@@ -76,13 +76,13 @@ export async function namesByAddress(
   sources: PlaceSources,
   counts: (name: string) => boolean,
 ): Promise<string[]> {
-  if (place.path[0]?.kind !== "ssh") return [];
   // Cached by sources: a run on many machines asks for each of them.
   const machines = machinesOf.get(sources) ?? namedMachines(new Resolver(sources));
   machinesOf.set(sources, machines);
+  machines.catch(() => machinesOf.delete(sources));
   const named = (await machines).flatMap(({ names, path }) => {
     const more = names.filter((name) => counts(name) && !place.names.includes(name));
-    return path[0]?.kind === "ssh" && more.length > 0 ? [{ names: more, path }] : [];
+    return path[0]?.kind === place.path[0]?.kind && more.length > 0 ? [{ names: more, path }] : [];
   });
   if (named.length === 0) return [];
   const own = await byAddress(place.path);
@@ -179,6 +179,14 @@ class Resolver {
     const inventory = await this.#readInventory();
     if (inventory.hosts.has(name)) return [ofInventory(inventory, name)];
     return inventory.groups.get(name)?.map((member) => ofInventory(inventory, member));
+  }
+
+  /** Its hosts with their groups, but those that cannot be reached as Ansible would. */
+  async inventoryPlaces(): Promise<Place[]> {
+    if (this.#sources.inventory === undefined) return [];
+    const inventory = await this.#readInventory();
+    const usable = [...inventory.hosts.values()].filter(({ path }) => typeof path !== "string");
+    return usable.map(({ name }) => ofInventory(inventory, name));
   }
 
   async target(name: string, target: NamedTarget, trail: readonly string[] = []): Promise<Place[]> {

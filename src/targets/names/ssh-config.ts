@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { matchesGlob } from "../../lib/names.ts";
-import { parseDestination } from "../connection/ssh-destination.ts";
-import type { Hop } from "../place.ts";
+import { destinationOf, type SshDestination, sshWords as argumentsOf } from "../connection/ssh-destination.ts";
+import { type Hop, pathKey } from "../place.ts";
 import { runProgram } from "../../lib/start-child.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
 
@@ -80,10 +80,13 @@ export interface ResolvedSsh {
   readonly jump?: string;
 }
 
+type Written = Parameters<typeof destinationOf>[0];
+
 const ANSWER_MS = 10_000;
 
-export async function resolvedSsh(destination: string, signal?: AbortSignal): Promise<ResolvedSsh> {
-  const { user, host, port } = parseDestination(destination);
+export async function resolvedSsh(hop: Written, signal?: AbortSignal): Promise<ResolvedSsh> {
+  const destination = destinationOf(hop);
+  const { user, host, port } = destination;
   const values = new Map(await sshSettings(destination, signal));
   const jump = values.get("proxyjump");
   return {
@@ -99,9 +102,9 @@ export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
   const [first, ...inner] = path;
   if (first?.kind !== "ssh") return path;
   try {
-    const { user, port } = await resolvedSsh(first.destination);
-    const { host } = parseDestination(first.destination);
-    return [{ kind: "ssh", destination: `${user}@${host.toLowerCase()}:${port}` }, ...inner];
+    const { user, port } = await resolvedSsh(first);
+    const { host } = destinationOf(first);
+    return [{ ...first, destination: `${user}@${host.toLowerCase()}:${port}` }, ...inner];
   } catch (error) {
     if (error instanceof BuddyError) return path;
     throw error;
@@ -109,15 +112,17 @@ export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
 }
 
 /** From `ssh -G`, which does not connect. */
-export async function sshSettings(destination: string, signal?: AbortSignal): Promise<(readonly [string, string])[]> {
-  const { user, host, port } = parseDestination(destination);
-  const flags = [...(user === undefined ? [] : ["-l", user]), ...(port === undefined ? [] : ["-p", String(port)])];
+export async function sshSettings(
+  destination: SshDestination,
+  signal?: AbortSignal,
+): Promise<(readonly [string, string])[]> {
+  const { host } = destination;
   const problem = (why: string, cause?: unknown) =>
     new BuddyError("target", `ssh -G ${host} failed: ${why}`, {
       hint: "Check ~/.ssh/config; the message has the line number.",
       cause,
     });
-  const run = await runProgram(["ssh", "-G", ...flags, "--", host], { timeoutMs: ANSWER_MS, signal });
+  const run = await runProgram(["ssh", "-G", ...argumentsOf(destination)], { timeoutMs: ANSWER_MS, signal });
   if (run.kind === "not-started" && run.error.code === "ENOENT")
     throw new BuddyError("target", `ssh is not installed, so the settings of ${host} cannot be read`, {
       hint: "Install the OpenSSH client (package openssh-client or openssh-clients).",
@@ -147,24 +152,25 @@ const asked = new Map<string, Promise<PathByAddress>>();
 /** Cached for each destination. A destination that ssh refuses stays unchanged. */
 export async function byAddress([first, ...inner]: readonly Hop[]): Promise<PathByAddress> {
   if (first?.kind !== "ssh") return { path: first === undefined ? [] : [first, ...inner], isAlias: false, route: "" };
-  const { destination } = first;
-  const found = asked.get(destination) ?? askAddress(destination);
-  asked.set(destination, found);
+  const key = pathKey([first]);
+  const found = asked.get(key) ?? askAddress(first);
+  asked.set(key, found);
   const { path, ...more } = await found;
   return { path: [...path, ...inner], ...more };
 }
 
-async function askAddress(destination: string): Promise<PathByAddress> {
+async function askAddress(hop: Hop & { kind: "ssh" }): Promise<PathByAddress> {
   try {
+    const destination = destinationOf(hop);
     const settings = await sshSettings(destination);
     const values = new Map(settings);
-    const { host: written } = parseDestination(destination);
+    const { host: written } = destination;
     const host = values.get("hostname") ?? written;
     const address = `${host.includes(":") ? `[${host}]` : host}:${values.get("port") ?? 22}`;
     const route = settings.filter(([key]) => ROUTE.has(key)).join("\n");
     return { path: [{ kind: "ssh", destination: address }], isAlias: host !== written, route };
   } catch (error) {
-    if (error instanceof BuddyError) return { path: [{ kind: "ssh", destination }], isAlias: false, route: "" };
+    if (error instanceof BuddyError) return { path: [hop], isAlias: false, route: "" };
     throw error;
   }
 }

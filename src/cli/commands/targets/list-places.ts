@@ -100,7 +100,7 @@ export async function listPlaces(places: readonly Place[], loaded: LoadedConfig,
 
 async function ofSsh({ path: [first] }: Place): Promise<ResolvedSsh | { readonly problem: string } | undefined> {
   if (first?.kind !== "ssh") return undefined;
-  return resolvedSsh(first.destination).catch((error: unknown) => {
+  return resolvedSsh(first).catch((error: unknown) => {
     if (!(error instanceof BuddyError)) throw error;
     return { problem: error.message };
   });
