@@ -220,8 +220,8 @@ export interface ApprovalAnsweredEvent {
   /** A question for several machines: those it was answered for (all, those that were chosen, or the canary). */
   readonly machines?: readonly string[];
   readonly decision: "approved" | "denied";
-  /** Who decided; `prefix`: an earlier “always”; `nobody`: there was no terminal to ask on. */
-  readonly by: "operator" | "mode" | "prefix" | "timeout" | "cancelled" | "nobody";
+  /** Who decided; `prefix`: an earlier “always”; `no-terminal`: there was no terminal to ask on. */
+  readonly by: "operator" | "mode" | "prefix" | "timeout" | "cancelled" | "no-terminal";
   readonly reason?: string;
   /** The command as the operator changed it. */
   readonly edited?: string;

@@ -47,7 +47,7 @@ export interface DecisionEntry extends AboutEntry {
 /**
  * `unasked`: proven read-only. `rule`: the configuration allows it. `operator`: a yes or no; `always`: a yes that
  * also covers similar commands; `prefix`: covered by such a yes. `mode`: --approve. `policy`: blocked. `hook`: a hook
- * denied it. `nobody`: no terminal to ask on.
+ * denied it. `no-terminal`: no terminal to ask on.
  */
 export type DecidedBy =
   | "unasked"
@@ -61,7 +61,7 @@ export type DecidedBy =
   | "dry-run"
   | "timeout"
   | "cancelled"
-  | "nobody";
+  | "no-terminal";
 
 export interface EffectEntry extends AboutEntry {
   readonly kind: "effect";

@@ -103,7 +103,7 @@ export class Approvals {
       if (settled !== undefined) return settled;
       const request = { ...asked, ...(await place?.()) };
       onAsked?.(request);
-      if (this.#asker === undefined) return { kind: "denied", by: "nobody" };
+      if (this.#asker === undefined) return { kind: "denied", by: "no-terminal" };
       const answer = await this.#asker.ask(request, signal, () => this.#pending - 1 + this.following);
       return this.#take(answer, request, signal);
     }).finally(() => this.#pending--);
@@ -133,8 +133,8 @@ export class Approvals {
         return { kind: "denied", by: "operator", ...(answer.reason ? { reason: answer.reason } : {}) };
       case "cancelled":
         return { kind: "denied", by: "cancelled" };
-      case "nobody":
-        return { kind: "denied", by: "nobody" };
+      case "no-terminal":
+        return { kind: "denied", by: "no-terminal" };
     }
   }
 
@@ -248,7 +248,7 @@ export type ApprovalAnswer =
   | { readonly kind: "edit"; readonly command: string }
   /** The question was withdrawn (signal), or the terminal was closed. */
   | { readonly kind: "cancelled" }
-  | { readonly kind: "nobody" };
+  | { readonly kind: "no-terminal" };
 
 export interface Asker {
   /** Resolves `cancelled` when the signal aborts. `behind` returns how many questions wait after this one. */
@@ -270,7 +270,7 @@ export type Decision =
   | { readonly kind: "edited"; readonly command: string }
   | {
       readonly kind: "denied";
-      readonly by: "operator" | "mode" | "timeout" | "cancelled" | "nobody";
+      readonly by: "operator" | "mode" | "timeout" | "cancelled" | "no-terminal";
       readonly reason?: string;
     };
 

@@ -76,7 +76,7 @@ describe("the record holds", () => {
   test.each([
     ["policy", "block", "rm -rf /", undefined],
     ["operator", "ask", "touch a", { kind: "no", reason: "not now" }],
-    ["nobody", "ask", "touch a", undefined],
+    ["no-terminal", "ask", "touch a", undefined],
   ] as const)("that it was denied by: %s", async (by, verdict, command, answer) => {
     await using here = new Here([shell(command, CHANGE), { text: "done" }], answer ? { answer: () => answer } : {});
     await here.turn();

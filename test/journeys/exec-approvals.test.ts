@@ -87,7 +87,7 @@ describe("without a terminal", () => {
     });
     expect(events.find((event) => event.type === "approval_answered")).toMatchObject({
       decision: "denied",
-      by: "nobody",
+      by: "no-terminal",
     });
     expect(events.at(-1)).toMatchObject({ type: "done", status: "approval_needed" });
     expect(made(rig, "a.txt")).toBe(false);

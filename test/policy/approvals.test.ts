@@ -25,7 +25,7 @@ const answers = (...list: ApprovalAnswer[]) => ({
   asked: [] as string[],
   ask: async function (this: { asked: string[] }, r: ApprovalRequest) {
     this.asked.push(r.action);
-    return list.shift() ?? ({ kind: "nobody" } as const);
+    return list.shift() ?? ({ kind: "no-terminal" } as const);
   },
 });
 
@@ -39,9 +39,9 @@ describe("modes", () => {
     ],
     [
       { kind: "until", at: 10 },
-      { kind: "denied", by: "nobody" },
+      { kind: "denied", by: "no-terminal" },
     ],
-    [{ kind: "ask" }, { kind: "denied", by: "nobody" }],
+    [{ kind: "ask" }, { kind: "denied", by: "no-terminal" }],
   ] as const)("%j", async (mode, decision) => {
     const approvals = new Approvals({ mode, now: () => 500 });
     expect(await approvals.decide(request(), never)).toEqual(decision);
@@ -52,7 +52,7 @@ describe("modes", () => {
     async (mode) => {
       for (const answer of ["in-person", "typed"] as const) {
         const approvals = new Approvals({ mode, now: () => 500 });
-        expect(await approvals.decide(request({ answer }), never)).toEqual({ kind: "denied", by: "nobody" });
+        expect(await approvals.decide(request({ answer }), never)).toEqual({ kind: "denied", by: "no-terminal" });
       }
     },
   );
@@ -108,7 +108,7 @@ describe("answers", () => {
       { kind: "edited", command: "make -n" },
     ],
     [{ kind: "cancelled" }, { kind: "denied", by: "cancelled" }],
-    [{ kind: "nobody" }, { kind: "denied", by: "nobody" }],
+    [{ kind: "no-terminal" }, { kind: "denied", by: "no-terminal" }],
   ] as const)("%j", async (answer, decision) => {
     const approvals = new Approvals({ asker: answers(answer) });
     let asked = 0;

@@ -113,7 +113,7 @@ export class Here implements AsyncDisposable {
     const { answer } = this.#options;
     const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
       this.asked.push(request);
-      return (await answer?.(request)) ?? { kind: "nobody" };
+      return (await answer?.(request)) ?? { kind: "no-terminal" };
     };
     const run = await composeRun({
       globals: this.globals(flags),

@@ -154,7 +154,7 @@ export function refused(decision: Decision, action: string): Refusal {
         "Refused: approvals are set to none, so nothing that needs one can run. Continue with read-only work, or answer with what you have.",
         "denied: approvals are set to none",
       );
-    case "nobody":
+    case "no-terminal":
       return {
         ...denied(
           "Refused: this needs an approval, and there is no terminal to ask on. Do not retry it; answer with what you have and say what you would have done.",

@@ -165,7 +165,7 @@ export function readTranscript(path: string, id: string): Transcript {
 
 function decisionWords({ decision, by }: Answered): string {
   switch (by) {
-    case "nobody":
+    case "no-terminal":
       return `${decision}: no terminal to ask on`;
     case "timeout":
       return `${decision}: no answer in time`;

@@ -52,7 +52,7 @@ function decisionWords({ typed }: ApprovalRequest, answer: ApprovalAnswer, style
       return style.removed(answer.stop === true ? "denied; task stopped" : "denied");
     case "cancelled":
       return style.grey("withdrawn");
-    case "nobody":
+    case "no-terminal":
       return style.grey("no terminal to ask on");
   }
 }

@@ -13,14 +13,14 @@ import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
 import { PasswordLine } from "../questions/password-line.ts";
 import { messageOf } from "../../lib/errors.ts";
 
-/** Answers `nobody` where there is no terminal or buddy is not in its foreground. */
+/** Answers `no-terminal` where there is no terminal or buddy is not in its foreground. */
 export async function askOnTerminal(
   request: ApprovalRequest,
   signal: AbortSignal,
   options: TerminalOptions,
   terminal = openTerminal(),
 ): Promise<ApprovalAnswer> {
-  if (terminal === undefined) return { kind: "nobody" };
+  if (terminal === undefined) return { kind: "no-terminal" };
   const keys = new TerminalKeys(terminal, signal);
   try {
     const question = new TerminalQuestion(request, keys, options);

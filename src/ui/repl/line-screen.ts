@@ -106,7 +106,7 @@ export class LineScreen implements ReplScreen {
   async ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
     const repl = this.#started;
     if (signal.aborted) return { kind: "cancelled" };
-    if (this.#ended) return { kind: "nobody" };
+    if (this.#ended) return { kind: "no-terminal" };
     const given: ApprovalAnswer[] = [];
     const prompt = new ApprovalPrompt(request, repl.style, {
       answer: (answer) => void given.push(answer),
@@ -122,7 +122,7 @@ export class LineScreen implements ReplScreen {
     while (given.length === 0) {
       const line = await this.#ask(prompt.plainLabel(), signal);
       if (signal.aborted || repl.leaving) return { kind: "cancelled" };
-      if (this.#ended) return { kind: "nobody" };
+      if (this.#ended) return { kind: "no-terminal" };
       if (prompt.choosing && isSlashCommand(line.trim())) {
         await repl.command(line);
         if (signal.aborted) return { kind: "cancelled" };

@@ -48,7 +48,7 @@ function rig(options: Rig) {
     asker: {
       ask: (request) => {
         asked.push(request);
-        return Promise.resolve(answers.shift() ?? { kind: "nobody" });
+        return Promise.resolve(answers.shift() ?? { kind: "no-terminal" });
       },
     },
   });

@@ -67,7 +67,7 @@ async function decide({
   const asked: ApprovalRequest[] = [];
   const events: AgentEventBody[] = [];
   const approvals = new Approvals({
-    asker: { ask: (request) => (asked.push(request), Promise.resolve(answers.shift() ?? { kind: "nobody" })) },
+    asker: { ask: (request) => (asked.push(request), Promise.resolve(answers.shift() ?? { kind: "no-terminal" })) },
   });
   const permission = await permit(
     {
@@ -209,7 +209,7 @@ describe("a command", () => {
     [{ kind: "no" }, "The operator refused this. Do not"],
     [{ kind: "no", reason: "too early" }, "The operator refused this: too early"],
     [{ kind: "cancelled" }, "operation cancelled by user"],
-    [{ kind: "nobody" }, "no terminal to ask on"],
+    [{ kind: "no-terminal" }, "no terminal to ask on"],
   ] as const)("answered %j", async (answer, outcome) => {
     const { permission } = await decide({ intent: command(), answers: [answer] });
     if (outcome === "run") expect(permission.kind).toBe("run");

@@ -41,7 +41,7 @@ async function runOn(turns: readonly Turn[], keep?: ApprovalAnswer, seconds = 60
   const answer = (request: ApprovalRequest): ApprovalAnswer =>
     request.keep === undefined
       ? { kind: "yes", ...(request.typed === undefined ? {} : { typed: request.typed }) }
-      : (keep ?? { kind: "nobody" });
+      : (keep ?? { kind: "no-terminal" });
   await using here = new Here([...turns, { text: "done" }], {
     answer,
     config: `[safety]\nlockout_revert = "${seconds}s"`,

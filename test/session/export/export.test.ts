@@ -68,7 +68,7 @@ const bodies: AgentEventBody[] = [
   { type: "approval_asked", approval: "1", call: "c1", action: "rm -r old", understated: false, ...asked },
   { type: "approval_answered", approval: "1", call: "c1", decision: "approved", by: "operator", edited: "rm -r ./old" },
   { type: "approval_answered", approval: "2", call: "c3", decision: "denied", by: "operator", reason: "not today" },
-  { type: "approval_answered", approval: "3", call: "c4", decision: "denied", by: "nobody" },
+  { type: "approval_answered", approval: "3", call: "c4", decision: "denied", by: "no-terminal" },
   {
     type: "tool_finished",
     call: "c1",

@@ -39,7 +39,7 @@ export const command = defineCommand({
 One line for each decision and each effect. After approved or denied comes what
 decided: unasked (it only reads), rule (your configuration), you, always, prefix
 (an earlier always), mode (--approve), policy, hook, dry-run, timeout,
-cancelled, or no terminal (to ask on; "nobody" with --json).`,
+cancelled, or no-terminal (there was none to ask on).`,
   async run({ args: { action = "list", on, since, session, json } }) {
     const directory = stateDirectory();
     if (directory === undefined)

@@ -28,8 +28,6 @@ export function recordRows(entries: readonly StoredEntry[], filtered: boolean): 
 function factOf(entry: AuditEntry): string {
   switch (entry.kind) {
     case "decision":
-      // "nobody" is also the name of a user.
-      if (entry.by === "nobody") return `${entry.decision}, no terminal`;
       return `${entry.decision} ${entry.by === "operator" && entry.tool !== "you" ? "you" : entry.by}`;
     case "effect":
       return entry.exit_code === undefined ? entry.outcome : `exit code ${entry.exit_code}`;

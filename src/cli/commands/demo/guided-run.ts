@@ -52,7 +52,7 @@ export async function demo(
         return { kind: "yes" };
       }
       const terminal = openTerminal();
-      if (terminal === undefined) return { kind: "nobody" };
+      if (terminal === undefined) return { kind: "no-terminal" };
       await say("");
       const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
       return askOnTerminal(
