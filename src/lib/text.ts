@@ -46,6 +46,23 @@ export function clip(text: string, columns: number): string {
   return `${Bun.sliceAnsi(text, 0, columns - 1)}…`;
 }
 
+/**
+ * Rows of cells as lines: each column is as wide as its widest cell, at most `most` columns of the terminal; `right` is
+ * the one that is aligned to the right.
+ */
+export function alignColumns(rows: readonly (readonly string[])[], most = Infinity, right?: number): string[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    row.forEach((cell, at) => (widths[at] = Math.min(most, Math.max(widths[at] ?? 0, Bun.stringWidth(cell)))));
+  return rows.map((row) => {
+    const cells = row.map((cell, at) => {
+      const blanks = " ".repeat(at === row.length - 1 ? 0 : Math.max(0, widths[at]! - Bun.stringWidth(cell)));
+      return at === right ? blanks + cell : cell + blanks;
+    });
+    return cells.join("  ").trimEnd();
+  });
+}
+
 /** Tabs become spaces: a terminal aligns them from its edge, and `stringWidth` counts them as 0. */
 export function withoutTabs(line: string): string {
   const [first = "", ...rest] = line.split("\t");

@@ -9,7 +9,7 @@ import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { wantsColor } from "../../src/lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
 import { captureOutput } from "../support/stdout.ts";
-import { printable } from "../../src/lib/text.ts";
+import { alignColumns, printable } from "../../src/lib/text.ts";
 
 let written: ReturnType<typeof captureOutput>;
 beforeEach(() => void (written = captureOutput()));
@@ -196,6 +196,19 @@ describe("errors in words", () => {
     }
     expect(exitCodeOf(new Error("x"))).toBe(EXIT.failure);
   });
+});
+
+test("a table with wide characters was out of line", () => {
+  const rows = alignColumns(
+    [
+      ["漢字", "1k", "end"],
+      ["name", "128k", "end"],
+    ],
+    24,
+    1,
+  );
+  expect(rows.map((row) => Bun.stringWidth(row.slice(0, row.indexOf("end"))))).toEqual([12, 12]);
+  expect(rows[0]).toMatch(/^漢字 {4}1k/);
 });
 
 test.each([

@@ -1,5 +1,5 @@
 /** /model, /login and /logout: which model answers, and the sign-in for it. */
-import { closestMatch } from "../../lib/text.ts";
+import { alignColumns, closestMatch } from "../../lib/text.ts";
 import type { CommandScreen, SlashCommand, ArgumentValues } from "./slash-commands.ts";
 import type { ProfileRow, ReplHost } from "../repl/host.ts";
 import { oneLine } from "../words.ts";
@@ -48,11 +48,10 @@ export const model: SlashCommand = {
     const profile = profiles.find(({ name }) => name === wanted) ?? profiles[index];
     if (profile === undefined) {
       const names = profiles.map(({ name }) => name);
-      const wide = Math.max(...names.map((name) => name.length));
       const near = closestMatch(wanted, names);
       return screen.fail(
         `no profile "${oneLine(wanted)}"${near === undefined ? "" : `; did you mean ${near}?`}`,
-        profiles.map(({ name, model }, i) => `${i + 1} ${name.padEnd(wide)}  ${model}`).join("\n"),
+        alignColumns(profiles.map(({ name, model }, i) => [`${i + 1} ${name}`, model])).join("\n"),
       );
     }
     if (profile.active && profile.own === undefined)

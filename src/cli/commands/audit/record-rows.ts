@@ -2,7 +2,7 @@
 import type { AuditEntry, StoredEntry } from "../../../audit/entry.ts";
 import type { Machine } from "../../../audit/record-files.ts";
 import { matchNames } from "../../../lib/names.ts";
-import { clip } from "../../../lib/text.ts";
+import { alignColumns, clip } from "../../../lib/text.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { showLine } from "../../../policy/screen/terminal-text.ts";
 import { localTime } from "../../../lib/durations.ts";
@@ -10,19 +10,14 @@ import { localTime } from "../../../lib/durations.ts";
 /** Time, machine, decision or outcome, who decided, and the action. On a terminal a row is one line. */
 export function recordRows(entries: readonly StoredEntry[], filtered: boolean): string[] {
   if (entries.length === 0) return [filtered ? "no line of the record matches\n" : "nothing was recorded\n"];
-  const rows = entries.map((entry) => ({
-    time: timeText(entry.ts),
-    machine: showLine(placeOf(entry)),
-    fact: showLine(factOf(entry)),
-    action: showLine(entry.kind === "note" ? `${entry.note}: ${entry.detail}` : entry.action),
-  }));
-  const wide = (texts: readonly string[]) => Math.min(28, Math.max(...texts.map((text) => Bun.stringWidth(text))));
-  const [machine, fact] = [wide(rows.map((row) => row.machine)), wide(rows.map((row) => row.fact))];
+  const rows = entries.map((entry) => [
+    timeText(entry.ts),
+    showLine(placeOf(entry)),
+    showLine(factOf(entry)),
+    showLine(entry.kind === "note" ? `${entry.note}: ${entry.detail}` : entry.action),
+  ]);
   const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
-  return rows.map((row) => {
-    const line = `${row.time}  ${padded(row.machine, machine)}  ${padded(row.fact, fact)}  ${row.action}`;
-    return `${clip(line, columns)}\n`;
-  });
+  return alignColumns(rows, 28).map((line) => `${clip(line, columns)}\n`);
 }
 
 function factOf(entry: AuditEntry): string {
@@ -50,10 +45,6 @@ export function machineMatcher(what: string): (machine: Machine) => boolean {
     const known = [target, ...words, ...bare, ...names, host, machine, label].filter((name) => name !== undefined);
     return matchNames([what], known).length > 0;
   };
-}
-
-function padded(text: string, width: number): string {
-  return text + " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
 }
 
 /** A record that was tampered with may have any text as its time. */

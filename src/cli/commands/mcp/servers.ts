@@ -14,7 +14,7 @@ import { writeFileAtomic } from "../../../lib/files.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { shorten, closestMatch, plural } from "../../../lib/text.ts";
+import { alignColumns, shorten, closestMatch, plural } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { showLine } from "../../../policy/screen/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
@@ -35,16 +35,15 @@ export async function listServers(globals: GlobalOptions, json: boolean): Promis
   if (json) await print([`${JSON.stringify(rows, null, 2)}\n`]);
   else if (rows.length === 0) await print(["no MCP servers; add one with: buddy mcp add NAME -- PROGRAM ARGUMENTS\n"]);
   else {
-    const width = Math.max(...rows.map(({ name }) => name.length));
-    const lines = rows.map(({ name, enabled, server, tools, trust_read_only }) => {
+    const cells = rows.map(({ name, enabled, server, tools, trust_read_only }) => {
       const notes = [
         ...(enabled ? [] : ["off"]),
         tools === null ? "not seen yet" : plural(tools, "tool"),
         ...(trust_read_only ? ["read-only tools trusted"] : []),
       ];
-      return showLine(`${name.padEnd(width)}  ${server}  (${notes.join(", ")})`);
+      return [showLine(name), showLine(`${server}  (${notes.join(", ")})`)];
     });
-    await print([`${lines.join("\n")}\n`]);
+    await print([`${alignColumns(cells).join("\n")}\n`]);
   }
   return EXIT.ok;
 }

@@ -56,6 +56,7 @@ interface Row {
 async function table(rows: readonly Row[], current: string): Promise<string> {
   if (rows.length === 0) return "this endpoint lists no models\n";
   const { showLine } = await import("../../../policy/screen/terminal-text.ts");
+  const { alignColumns } = await import("../../../lib/text.ts");
   const cells = rows.map((row) => [
     `${row.current ? "* " : "  "}${showLine(row.id)}`,
     row.context === undefined ? "" : `${Math.round(row.context / 1000)}k`,
@@ -63,10 +64,6 @@ async function table(rows: readonly Row[], current: string): Promise<string> {
     row.images ? "images" : "",
   ]);
   const head = ["  MODEL", "CONTEXT", "IN / OUT PER M", ""];
-  const width = (at: number) => Math.max(...[head, ...cells].map((row) => (row[at] ?? "").length));
-  const [model, context, price] = [width(0), width(1), width(2)];
-  const line = ([one = "", two = "", three = "", four = ""]: readonly string[]) =>
-    `${one.padEnd(model)}  ${two.padStart(context)}  ${three.padEnd(price)}  ${four}`.trimEnd();
   const unlisted = rows.some((row) => row.current) ? [] : ["", `${current}, the profile's model, is not in this list`];
-  return `${[head, ...cells].map(line).concat(unlisted).join("\n")}\n`;
+  return `${[...alignColumns([head, ...cells], Infinity, 1), ...unlisted].join("\n")}\n`;
 }

@@ -99,22 +99,16 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
     )}\n`;
   if (sessions.length === 0) return all ? "no saved sessions\n" : "no saved sessions in this directory\n";
   const { showLine } = await import("../../../policy/screen/terminal-text.ts");
-  const { clip } = await import("../../../lib/text.ts");
-  const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => ({
-    start: `${id}  ${localTime(new Date(lastUsed)).slice(0, 16)}`,
-    target: showLine(target || "-"),
-    model: showLine(model || "-"),
-    place: all ? `${showLine(dirname(dirname(dirname(path))))}  ` : "",
-    words: showLine(problem === undefined ? `${foreign ? "(foreign) " : ""}${title}` : `(${problem})`),
-  }));
-  const column = (texts: readonly string[]) => Math.min(24, Math.max(...texts.map((text) => text.length)));
-  const [target, model] = [column(rows.map((row) => row.target)), column(rows.map((row) => row.model))];
+  const { alignColumns, clip } = await import("../../../lib/text.ts");
+  const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => {
+    const place = all ? `${showLine(dirname(dirname(dirname(path))))}  ` : "";
+    const words = showLine(problem === undefined ? `${foreign ? "(foreign) " : ""}${title}` : `(${problem})`);
+    const start = `${id}  ${localTime(new Date(lastUsed)).slice(0, 16)}`;
+    return [start, showLine(target || "-"), showLine(model || "-"), place + words];
+  });
   // In a pipe nothing is left out.
   const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
-  return rows
-    .map((row) =>
-      `${row.start}  ${row.target.padEnd(target)}  ${row.model.padEnd(model)}  ${row.place}${row.words}`.trimEnd(),
-    )
+  return alignColumns(rows, 24)
     .map((line) => `${clip(line, columns)}\n`)
     .join("");
 }

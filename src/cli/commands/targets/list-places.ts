@@ -14,7 +14,7 @@ import { shownPath } from "../../../config/paths.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { foldNames } from "../../../lib/names.ts";
 import { print } from "../../../lib/output.ts";
-import { printable } from "../../../lib/text.ts";
+import { alignColumns, printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
 import { NO_RULES } from "../../../policy/machine-rules.ts";
 import { rulesByName } from "../../../app/machines/machine-rules.ts";
@@ -44,7 +44,10 @@ export async function listNames(sources: PlaceSources, loaded: LoadedConfig, arg
     await print([`${JSON.stringify({ targets: listed, ssh_hosts: hosts }, null, 2)}\n`]);
     return code;
   }
-  const lines = columns(rows.map((row) => [row.name, nameInWords(row, rules.get(row))]));
+  const lines = alignColumns(
+    rows.map((row) => [row.name, nameInWords(row, rules.get(row))]),
+    24,
+  );
   const own = shownPath(loaded.files[0] ?? "~/.config/buddy/buddy.toml", loaded);
   if (rows.length === 0) lines.push(`no [targets.NAME] in ${own}: name your machines there (buddy targets --help)`);
   if (hosts.length > 0) lines.push("", `hosts of ~/.ssh/config: ${spaced(foldNames(hosts))}`);
@@ -80,7 +83,7 @@ export async function listPlaces(places: readonly Place[], loaded: LoadedConfig,
     }));
     return print([`${JSON.stringify(listed, null, 2)}\n`]);
   }
-  const lines = columns(
+  const lines = alignColumns(
     rows.map(({ place, ssh, rules }) => {
       const groups = otherNames(place);
       return [
@@ -93,6 +96,7 @@ export async function listPlaces(places: readonly Place[], loaded: LoadedConfig,
         ].join("; "),
       ];
     }),
+    24,
   );
   if (places.length > 1) lines.push("", `${places.length} machines`);
   return print([`${printable(lines.join("\n"))}\n`]);
@@ -110,10 +114,4 @@ function resolvedWords(ssh: ResolvedSsh | { readonly problem: string }): string 
   if ("problem" in ssh) return ssh.problem;
   const { user, host, port, jump } = ssh;
   return `${user}@${host}${port === 22 ? "" : `:${port}`}${jump === undefined ? "" : ` through ${jump}`}`;
-}
-
-/** Name left, the rest right. */
-function columns(rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.min(24, Math.max(0, ...rows.map(([name]) => name.length)));
-  return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`);
 }

@@ -4,7 +4,7 @@ import { secretVariables } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { formatDuration } from "../../../lib/durations.ts";
 import { print } from "../../../lib/output.ts";
-import { printable, plural } from "../../../lib/text.ts";
+import { alignColumns, printable, plural } from "../../../lib/text.ts";
 import { log } from "../../../lib/log.ts";
 import type { Place } from "../../../targets/place.ts";
 import { type ListedSession, openSessions } from "../../../targets/tmux/list-sessions.ts";
@@ -63,10 +63,8 @@ function table(sessions: readonly ListedSession[], label: string): string {
           : STATES[session.inUse];
     return [session.name, state, session.directory].map(printable);
   });
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
-  const [name, state] = [width(0), width(1)];
-  return rows
-    .map(([first = "", second = "", third = ""]) => `${first.padEnd(name)}  ${second.padEnd(state)}  ${third}\n`)
+  return alignColumns(rows)
+    .map((line) => `${line}\n`)
     .join("");
 }
 
