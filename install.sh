@@ -115,13 +115,18 @@ download() {
     fi
   elif has wget; then
     # It has no option to stay with https: its headers say where it went.
-    if ! wget -S -O "$2" "$1" 2>"$work/why"; then
-      grep -v '^  ' "$work/why" | tail -n 1 >"$work/last" || :
+    if ! wget_to "$@"; then
+      grep -v -e '^  ' -e '^ *$' "$work/why" | tail -n 1 >"$work/last" || :
       mv "$work/last" "$work/why"
       return 1
     fi
     case $1 in
       https:*)
+        # That of busybox, where it has nobody to ask.
+        if [ -z "$unchecked" ] && grep -q 'certificate validation not implemented' "$work/why"; then
+          unchecked=yes
+          say "warning: this wget does not check who the server is; install curl to be sure of it"
+        fi
         if grep -qi '^ *location: *http:' "$work/why"; then
           rm -f "$2"
           echo "the server redirects from https to http" >"$work/why"
@@ -131,6 +136,16 @@ download() {
     esac
   else
     fail "neither curl nor wget is installed" "Install one of them, or copy the binary to this machine by hand."
+  fi
+}
+
+unchecked=''
+# Progress beside the log is something that only the wget of GNU can show.
+wget_to() {
+  if [ "${3:-}" = progress ] && [ -t 2 ] && wget --help 2>&1 | grep -q -e --show-progress; then
+    wget -S --show-progress -o "$work/why" -O "$2" "$1"
+  else
+    wget -S -O "$2" "$1" 2>"$work/why"
   fi
 }
 
@@ -193,7 +208,10 @@ main() {
   case ${1:-} in
     '') install ;;
     --uninstall) uninstall ;;
-    -h | --help) sed -n '2,/^# Never/s/^# \{0,1\}//p' "$0" 2>/dev/null || say "usage: sh install.sh [--uninstall]" ;;
+    -h | --help)
+      # Read from a pipe, there is no file to show.
+      case $0 in *install.sh) sed -n '2,/^# Never/s/^# \{0,1\}//p' "$0" ;; *) say "usage: sh install.sh [--uninstall]" ;; esac
+      ;;
     *) fail "unknown option $1" "usage: sh install.sh [--uninstall]" ;;
   esac
 }
@@ -208,12 +226,19 @@ install() {
   make_directory
   staged=$directory/.buddy-install.$$
   (: >"$staged") 2>/dev/null || { staged=''; fail "cannot write to $directory" "Choose another directory with BUDDY_INSTALL_DIR."; }
+  # Those of runs that were killed.
+  if has find; then
+    find "$directory" -maxdepth 1 -type f \( -name '.buddy-install.*' -o -name '.buddy-update*' \) -mtime +0 -exec rm -f {} + || :
+  fi
   [ ! -d "$directory/buddy" ] || fail "$directory/buddy is a directory" "Move it away, or choose another with BUDDY_INSTALL_DIR."
   work=$(mktemp -d "${TMPDIR:-/tmp}/buddy-install.XXXXXX") || fail "cannot make a temporary directory in ${TMPDIR:-/tmp}"
 
   fetch_sums
   expected=$(sum_of "$asset")
-  [ -n "$expected" ] || fail "$base/SHA256SUMS does not list $asset" "This release has no build for this machine."
+  [ -n "$expected" ] || {
+    grep -q '^[0-9a-f]\{64\} ' "$work/SHA256SUMS" || fail "$base/SHA256SUMS is not a list of checksums" "A proxy or a log-in page may have answered; check the address and the network."
+    fail "$base/SHA256SUMS does not list $asset" "This release has no build for this machine."
+  }
   # The archives carry the version in their names.
   archive=$(awk -v end="-$platform.tar.gz" '{ n = $2; sub(/^\*/, "", n) } index(n, "buddy-") == 1 && substr(n, length(n) - length(end) + 1) == end { print substr(n, 1, length(n) - 7); exit }' "$work/SHA256SUMS")
 
@@ -223,8 +248,8 @@ install() {
     staged='' made=''
     say "buddy is up to date: $directory/buddy ($shown)"
     # What goes with it may be missing.
-    has_share || [ -z "$archive" ] || { unpack && put_share; } || :
-    advise_path
+    has_share || ! fetch_archive || put_share
+    advise
     return
   fi
 
@@ -239,7 +264,7 @@ install() {
   staged='' made=''
   say "installed $shown as $directory/buddy"
   put_share
-  advise_path
+  advise
   case $try in *' '*) try="'$try'" ;; esac
   say "Try it, without any key: $try demo"
 }
@@ -265,10 +290,11 @@ fetch_sums() {
   download "$base/SHA256SUMS" "$work/SHA256SUMS" || fail "cannot download $base/SHA256SUMS" "$(head -n 1 "$work/why")" "Check the address, the version and the network."
 }
 
-# unpack: fetches the archive, checks it, and leaves its files in $work/buddy-…; false where that cannot be done.
+# fetch_archive: stores it, checked, as $work/archive, which $unpacker unpacks; false where that cannot be done.
 # zstd is a fifth smaller than gzip.
-unpack() {
-  has tar || return 1
+unpacker=''
+fetch_archive() {
+  [ -n "$archive" ] && has tar || return 1
   for kind in zst gz; do
     case $kind in zst) tool=zstd ;; *) tool=gzip ;; esac
     has "$tool" || continue
@@ -278,19 +304,20 @@ unpack() {
     download "$base/$archive.tar.$kind" "$work/archive" progress || continue
     [ "$(sha256 "$work/archive")" = "$sum" ] || fail "the checksum of $archive.tar.$kind is wrong: nothing was installed" \
       "expected $sum" "got      $(sha256 "$work/archive")" "The download was cut off or changed on its way; try again."
-    if (cd "$work" && $tool -dc archive | tar -xf -) 2>"$work/why" && [ -f "$work/$archive/buddy" ]; then
-      rm -f "$work/archive"
-      return 0
-    fi
+    unpacker="$tool -dc"
+    return 0
   done
   return 1
 }
 
 fetch_binary() {
-  if [ -n "$archive" ] && unpack; then
-    mv -f "$work/$archive/buddy" "$staged" || fail "cannot write to $directory" "Is the disk full?"
+  if fetch_archive; then
+    # Straight to where it belongs: the directory for temporary files may be small.
+    { $unpacker "$work/archive" | tar -xOf - "$archive/buddy" >"$staged"; } 2>"$work/why" ||
+      fail "cannot unpack buddy into $directory" "$(head -n 1 "$work/why")" "Is the disk full?"
     return
   fi
+  rm -f "$work/archive"
   say "downloading $base/$asset"
   download "$base/$asset" "$staged" progress || fail "cannot download $base/$asset" "$(head -n 1 "$work/why")"
 }
@@ -306,7 +333,9 @@ has_share() {
 }
 
 put_share() {
-  [ -n "$archive" ] && [ -d "$work/$archive" ] || return 0
+  [ -n "$unpacker" ] || return 0
+  # All but the binary; what is missing then is named below.
+  (cd "$work" && $unpacker archive | tar -xf - "$archive/buddy.1" "$archive/completions") 2>/dev/null || :
   printf '%s\n' "$SHARED" | while read -r from to; do
     { mkdir -p "$share/${to%/*}" && cp "$work/$archive/$from" "$share/$to" && chmod 644 "$share/$to"; } 2>/dev/null ||
       say "could not write $share/$to"
@@ -317,7 +346,7 @@ uninstall() {
   if [ -d "$directory" ]; then directory=$(CDPATH='' cd -- "$directory" && pwd); fi
   choose_share
   found=''
-  for path in "$directory/buddy" "$directory/.buddy-previous" "$share/man/man1/buddy.1" "$share/bash-completion/completions/buddy" \
+  for path in "$directory/buddy" "$directory/.buddy-previous" "$directory"/.buddy-install.* "$directory"/.buddy-update* "$share/man/man1/buddy.1" "$share/bash-completion/completions/buddy" \
     "$share/zsh/site-functions/_buddy" "$share/fish/vendor_completions.d/buddy.fish"; do
     [ -f "$path" ] || continue
     rm -f "$path" || fail "cannot remove $path"
@@ -326,6 +355,15 @@ uninstall() {
   done
   [ -n "$found" ] || fail "buddy is not installed in $directory" "Name its directory with BUDDY_INSTALL_DIR."
   say "Settings, keys and sessions are still there: ~/.config/buddy, ~/.local/state/buddy and .buddyx directories."
+}
+
+advise() {
+  advise_path
+  # No zsh looks there by itself; that of the system looks in the directories of the system.
+  case ${SHELL:-}:$share in
+    */zsh:/usr/*) ;;
+    */zsh:*) [ ! -f "$share/zsh/site-functions/_buddy" ] || say "For completions in zsh add to its .zshrc, before compinit: fpath=('$share/zsh/site-functions' \$fpath)" ;;
+  esac
 }
 
 advise_path() {

@@ -10,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -231,6 +232,47 @@ describe("install.sh", () => {
     expect((await install({}, SHELLS.dash, ["--unknown"])).code).toBe(1);
   });
 
+  test("a file left by a run that was killed stayed for ever", async () => {
+    mkdirSync(bin(), { recursive: true });
+    const [old, young] = [".buddy-update.1", ".buddy-install.2"].map((name) => join(bin(), name)) as [string, string];
+    for (const path of [old, young]) writeFileSync(path, "half");
+    utimesSync(old, new Date(), new Date(Date.now() - 49 * 3_600_000));
+    expect((await install()).code).toBe(0);
+    expect(readdirSync(bin()).toSorted()).toEqual([".buddy-install.2", "buddy"]);
+    await install({}, SHELLS.dash, ["--uninstall"]);
+    expect(readdirSync(bin())).toEqual([]);
+  });
+
+  test("a binary that fits where it belongs was unpacked in the directory for temporary files first", async () => {
+    // A tar that only writes what goes to its output, as on a full disk.
+    const tools = only(...BASICS.filter((name) => name !== "tar"), "curl");
+    const tar = join(home, "only/tar");
+    writeFileSync(tar, `#!/bin/sh\ncase $1 in *O*) exec ${Bun.which("tar")} "$@" ;; esac\ncat >/dev/null\nexit 2\n`);
+    chmodSync(tar, 0o755);
+    const { stderr, code } = await install(tools, ["/bin/sh"]);
+    expect(code).toBe(0);
+    expect(asked).toEqual(["SHA256SUMS", archive("gz")]);
+    expect(stderr).toContain(`could not write ${join(home, MAN)}`);
+    writeFileSync(tar, "#!/bin/sh\necho disk full >&2\nexit 2\n");
+    release("1.2.4");
+    const full = await install(tools, ["/bin/sh"]);
+    expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining("  disk full\n") });
+    expect(installed()).toEqual(program("1.2.3"));
+    nothingLeft();
+  });
+
+  test("zsh finds the completions with the line that it names", async () => {
+    const { stderr } = await install({ SHELL: "/usr/bin/zsh" });
+    const line = /fpath=\(.*\)/.exec(stderr)?.[0];
+    expect(line).toBe(`fpath=('${join(home, ".local/share/zsh/site-functions")}' $fpath)`);
+    expect((await install({ SHELL: "/bin/bash" })).stderr).not.toContain("fpath");
+  });
+
+  test("read from a pipe, it shows how it is used", async () => {
+    const help = ["sh", "-c", 'exec /bin/sh -s -- --help <"$0"'];
+    expect(await install({}, help)).toMatchObject({ code: 0, stderr: expect.stringContaining("--uninstall") });
+  });
+
   test("a failure leaves no directory that was made for it", async () => {
     files.clear();
     expect((await install()).code).toBe(1);
@@ -263,6 +305,23 @@ describe("install.sh", () => {
     await using pty = new Pty(["dash", SCRIPT], { cols: 80, rows: 24, cwd: home, env: environment(server.port) });
     expect(await pty.exited).toBe(0);
     await pty.until((screen) => /100[.,]0%/.test(screen));
+    await using wget = new Pty(["/bin/sh", SCRIPT], {
+      cols: 80,
+      rows: 24,
+      cwd: home,
+      env: { ...environment(server.port), ...only(...BASICS, "wget"), BUDDY_INSTALL_DIR: join(home, "other") },
+    });
+    expect(await wget.exited).toBe(0);
+    await wget.until((screen) => /100%\[=+>?\]/.test(screen));
+  });
+
+  test("the reason of wget was lost, and a page in the place of the checksums was no build for this machine", async () => {
+    for (const name of files.keys()) if (name !== "SHA256SUMS") files.delete(name);
+    const gone = await install(only(...BASICS, "wget"), ["/bin/sh"]);
+    expect(gone.stderr).toMatch(/cannot download .*\n {2}.*404/);
+    files.set("SHA256SUMS", Buffer.from("<html>log in</html>\n"));
+    expect((await install()).stderr).toContain("is not a list of checksums");
+    nothingLeft();
   });
 
   test("uses wget where there is no curl, and says so where there is neither", async () => {
@@ -432,6 +491,16 @@ tls.describe("an https address", () => {
   afterAll(async () => {
     await secure.stop(true);
     rmSync(directory, { recursive: true, force: true });
+  });
+
+  bare.test("of a server that nobody checks is warned of (the wget of busybox)", async () => {
+    const tools = only(...BASICS);
+    symlinkSync(Bun.which("busybox") ?? "busybox", join(home, "only/wget"));
+    const { stderr } = await install({ ...tools, BUDDY_INSTALL_BASE_URL: `https://127.0.0.1:${secure.port}` }, [
+      "/bin/sh",
+    ]);
+    expect(stderr).toContain("warning: this wget does not check");
+    expect(installed()).toBeUndefined();
   });
 
   test.each(["curl", "wget"])("is not left for http by a redirect (%s)", async (program) => {
