@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -178,6 +179,31 @@ describe("buddy update", () => {
     await update().install(await update().findRelease());
     expect(readFileSync(join(home, "share/man/man1/buddy.1"), "utf8")).toStartWith(".TH BUDDY");
     expect(existsSync(join(home, "share/bash-completion"))).toBe(false);
+  });
+
+  test("two updates at once lost the version to go back to", async () => {
+    const [one, other] = [await update().findRelease(), await update().findRelease()];
+    await update().install(one);
+    await update().install(other);
+    expect(inPlace()).toContain("1.1.0");
+    expect(await update().rollback()).toBe("buddy 1.0.0");
+    expect(leftovers()).toEqual([]);
+  });
+
+  test("a file left by a run that was killed stayed for ever", async () => {
+    const [old, young] = [".buddy-update.1", ".buddy-install.2"].map((name) => join(home, "bin", name)) as [
+      string,
+      string,
+    ];
+    for (const path of [old, young]) writeFileSync(path, "half");
+    utimesSync(old, new Date(), new Date(Date.now() - 49 * 3_600_000));
+    await update().install(await update().findRelease());
+    expect(leftovers()).toEqual([".buddy-install.2"]);
+  });
+
+  test("a page in the place of the checksums is not a release without a build for this machine", async () => {
+    files.set("SHA256SUMS", Buffer.from("<html>log in</html>\n"));
+    await expect(update().findRelease()).rejects.toThrow("is not a list of checksums");
   });
 
   test("interrupted, it leaves nothing behind", async () => {

@@ -23,7 +23,7 @@ export async function download(address: string, { env, signal, most, progress }:
   let bytes = 0;
   const fail = (why: string, cause?: unknown) =>
     new BuddyError("tool", `cannot download ${address}: ${why}`, {
-      hint: "Check the network, the proxy (HTTPS_PROXY) and the address.",
+      hint: "Check the network, the proxy (HTTPS_PROXY), the address, and for a CA of your own NODE_EXTRA_CA_CERTS.",
       cause,
     });
   try {
@@ -54,8 +54,11 @@ export async function download(address: string, { env, signal, most, progress }:
 function wordsOf(error: unknown): string {
   if (error instanceof Redirected) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
+  if (code !== undefined && CERTIFICATE.test(code)) return `this machine does not accept its certificate (${code})`;
   return code ?? message;
 }
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)|ALTNAME/;
 
 class Redirected extends Error {}
 

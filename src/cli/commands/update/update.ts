@@ -12,6 +12,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -101,6 +102,7 @@ export class Update {
     try {
       // Before the download: it shows whether the directory can be written.
       this.#write(staged, new Uint8Array());
+      discardOld(directory);
       const name = `${archive}.tar.zst`;
       say(`downloading ${base}/${name}`);
       const packed = await download(`${base}/${name}`, { env: this.#options.env, signal, most: MOST_BYTES, progress });
@@ -116,7 +118,7 @@ export class Update {
         throw new BuddyError("tool", `the new binary does not run on this machine; nothing was changed`, {
           hint: printable((said.failure?.text || said.stderr || said.stdout).trim().split("\n")[0] ?? ""),
         });
-      keepPrevious(executable, directory);
+      keepPrevious(executable, directory, expected);
       renameSync(staged, executable);
       this.#updateShared(directory, files);
       return `installed buddy ${newest} as ${executable}; buddy update --rollback goes back to ${this.#options.current}`;
@@ -165,7 +167,11 @@ export class Update {
     for (const base of places) {
       try {
         const bytes = await download(`${base}/SHA256SUMS`, { env, signal, most: 1 << 20 });
-        return { base, sums: readSums(new TextDecoder().decode(bytes)) };
+        const sums = readSums(new TextDecoder().decode(bytes));
+        if (sums.size > 0) return { base, sums };
+        throw new BuddyError("tool", `${base}/SHA256SUMS is not a list of checksums`, {
+          hint: "A proxy or a log-in page may have answered; check the address and the network.",
+        });
       } catch (error) {
         if (signal.aborted) throw error;
         problem ??= error;
@@ -220,6 +226,7 @@ export class Update {
 }
 
 const PREVIOUS = ".buddy-previous";
+const DAY_MS = 24 * 3_600_000;
 const MOST_BYTES = 512 * 1024 * 1024;
 
 /** As in install.sh. */
@@ -230,14 +237,25 @@ const SHARED: readonly (readonly [from: string, to: string])[] = [
   ["completions/buddy.fish", "fish/vendor_completions.d/buddy.fish"],
 ];
 
-/** The file itself stays where it is, until the new one is renamed over it. */
-function keepPrevious(executable: string, directory: string): void {
+/**
+ * The file itself stays where it is, until the new one is renamed over it. If another update was quicker, it is the
+ * new one already, and that update kept the old one.
+ */
+function keepPrevious(executable: string, directory: string, expected: string): void {
   const aside = join(directory, `.buddy-update-old.${process.pid}`);
   try {
     linkOrCopy(executable, aside);
-    renameSync(aside, join(directory, PREVIOUS));
+    if (sha256(readFileSync(aside)) !== expected) renameSync(aside, join(directory, PREVIOUS));
   } finally {
     discard(aside);
+  }
+}
+
+/** What runs that were killed left there, as install.sh does it: after a day. */
+function discardOld(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const path = join(directory, name);
+    if (/^\.buddy-(?:install\.|update)/.test(name) && Date.now() - statSync(path).mtimeMs > DAY_MS) discard(path);
   }
 }
 
