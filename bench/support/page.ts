@@ -59,7 +59,10 @@ const SECTIONS: Readonly<Record<string, { readonly title: string; readonly about
       about: `Real sshds on as many loopback addresses as there are machines, and \`clush\`, \`pssh\` and \`ansible\` with persistent connections in the same
 run. All machines are one computer here: what each of them does for itself (a shell, a pane, the read-only namespace of the second lock)
 is paid for by the same cores, which separate machines would do side by side. Plain shells that stay open are the least that
-any tool can do: where the others are less than 20 times slower than these, no tool meets the goal for later commands here.`,
+any tool can do: where the others are less than 20 times slower than these, no tool meets the goal for later commands here.
+
+“Start-up files”: the shells of the machines read the \`.bashrc\` of the account that runs the bench, as they would in an account with
+version managers and the like. The others pay for it with every command, a shell that stays open only once.`,
     },
     peers: {
       title: "Beside other agents",

@@ -47,7 +47,9 @@ export async function machines(names: readonly string[]): Promise<Machines> {
 /** One port on many loopback addresses; `identity` is the key they accept. Ends with the process. */
 export async function sshdAddresses(
   addresses: readonly string[],
-): Promise<Pick<SshFiles, "dir" | "env" | "configure"> & { readonly port: number; readonly identity: string }> {
+): Promise<
+  Pick<SshFiles, "dir" | "env" | "configure" | "remoteHome"> & { readonly port: number; readonly identity: string }
+> {
   const port = await freePort();
   const files = sshFiles({
     address: "127.0.0.1",
