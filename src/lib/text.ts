@@ -25,7 +25,7 @@ export function codeBlock(text: string, language = ""): string {
 
 /** What a person calls characters. */
 export function graphemes(text: string): string[] {
-  if (PRINTABLE_ASCII.test(text)) return text.split("");
+  if (SINGLE.test(text)) return text.split("");
   segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   const clusters: string[] = [];
   for (const { segment } of segmenter.segment(text)) clusters.push(segment);
@@ -70,6 +70,9 @@ export function withoutTabs(line: string): string {
 }
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+/** Characters that never join with their neighbours: Latin, Greek, Cyrillic, lines and boxes, kana, Chinese, and �. */
+const SINGLE =
+  /^[\x20-\x7e\xa0-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2500-\u25ff\u3041-\u3096\u4e00-\u9fff\ufffd]*$/;
 let segmenter: Intl.Segmenter | undefined;
 
 /** Where UTF-8 text can be cut: how many of the first `end` bytes are whole characters. */

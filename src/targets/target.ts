@@ -234,6 +234,8 @@ export interface CapturedText {
   /** Bytes left out between head and tail. */
   readonly omittedBytes: number;
   readonly totalBytes: number;
+  /** Not text: control characters are left out of it. */
+  readonly binary?: true;
 }
 
 export interface RunOptions {

@@ -16,13 +16,14 @@ export interface OutcomeContext {
 export function outcomeText(result: RunResult, context: OutcomeContext): ToolResult {
   const { outcome } = result;
   const head = headline(outcome, context);
-  const notes = result.notes.map((note) => `[note: ${note}]`);
+  const isBinary = result.output.binary === true || result.stderr?.binary === true;
+  const notes = [...result.notes, ...(isBinary ? [BINARY] : [])].map((note) => `[note: ${note}]`);
   const { text: output, cut } = printed(result, context, outcome);
   const lines = [...head, output, ...notes];
   const forModel = lines.filter((line) => line !== "").join("\n");
   // People learn what happened, without advice to the model.
   const happened = inWordsForPeople(outcome, context, head);
-  const texts = [result.output, result.stderr].map((text) => text && cutCaptured(text, SHOWN));
+  const texts = [result.output, result.stderr].map((text) => text && cutCaptured(text, roomFor(text, SHOWN)));
   const displayCut = texts.some((text) => text !== undefined && text.omittedBytes > 0);
   const forPeople = texts
     .map((text, at) => joinedForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
@@ -64,6 +65,11 @@ function joinedForPeople(text: CapturedText | undefined, id: string | undefined,
   const how = id === undefined ? "not shown" : `not shown: output ${id}`;
   return joinCaptured(text, () => how, mask);
 }
+
+const BINARY = "The output is binary data. Look at such data with file, xxd | head, strings, or write it to a file.";
+/** Characters of binary data. */
+const MOST_BINARY = 200;
+const roomFor = (text: CapturedText, most: number) => (text.binary === true ? Math.min(most, MOST_BINARY) : most);
 
 /** Characters for people; the whole output is stored. */
 const SHOWN = 8_000;
@@ -164,8 +170,8 @@ function printed(
   const stderr = result.stderr;
   const errorsLength = stderr === undefined ? 0 : stderr.head.length + stderr.tail.length;
   const forErrors = Math.min(errorsLength, Math.max(budget >> 1, budget - length(result.output)));
-  const kept = cutCaptured(result.output, budget - forErrors);
-  const keptErrors = stderr === undefined ? undefined : cutCaptured(stderr, forErrors);
+  const kept = cutCaptured(result.output, roomFor(result.output, budget - forErrors));
+  const keptErrors = stderr === undefined ? undefined : cutCaptured(stderr, roomFor(stderr, forErrors));
   const cut = kept.omittedBytes + (keptErrors?.omittedBytes ?? 0) > 0;
   const out = joined(kept, result.outputId, mask);
   const err = keptErrors === undefined ? "" : joined(keptErrors, result.stderrId, mask);

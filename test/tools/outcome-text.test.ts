@@ -81,6 +81,13 @@ describe("what it printed", () => {
     expect(only.result).toBe("[stderr]\nwarning");
   });
 
+  test("binary data is named, with a glimpse of it", () => {
+    const output = { ...text("\ufffd".repeat(900)), binary: true } as const;
+    const { result } = told({ kind: "exited", code: 0 }, { output });
+    expect(result).toContain("binary data");
+    expect(String(result).match(/\ufffd/g)?.length).toBe(200);
+  });
+
   test("too much of both: each keeps a half, and the way to the rest is named", () => {
     const { result } = told(
       { kind: "exited", code: 0 },

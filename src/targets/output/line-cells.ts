@@ -1,5 +1,5 @@
 /** One line of a terminal with a cursor: writing, erasing and moving by columns, with wide characters. */
-import { graphemes } from "../../lib/text.ts";
+import { clusterWidth, graphemes } from "../../lib/text.ts";
 
 export class LineCells {
   /** Until the cursor moves, the line is just text: the common case needs no cells. */
@@ -42,7 +42,7 @@ export class LineCells {
       return;
     }
     for (const char of graphemes(text)) {
-      const width = char === "\t" ? TAB - (this.#column % TAB) : Bun.stringWidth(char);
+      const width = char === "\t" ? TAB - (this.#column % TAB) : clusterWidth(char);
       if (width === 0) {
         const before = this.#column - 1;
         if (before >= 0) this.#cells[before] = (this.#cells[before] ?? "") + char;
@@ -60,9 +60,9 @@ export class LineCells {
     }
   }
 
+  /** No farther than any terminal is wide, or the line is long. */
   to(column: number): void {
-    this.#spread();
-    this.#column = Math.max(0, column);
+    this.#column = Math.max(0, Math.min(column, Math.max(MOST_COLUMNS, this.#spread().length)));
   }
 
   left(count: number): void {
@@ -139,4 +139,5 @@ export class LineCells {
 }
 
 const TAB = 8;
+const MOST_COLUMNS = 1000;
 const GAP = "\0";

@@ -101,7 +101,8 @@ export class Recording {
   }
 
   captured(): CapturedText {
-    return this.#kept.captured(this.#screen.pending());
+    const text = this.#kept.captured(this.#screen.pending());
+    return this.#screen.binary ? { ...text, binary: true } : text;
   }
 
   #commit(text: string): void {

@@ -10,6 +10,8 @@ const FLUSH_AT = 32 * 1024;
 const SPECIAL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)/;
 // oxlint-disable-next-line no-control-regex
 const PLAIN_RUN = /[^\0-\x08\x0a-\x1f\x7f-\x9f]+/y;
+// oxlint-disable-next-line no-control-regex
+const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g;
 /** A longer escape sequence is treated as garbage. */
 const MAX_SEQUENCE = 64 * 1024;
 
@@ -30,6 +32,7 @@ export class ScreenText {
   #graphics = false;
   #savedColumn = 0;
   #asked = false;
+  #binary = false;
 
   /**
    * `commit` gets text that no later output can change; `gap` fills cells that the cursor skipped. With `width`, lines
@@ -55,6 +58,11 @@ export class ScreenText {
   /** A program sent the terminal a query; it may not have read the reply. */
   get asked(): boolean {
     return this.#asked || this.#alternate?.asked === true;
+  }
+
+  /** A part of it is no text: there control characters and sequences have no effect. */
+  get binary(): boolean {
+    return this.#binary;
   }
 
   write(bytes: Uint8Array): void {
@@ -105,8 +113,18 @@ export class ScreenText {
       !this.#graphics &&
       this.#width === undefined;
     if (simple && !SPECIAL.test(text)) this.#plain += text.includes("\r") ? text.replaceAll("\r\n", "\n") : text;
+    else if (this.#alternate === undefined && isBinary(text)) this.#takeBinary(text);
     else this.#interpret(text);
     if (this.#plain.length > FLUSH_AT) this.#flush();
+  }
+
+  #takeBinary(text: string): void {
+    this.#binary = true;
+    // A terminal may have taken some of it for a query.
+    this.#asked ||= text.includes("\u001b");
+    this.#plain += this.#lines() + text.replace(CONTROLS, "");
+    this.#line = new LineCells();
+    this.#screen = undefined;
   }
 
   #flush(): void {
@@ -292,7 +310,7 @@ export class ScreenText {
   }
 
   #csi(prefix: string, parameters: string, final: string): void {
-    const numbers = parameters.split(";").map((one) => (one === "" ? undefined : Number.parseInt(one, 10)));
+    const numbers = parameters.split(";").map((one) => (/^\d/.test(one) ? Number.parseInt(one, 10) : undefined));
     const first = numbers[0];
     const count = Math.min(first === undefined || first === 0 ? 1 : first, 1000);
     if (prefix === "?") {
@@ -370,8 +388,25 @@ export class ScreenText {
       this.#line = new LineCells();
     }
     this.#row = Math.min(Math.max(row, 1), ROWS) - 1;
-    this.#current().to(Math.min(column, 1000) - 1);
+    this.#current().to(column - 1);
   }
+}
+
+/**
+ * Whether text is made from bytes that are none: by its beginning. Names that end with NUL are text, and so is text in
+ * another encoding.
+ */
+function isBinary(text: string): boolean {
+  const length = Math.min(text.length, 1024);
+  let odd = 0;
+  let undecoded = 0;
+  for (let at = 0; at < length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0xfffd) undecoded++;
+    // Not the bell, or what moves the cursor, or changes the character set, or begins a sequence.
+    else if (code < 7 || (code > 15 && code < 32 && code !== 27)) odd++;
+  }
+  return length >= 64 && odd > length / 50 && undecoded > length / 50;
 }
 
 /** Queries for attributes, positions, sizes, modes, versions, colours and settings. */

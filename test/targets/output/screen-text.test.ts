@@ -113,3 +113,32 @@ test("what a full-screen program shows is there while it runs", () => {
   expect(screen.fullScreen).toBe(false);
   expect(screen.pending()).toBe("$ less\nback\n");
 });
+
+test.each([
+  ["a\r\n\u001b[:Ab\u001b[:5Hc\u001b[:dd", "parameters that are no numbers"],
+  ["\u001b[999999999Gx\u001b[99999999999999999999Gy", "a column that no terminal has"],
+  [`${"\u001b[999C".repeat(5000)}x`, "steps to the right without end"],
+])("%j: %p ended the connection or filled the memory", (raw) => {
+  let text = "";
+  const screen = new ScreenText((more) => (text += more));
+  screen.write(Buffer.from(raw));
+  screen.end();
+  expect(text.trimEnd().length).toBeGreaterThan(0);
+  expect(text.length).toBeLessThan(2000);
+});
+
+test("binary data is known as such, and its control characters have no effect; other encodings and NULs are text", () => {
+  const render = (bytes: Uint8Array) => {
+    let text = "";
+    const screen = new ScreenText((more) => (text += more));
+    for (let at = 0; at < bytes.length; at += 16_384) screen.write(bytes.subarray(at, at + 16_384));
+    screen.end();
+    return { text, binary: screen.binary };
+  };
+  const random = render(Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7919 + (i >> 8) * 31) & 255)));
+  // oxlint-disable-next-line no-control-regex
+  expect([random.binary, /[\0-\x08\x0b-\x1f\x7f-\x9f]/.test(random.text)]).toEqual([true, false]);
+  expect(random.text.length).toBeGreaterThan(100_000);
+  expect(render(Buffer.from("name\0".repeat(500))).binary).toBe(false);
+  expect(render(Buffer.from("caf\xe9 d\xe9j\xe0 \x1b[1mvu\x1b[0m\r\n".repeat(100), "latin1")).binary).toBe(false);
+});
