@@ -73,7 +73,8 @@ function repository(homepage: string): { type: string; url: string } {
 }
 
 /**
- * Works with --ignore-scripts, too. Where Node can replace itself it does; elsewhere it waits, and passes signals on.
+ * Works with --ignore-scripts, too. Where Node can replace itself it does; elsewhere it waits, and passes signals on,
+ * except those that a terminal sends to both: the second Ctrl-C ends buddy at once.
  */
 const LAUNCHER = `#!/usr/bin/env node
 "use strict";
@@ -98,8 +99,18 @@ try {
   if (typeof process.execve === "function") process.execve(found, [found, ...args], process.env);
 } catch {}
 process.emitWarning = noWarning;
+const fs = require("node:fs");
+let terminal = true;
+try {
+  fs.closeSync(fs.openSync("/dev/tty", "r"));
+} catch {
+  terminal = false;
+}
 const child = require("node:child_process").spawn(found, args, { stdio: "inherit" });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+  process.on(signal, () => {
+    if (signal === "SIGTERM" || !terminal) child.kill(signal);
+  });
 child.on("error", (error) => {
   console.error("buddy: " + found + " cannot be started: " + error.message);
   process.exit(1);

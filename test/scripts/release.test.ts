@@ -12,10 +12,18 @@ import { linuxPackages } from "../../scripts/release/linux-packages.ts";
 import { thirdPartyNotices } from "../../scripts/release/notices.ts";
 import { mainPackage, platformPackage } from "../../scripts/release/npm-packages.ts";
 import { needs } from "../support/needs.ts";
+import { Pty } from "../support/pty.ts";
 
 setDefaultTimeout(60_000);
 
-const PROGRAM = Buffer.from(`#!/bin/sh\n[ "$1" = fail ] && exit 7\necho "buddy ${version}"\n`);
+const PROGRAM = Buffer.from(`#!/bin/sh
+[ "$1" = fail ] && exit 7
+if [ "$1" = count ]; then
+  n=0; trap 'n=$((n + 1)); echo "INT $n"' INT; trap 'echo "ended after $n"; exit' TERM
+  echo ready; while :; do read -r line; done
+fi
+echo "buddy ${version}"
+`);
 const PARTS = contents(PROGRAM);
 const FACTS = { version, homepage: "https://example.com/buddy", mtime: 1_700_000_000 };
 const FAST = { gzip: 1, zstd: 1 } as const;
@@ -160,6 +168,13 @@ npm.describe("the npm packages", () => {
     const buddy = join(home, "bin/buddy");
     expect(run([buddy, "--version"])).toMatchObject({ code: 0, out: `buddy ${version}\n`, err: "" });
     expect(run([buddy, "fail"])).toMatchObject({ code: 7 });
+    // One Ctrl-C is one: a terminal sends it to the launcher and to what it started.
+    await using pty = new Pty([buddy, "count"], { env: { PATH: process.env["PATH"] ?? "" } });
+    await pty.until("ready");
+    pty.key("ctrl-c");
+    await pty.until("INT 1");
+    pty.signal("SIGTERM");
+    await pty.until("ended after 1");
     // Without it npm publishes no provenance.
     const manifests = [...new Bun.Glob("**/package.json").scanSync(join(home, "lib/node_modules"))];
     for (const path of manifests)
