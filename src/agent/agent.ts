@@ -53,10 +53,6 @@ export class Agent {
     return this.#stream(signal, (inner) => operatorTurn(this, shown, (publish) => work(publish, inner)));
   }
 
-  get busy(): boolean {
-    return this.#queue !== undefined;
-  }
-
   get client(): ModelClient {
     return this.#client;
   }

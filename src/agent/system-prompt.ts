@@ -78,7 +78,6 @@ function shellSentence(facts: TargetFacts): string {
 export interface OperatorFile {
   readonly path: string;
   readonly text: string;
-  readonly bytes: number;
 }
 
 interface InstructionFiles {
@@ -145,7 +144,7 @@ function read(path: string, real: string, most: number): OperatorFile | undefine
   try {
     const text = readFileSync(withBytes(real), "utf8");
     if (text.includes("\0") || text.trim() === "") return undefined;
-    return { path, bytes: Buffer.byteLength(text), text: boundText(text, most, () => `read the rest in ${path}`) };
+    return { path, text: boundText(text, most, () => `read the rest in ${path}`) };
   } catch {
     return undefined;
   }

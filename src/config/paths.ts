@@ -12,8 +12,6 @@ interface BuddyPaths {
   readonly history: string;
   /** Which configuration files of working directories the user trusts. */
   readonly trust: string;
-  /** Instructions for every session. */
-  readonly instructions: string;
 }
 
 /** Undefined if neither HOME nor XDG_CONFIG_HOME is usable. */
@@ -26,7 +24,6 @@ export function buddyPaths(env: Env): BuddyPaths | undefined {
     auth: `${dir}/auth.json`,
     history: `${dir}/history`,
     trust: `${dir}/trust.json`,
-    instructions: `${dir}/AGENTS.md`,
   };
 }
 

@@ -117,7 +117,6 @@ export interface ToolContext {
   emit(event: { stream: "stdout" | "stderr" | "info"; text: string }): void;
   /** Characters this tool may put into the conversation. */
   readonly budget: number;
-  readonly dryRun: boolean;
   /** The model reads images. */
   readonly seesImages?: boolean;
   /** Asks the operator for a password that a program on the target needs; absent without a terminal. */

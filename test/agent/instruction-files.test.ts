@@ -102,7 +102,6 @@ test("large ones are cut, and together they are bounded", () => {
   const files = taken(undefined, "repo/a/b/c");
   expect(files.length).toBeLessThan(4);
   expect(files[0]?.text).toContain(`read the rest in ${dir}/repo/AGENTS.md`);
-  expect(files[0]?.bytes).toBe(50_000);
   expect(files.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(34_000);
 });
 

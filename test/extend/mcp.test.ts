@@ -67,7 +67,6 @@ function context(part: Partial<ToolContext> = {}): ToolContext {
     emit: () => undefined,
     mask: (one) => one,
     budget: 4000,
-    dryRun: false,
     ...part,
   };
 }

@@ -16,7 +16,6 @@ export async function runTool<In>(
     target: () => Promise.reject(new Error("a web tool needs no target")),
     emit: ({ text }) => void options.notices?.push(text),
     budget: options.budget ?? 8000,
-    dryRun: false,
     mask: (text) => text,
   });
 }

@@ -128,7 +128,6 @@ describe("a shell inside the pane", () => {
       target: () => Promise.resolve(target),
       emit: () => undefined,
       budget: 1000,
-      dryRun: false,
       mask: (text) => text,
     };
     const { outputs } = await tool.run({ command: "pwd", mode: "background", ...declared }, context);

@@ -86,7 +86,6 @@ class OneCall {
       emit: ({ stream, text }) => this.#publish(stream, this.#printing.live(stream, text)),
       mask: (text, cut) => this.#printing.mask(text, cut),
       budget,
-      dryRun: parts.dryRun,
       seesImages: batch.seesImages,
       ...defined({ password }),
     };

@@ -1,7 +1,7 @@
 /** What extends a run: skills and MCP servers, loaded only if there are any. */
 import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths } from "../../config/paths.ts";
-import type { Skill, SkillQuestion } from "../../extend/skills/find-skills.ts";
+import type { SkillQuestion } from "../../extend/skills/find-skills.ts";
 import { skillPlaces } from "../../extend/skills/skill-places.ts";
 import { isTerminal } from "../../lib/terminal.ts";
 import { isLocal, labelOfPath, type Place } from "../../targets/place.ts";
@@ -11,9 +11,7 @@ import { shorten, plural } from "../../lib/text.ts";
 import { messageOf } from "../../lib/errors.ts";
 
 export interface Extensions {
-  /** Without the built-in ones, which are for people and take no room in the prompt. */
-  readonly skills: readonly Skill[];
-  /** For the system prompt; empty without skills. */
+  /** For the system prompt; without the built-in skills, which are for people. Empty without skills. */
   readonly instructions: string;
   readonly source?: SkillSource;
   readonly mcp?: RunServers;
@@ -21,7 +19,7 @@ export interface Extensions {
 }
 
 /** For a run without extensions: the guided demo, a command without a model. */
-export const NO_EXTENSIONS: Extensions = { skills: [], instructions: "", notices: [] };
+export const NO_EXTENSIONS: Extensions = { instructions: "", notices: [] };
 
 export interface ExtensionParts {
   /** Where commands run now. */
@@ -48,7 +46,7 @@ async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Prom
   if (skills.length === 0) return { ...NO_EXTENSIONS, notices };
   const { skillInstructions, skillSource } = await import("../../extend/skills/skill-source.ts");
   const label = () => (isLocal(place()) ? undefined : labelOfPath(place().path));
-  return { skills, notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };
+  return { notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };
 }
 
 /** Every skill that may be used; asks whether to trust those of a repository. */

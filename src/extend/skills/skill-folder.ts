@@ -9,20 +9,14 @@ import { readTextFile } from "../../lib/files.ts";
 
 export const SKILL_FILE = "SKILL.md";
 
-interface FolderFile {
-  /** Relative to the folder, with /. */
-  readonly path: string;
-  readonly bytes: number;
-}
-
 type Listing =
-  | { readonly kind: "files"; readonly files: readonly FolderFile[] }
-  | { readonly kind: "refused"; readonly why: string };
+  /** Relative to the folder, with /. */
+  { readonly kind: "files"; readonly files: readonly string[] } | { readonly kind: "refused"; readonly why: string };
 
 /** Every file below the folder, always in the same order; refused if a link leads out of it, or it is too large. */
 export function listFolder(folder: string): Listing {
   const root = realpathSync(folder);
-  const files: FolderFile[] = [];
+  const files: string[] = [];
   let bytes = 0;
   const walk = (directory: string, depth: number): string | undefined => {
     if (depth > MOST_DEPTH) return "its directories are nested too deep";
@@ -42,7 +36,7 @@ export function listFolder(folder: string): Listing {
       const real = lstatSync(realpathSync(path));
       if (!real.isFile()) return `${shown} is not a regular file`;
       bytes += real.size;
-      files.push({ path: shown.split(sep).join("/"), bytes: real.size });
+      files.push(shown.split(sep).join("/"));
       if (files.length > MOST_FILES) return `it has more than ${MOST_FILES} files`;
       if (bytes > MOST_BYTES) return `it has more than ${MOST_BYTES / 1_000_000} MB`;
     }
@@ -62,7 +56,7 @@ export function hashFolder(folder: string): string | undefined {
   if (listing.kind === "refused") return undefined;
   const hash = new Bun.CryptoHasher("sha256");
   try {
-    for (const { path } of listing.files) {
+    for (const path of listing.files) {
       const full = join(folder, path);
       const content = readFileSync(full);
       const runs = (lstatSync(realpathSync(full)).mode & 0o111) !== 0;
@@ -84,8 +78,7 @@ export function readInFolder(folder: string, path: string): FileRead {
   const listing = listFolder(folder);
   if (listing.kind === "refused") return listing;
   const wanted = path.replace(/^(?:\.\/)+/, "");
-  if (!listing.files.some((file) => file.path === wanted))
-    return { kind: "refused", why: `it has no file "${shorten(path, 200)}"` };
+  if (!listing.files.includes(wanted)) return { kind: "refused", why: `it has no file "${shorten(path, 200)}"` };
   try {
     return { kind: "text", text: readTextFile(join(folder, wanted), MOST_TEXT) };
   } catch (error) {

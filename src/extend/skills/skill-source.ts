@@ -69,9 +69,9 @@ function parameterNote({ name, runbook }: Pick<Skill, "name" | "runbook">): stri
 
 function fileNotes(folder: string, label: string | undefined): string[] {
   const listing = listFolder(folder);
-  const files = listing.kind === "files" ? listing.files.filter(({ path }) => path !== SKILL_FILE) : [];
+  const files = listing.kind === "files" ? listing.files.filter((path) => path !== SKILL_FILE) : [];
   if (files.length === 0) return [];
-  const names = files.slice(0, MOST_FILES).map(({ path }) => path);
+  const names = files.slice(0, MOST_FILES);
   const more = files.length > names.length ? `, and ${files.length - names.length} more` : "";
   const where =
     label === undefined

@@ -22,7 +22,6 @@ const context: ToolContext = {
   target: () => Promise.reject(new Error("not needed")),
   emit: () => undefined,
   budget: 1000,
-  dryRun: false,
   mask: (text) => text,
 };
 
