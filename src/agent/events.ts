@@ -1,6 +1,7 @@
 /** Everything that happens in a run: what the REPL, `exec`, `exec --json` and the session log read. */
 import type { LineTime } from "./calls/line-times.ts";
-import type { AssistantMessage, UserMessage } from "../model/types.ts";
+import type { AssistantMessage, Usage, UserMessage } from "../model/types.ts";
+import type { MachineOutcome } from "../tools/tool.ts";
 import type { Hop } from "../targets/place.ts";
 import { foldNames } from "../lib/names.ts";
 import { collapseSpaces } from "../lib/text.ts";
@@ -135,16 +136,9 @@ export interface ToolOutputEvent {
 }
 
 /** One machine of several has its result for a call, which continues on the others. */
-export interface MachineFinishedEvent {
+export interface MachineFinishedEvent extends MachineOutcome {
   readonly type: "machine_finished";
   readonly call: string;
-  readonly machine: string;
-  readonly ok: boolean;
-  /** As of `tool_finished`; `unreachable`, `still-running`, `left-out`, `not-run`. */
-  readonly outcome: string;
-  readonly exit_code?: number;
-  readonly ms: number;
-  readonly output_id?: string;
   /** Machines that have a result by now, and how many there are. */
   readonly done: number;
   readonly of: number;
@@ -178,11 +172,6 @@ export interface ToolFinishedEvent {
   /** Where a run has several machines: how it went on each. */
   readonly machines?: readonly MachineOutcome[];
 }
-
-export type MachineOutcome = Pick<
-  MachineFinishedEvent,
-  "machine" | "ok" | "outcome" | "exit_code" | "ms" | "output_id"
->;
 
 export type Risk = "low" | "medium" | "high";
 
@@ -263,13 +252,8 @@ export function proposedLines(changes: readonly ProposedChange[]): string[] {
 
 export const PROPOSED_HEADING = "Not done (read-only). To do it by hand:";
 
-export interface UsageEvent {
+export interface UsageEvent extends Omit<Usage, "costUsd"> {
   readonly type: "usage";
-  readonly input: number;
-  readonly output: number;
-  readonly cached: number;
-  readonly reasoning: number;
-  readonly estimated: boolean;
   readonly cost_usd?: number;
   readonly context_used: number;
   readonly context_limit: number;

@@ -161,14 +161,17 @@ export interface ToolResult {
   /** The result has only parts of what was printed. */
   readonly cut?: boolean;
   /** How it went on each of several machines. */
-  readonly machines?: readonly {
-    readonly machine: string;
-    readonly ok: boolean;
-    readonly outcome: string;
-    readonly exit_code?: number;
-    readonly ms: number;
-    readonly output_id?: string;
-  }[];
+  readonly machines?: readonly MachineOutcome[];
+}
+
+export interface MachineOutcome {
+  readonly machine: string;
+  readonly ok: boolean;
+  /** As of a ToolResult; `unreachable`, `still-running`, `left-out`, `not-run`. */
+  readonly outcome: string;
+  readonly exit_code?: number;
+  readonly ms: number;
+  readonly output_id?: string;
 }
 
 /** The form in which every result reaches the model. */

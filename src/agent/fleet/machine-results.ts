@@ -3,8 +3,8 @@ import { defined } from "../../lib/values.ts";
 import { inWords, messageOf } from "../../lib/errors.ts";
 import type { Target } from "../../targets/target.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
-import type { ToolResult } from "../../tools/tool.ts";
-import type { AgentEventBody, MachineOutcome } from "../events.ts";
+import type { MachineOutcome, ToolResult } from "../../tools/tool.ts";
+import type { AgentEventBody } from "../events.ts";
 
 /** For one machine: its output carries its name, and its questions are not reported (they are asked for all). */
 export function machineBatch<B extends { readonly signal: AbortSignal; publish(body: AgentEventBody): void }>(

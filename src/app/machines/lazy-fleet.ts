@@ -31,13 +31,7 @@ interface LazyFleetOptions {
 }
 
 /** --parallel, --canary, --max-fail. */
-export interface FleetLimits {
-  readonly parallel: number;
-  readonly bounded?: boolean;
-  readonly canary?: number | undefined;
-  readonly maxFail?: number | undefined;
-  readonly patient?: boolean;
-  readonly patience?: NonNullable<FleetParts["patience"]>;
+export interface FleetLimits extends Omit<FleetParts, "machines" | "approvals" | "shells"> {
   /** Also for a single machine: `buddy run`. */
   readonly always?: boolean;
 }

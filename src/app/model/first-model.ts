@@ -16,6 +16,14 @@ interface FirstModel {
   readonly lines: readonly string[];
 }
 
+const GOOGLE = [
+  "Google",
+  "gemini",
+  "https://generativelanguage.googleapis.com/v1beta/openai",
+  "completions",
+  "gemini-pro-latest",
+] as const;
+
 /** Keys that people have in their environment, and a model that each gives. */
 const KEYS = [
   ["OPENAI_API_KEY", "OpenAI", "openai", "https://api.openai.com/v1", "responses", "gpt-6.1-sol"],
@@ -28,22 +36,8 @@ const KEYS = [
     "completions",
     "deepseek/deepseek-v3.2",
   ],
-  [
-    "GEMINI_API_KEY",
-    "Google",
-    "gemini",
-    "https://generativelanguage.googleapis.com/v1beta/openai",
-    "completions",
-    "gemini-pro-latest",
-  ],
-  [
-    "GOOGLE_API_KEY",
-    "Google",
-    "gemini",
-    "https://generativelanguage.googleapis.com/v1beta/openai",
-    "completions",
-    "gemini-pro-latest",
-  ],
+  ["GEMINI_API_KEY", ...GOOGLE],
+  ["GOOGLE_API_KEY", ...GOOGLE],
   ["MISTRAL_API_KEY", "Mistral", "mistral", "https://api.mistral.ai/v1", "completions", "devstral-latest"],
   ["DEEPSEEK_API_KEY", "DeepSeek", "deepseek-direct", "https://api.deepseek.com", "completions", "deepseek-v4-pro"],
   ["XAI_API_KEY", "xAI", "grok", "https://api.x.ai/v1", "completions", "grok-4.7"],

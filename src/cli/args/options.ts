@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { DURATION_FORMAT, type ApproveMode, parseApproveMode } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
+import type { ConfigFlags } from "../../config/load.ts";
 import type { Args } from "../command.ts";
 import { readAmount } from "./flag-values.ts";
 import { parseDestination } from "../../targets/connection/ssh-destination.ts";
@@ -86,11 +87,7 @@ export const GLOBAL_ARGS = {
   version: { type: "boolean", alias: "V", description: "show the version and exit; with -v also build and runtime" },
 } as const satisfies Args;
 
-export interface GlobalOptions {
-  readonly config?: string | undefined;
-  readonly model?: string | undefined;
-  readonly baseUrl?: string | undefined;
-  readonly apiKey?: string | undefined;
+export interface GlobalOptions extends ConfigFlags {
   readonly ssh?: string | undefined;
   readonly container?: string | undefined;
   /** Names of machines, not yet resolved. */

@@ -11,7 +11,16 @@ import { shorten } from "../../lib/text.ts";
 import { Condition, within } from "../../lib/waiting.ts";
 import { NO_OUTPUT, Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
-import type { OutputPage, ReadOutputOptions, RunOptions, RunOutcome, RunResult, Shell, ShellPlace } from "../target.ts";
+import type {
+  MachineFacts,
+  OutputPage,
+  ReadOutputOptions,
+  RunOptions,
+  RunOutcome,
+  RunResult,
+  Shell,
+  ShellPlace,
+} from "../target.ts";
 import { OneAtATime } from "../one-at-a-time.ts";
 import { cleanChild } from "../read-only/clean-script.ts";
 import {
@@ -31,13 +40,7 @@ import { type Mark, MarkScanner } from "./markers.ts";
 import { isTerminalReply, TypedLine, YANK } from "./typed-line.ts";
 import { ADOPT } from "./watch-command.ts";
 
-export interface InnerMachine {
-  readonly user: string;
-  readonly uid: number;
-  readonly host: string;
-  readonly machine: string;
-  readonly os: string;
-  readonly home: string;
+export interface InnerMachine extends Pick<MachineFacts, "user" | "uid" | "host" | "machine" | "os" | "home"> {
   readonly bash: boolean;
   /** The same for two processes that see the same files. */
   readonly view: string;
