@@ -10,14 +10,14 @@ import { asDanger, lockoutDanger, lockoutsIn } from "./dangers/lockout.ts";
 import { otherReadings } from "./dangers/other-shells.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
+import { mayBe, redirected } from "./file-changes.ts";
 import { isBash, outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { field, HOME, isGlob, isUnknown, programName, readable, shown } from "./syntax/field.ts";
-import { globMatches } from "./syntax/glob.ts";
 import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
 import { namesBuddy } from "../files/secret-files.ts";
 import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
-import { escalates, isHighRisk, onlyReads, whatItDoes } from "./risk.ts";
+import { escalates, isHighRisk, onlyReads, touchesSystem, whatItDoes } from "./risk.ts";
 import { secretInput, secretPassedOn, secretRead } from "./secret-reads.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
@@ -62,11 +62,15 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
     ].filter(isFound),
     ...lockouts.map(asDanger),
   ];
+  const isHigh =
+    dangers.length > 0 ||
+    walked.commands.some((found) => isHighRisk(found, cwd)) ||
+    walked.writes.some((write) => touchesSystem(redirected(write), cwd));
   const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, dangers, own });
   return {
     verdict,
     readOnly,
-    risk: readOnly ? "low" : dangers.length > 0 || walked.commands.some(isHighRisk) ? "high" : "medium",
+    risk: readOnly ? "low" : isHigh ? "high" : "medium",
     mutation:
       !readOnly &&
       !(plain && walked.commands.every((found, index) => commands[index]?.readOnly === true || onlyReads(found))),
@@ -156,18 +160,17 @@ function note(list: string[], why: string): void {
 function dangersOf(found: FoundCommand, cwd: string | undefined): readonly Danger[] {
   const directories = startingAt(found.directories, cwd);
   const first =
-    mayBe(found.argv)
+    possible(found.argv)
       .map((argv) => gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories))
       .find(isFound) ?? writeDanger(found.writes);
   return [first, dataDanger(found, cwd), lockoutDanger(found, cwd)].filter(isFound);
 }
 
-/** A pattern for a program (`/bin/r?`) is checked as each program that it may match, unless it has no letters. */
-function mayBe(argv: FoundCommand["argv"]): readonly FoundCommand["argv"][] {
+/** With each program that a pattern (`/bin/r?`) may match. */
+function possible(argv: FoundCommand["argv"]): readonly FoundCommand["argv"][] {
   const [program, ...rest] = argv;
   const name = programName(program?.value ?? "");
-  if (!isGlob(name) || !/[a-z]/.test(name)) return [argv];
-  return DESTRUCTIVE.filter((one) => globMatches(name, one)).map((one) => [field(one), ...rest]);
+  return isGlob(name) ? DESTRUCTIVE.filter((one) => mayBe(name, one)).map((one) => [field(one), ...rest]) : [argv];
 }
 const DESTRUCTIVE = wordList("rm git dd find chmod chown mv tee cp shred wipefs mkfs rsync");
 

@@ -1,19 +1,18 @@
 /** The risk of a command, derived from its words and compared with what the model declared. */
 import { words } from "../../lib/text.ts";
-import { type Field, programName } from "./syntax/field.ts";
-import { criticalPath } from "./dangers/protected-paths.ts";
+import { criticalPath, resolved, startingAt } from "./dangers/protected-paths.ts";
+import { fileChanges, type LocatedChange, pathsOf } from "./file-changes.ts";
+import { isUnknown, programName } from "./syntax/field.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
+import { globMatches } from "./syntax/glob.ts";
 import { isPrivileging } from "./wrappers/wrappers.ts";
 
-export function isHighRisk(command: FoundCommand): boolean {
+export function isHighRisk(command: FoundCommand, cwd: string | undefined): boolean {
   const name = programName(command.argv[0]?.value ?? "");
   const words = command.argv.slice(1).map((word) => word.value);
   const check = Object.hasOwn(HIGH, name) ? HIGH[name] : undefined;
   if (check?.(words) === true || command.wrapped?.privileged === true) return true;
-  return (
-    command.writes.some((write) => write.disk || /^\/(?:etc|boot|usr|bin|sbin|lib\w*|sys|proc)\//.test(write.file)) ||
-    touchesSystem(name, command.argv, command.directories)
-  );
+  return command.writes.some(({ disk }) => disk) || fileChanges(command).some((change) => touchesSystem(change, cwd));
 }
 
 export function escalates(command: FoundCommand): boolean {
@@ -170,19 +169,19 @@ const READS: Readonly<Record<string, Check>> = {
   tcpdump: (words) => !words.some((word) => /^-[a-zA-Z]*[wzW]/.test(word)),
 };
 
-/** rm, mv, cp and the like on a critical path. */
-function touchesSystem(name: string, argv: readonly Field[], directories: readonly string[]): boolean {
-  if (!/^(?:rm|mv|chmod|chown|chgrp|ln|truncate|tee|cp|install)$/.test(name)) return false;
-  const changed = onlyLast(name, argv) ? argv.slice(-1) : argv.slice(1);
-  return changed.some(
-    ({ value }) =>
-      /^(?:-\w+|--[\w-]+=)?\/(?:etc|boot|usr|bin|sbin|lib\w*)(?:\/|$)/.test(value) ||
-      (name !== "cp" &&
-        directories.some((cwd) => criticalPath(value, cwd) !== undefined && value !== "." && !value.startsWith("-"))),
-  );
+/** A file of the system; or a critical path, unless files are only put into it. */
+export function touchesSystem(change: LocatedChange, cwd: string | undefined): boolean {
+  const { value } = change.field;
+  const into = value === "." || change.does === "fills" || (change.does === "writes" && change.inside !== undefined);
+  return startingAt(change.directories, cwd).some((directory) => {
+    const from = isUnknown(directory) ? "." : directory;
+    return pathsOf(change).some((path) => isOfSystem(path, from)) || (!into && criticalPath(value, from) !== undefined);
+  });
 }
 
-/** These only read all operands but the last, unless an option has the destination (`-t`) or creates directories. */
-function onlyLast(name: string, argv: readonly Field[]): boolean {
-  return /^(?:cp|install|ln)$/.test(name) && !argv.some(({ value }) => /^-(?:\w*[td]|-t|-d)/.test(value));
+function isOfSystem(path: string, directory: string): boolean {
+  const { from, parts } = resolved(path, directory);
+  return from === "/" && SYSTEM.some((name) => globMatches(parts[0] ?? "", name));
 }
+
+const SYSTEM = words("etc boot usr bin sbin lib lib32 lib64 libx32 sys proc");

@@ -1,5 +1,6 @@
 /** The dangers `data` and `lockout`: every example of their tables, and what the verdict makes of them. */
 import { describe, expect, test } from "bun:test";
+import { changedFiles } from "../../../src/policy/shell/changed-files.ts";
 import type { Example } from "../../../src/policy/shell/dangers/danger-table.ts";
 import { dataTable } from "../../../src/policy/shell/dangers/data.ts";
 import { lockoutsIn, lockoutTable } from "../../../src/policy/shell/dangers/lockout.ts";
@@ -107,5 +108,104 @@ describe("lockoutsIn", () => {
     expect(lockoutFile("/data/ann/.ssh/authorized_keys", "/data/ann/")?.kind).toBe("ssh");
     expect(lockoutFile("/home/bob/.ssh/authorized_keys", "/data/ann")?.kind).toBe("ssh");
     expect(lockoutFile("/etc/hosts", "/data/ann")).toBeUndefined();
+  });
+});
+
+/** One table (src/policy/shell/file-changes.ts): lockout, risk, data, disk and undo see the same files of a command. */
+describe("files that a command changes", () => {
+  const CONTEXT = { cwd: "/srv/app", home: "/home/ann", user: "ann" };
+  const judged = (form: string, path: string) => judgeShell(form.replaceAll("%", path), RULES, CONTEXT);
+  const forms = (text: string) =>
+    text
+      .trim()
+      .split(/\n|¦/)
+      .map((one) => one.trim());
+
+  const ONE_FILE = forms(`
+    rm % ¦ rm -f -- % ¦ unlink % ¦ shred -n 3 % ¦ truncate -s 0 % ¦ truncate % -s 0 ¦ truncate -r x %
+    tee % ¦ tee -a % ¦ sponge % ¦ touch -d now % ¦ touch -r x % ¦ sudo tee % ¦ sudo -e % ¦ sudo -u x -e %
+    cp x % ¦ cp -t % x ¦ cp -t% x ¦ cp -rt % x ¦ cp --target-directory=% x ¦ cp --target % x ¦ cp x y -t % ¦ cp -T x %
+    cp x % -S .b ¦ cp x % --suffix .b ¦ cp -- x % ¦ env A=b cp x % ¦ echo y | xargs cp -t % ¦ /bin/c? x %
+    mv x % ¦ mv % /tmp/x ¦ mv -t /tmp % ¦ mv -ft /tmp % ¦ mv x % -S .b ¦ mv --target-directory=/tmp %
+    install -m 644 x % ¦ install x % -o root ¦ install -t % x ¦ ln -sf x % ¦ ln -sfn x % ¦ ln -st % x
+    dd if=x of=% ¦ sort -o % x ¦ sort x -o % ¦ sort --output=% x ¦ uniq x % ¦ shuf -o % x
+    sed -i s/a/b/ % ¦ sed -i.b s/a/b/ % ¦ sed s/a/b/ % -i ¦ sed -i '' s/a/b/ % ¦ sed -ne p -i % ¦ sed --in-place=.b s/a/b/ %
+    perl -pi -e s/a/b/ % ¦ perl -pi -e 'system("x")' % ¦ perl -i x.pl % ¦ gawk -i inplace 1 % ¦ yq -i .a=1 %
+    chmod 600 % ¦ chmod -x % ¦ chmod -R -x % ¦ chmod --reference=x % ¦ chmod --reference x % ¦ chown a:b % ¦ chgrp a %
+    chattr -i % ¦ chattr +i % ¦ setfacl -b % ¦ setfacl -m u:x:rw % ¦ restorecon -v % ¦ chcon -t t % ¦ setcap -r %
+    tar czf % x ¦ tar --create --file % x ¦ tar cf x --remove-files % ¦ gzip % ¦ xz -9 % ¦ zstd --rm %
+    curl -o % http://x ¦ curl -sSLo% http://x ¦ curl -o x http://x -o % http://y ¦ curl --output=% http://x ¦ curl -D % http://x
+    wget -qO % http://x ¦ wget --output-document=% http://x ¦ patch % < d ¦ vi % ¦ crudini --set % a b c
+    find / -fprint % ¦ find % -delete ¦ find /tmp -name x -exec cp {} % ';' ¦ echo x > % ¦ echo x >> % ¦ > %`);
+  test.each(ONE_FILE)("%s: a file of sshd", (form) => {
+    const path = "/etc/ssh/sshd_config";
+    expect(judged(form, path).lockouts.map(({ file }) => file)).toContain(path);
+    expect(judged(form, "/etc/motd").risk).toBe("high");
+    const { places } = changedFiles(form.replaceAll("%", path), CONTEXT);
+    expect(places.map((place) => place.path)).toContain(path);
+  });
+
+  test.each(
+    forms(`rsync x % ¦ rsync -a x/ % --exclude y ¦ rsync -a h:x % ¦ scp h:x % ¦ scp h:x % -i k ¦ tar xf a -C % ¦ tar xfC a %
+    tar --extract --file a --directory % ¦ unzip a -d % ¦ wget -P % http://x ¦ patch -d % -p1 < d ¦ cd % && tar xf a
+    cd % && curl -O http://x/a ¦ cd % && wget http://x/a ¦ cd % && unzip a ¦ cd % && patch -p1 < d`),
+  )("%s: files in a directory that only the program knows", (form) => {
+    expect(judged(form, "/etc/ssh").lockouts.map(({ file }) => file)).toEqual(["/etc/ssh"]);
+    expect(judged(form, "/etc/app").risk).toBe("high");
+    const { unknown } = changedFiles(form.replaceAll("%", "/etc/app"), CONTEXT);
+    expect(unknown).toEqual(["files in /etc/app"]);
+  });
+
+  test.each(
+    forms("cp % /etc ¦ mv % /etc ¦ cp -t /etc % ¦ install x % /etc ¦ ln -st /etc % ¦ rsync % /etc ¦ scp h:% /etc/"),
+  )("%s: a file of accounts in its directory", (form) =>
+    expect(judged(form, "/srv/passwd").lockouts.map(({ file }) => file)).toEqual(["/etc/passwd"]),
+  );
+
+  test.each(
+    forms(`tee % ¦ cat x | sudo tee % ¦ sort -o % x ¦ curl -o % http://x ¦ wget -O % http://x ¦ find / -fprint % ¦ wipe -r %
+    rsync -a --remove-source-files % /tmp/x ¦ tar cf x --remove-files % ¦ rsync -a --delete x/ % --exclude y ¦ mv -t /tmp %
+    /bin/r? -f % ¦ cd % && find -delete ¦ grm %`),
+  )("%s: stored data", (form) => expect(judged(form, "/var/lib/mysql").dangers).toContain("data"));
+
+  test.each(
+    forms(`cp x % -S .b ¦ install x % -o root ¦ install -t % x ¦ rsync x % --exclude y ¦ scp h:x % ¦ curl -sSLo% http://x
+    uniq x % ¦ find / -fprint % ¦ gtee % ¦ sponge % ¦ tar cf % x ¦ tar -c -f % x ¦ ddrescue -d x % m ¦ cp -t /dev sda`),
+  )("%s: a disk", (form) => {
+    expect(judged(form, "/dev/sda").verdict.kind).toBe("deny");
+    expect(judgeShell(`cd /dev && ${form.replaceAll("%", "sda")}`, RULES).verdict.kind).toBe("deny");
+  });
+
+  test.each(
+    forms(`cp % /tmp/x ¦ cp % /tmp/x -S .b ¦ touch -r % /tmp/x ¦ truncate -r % /tmp/x ¦ chmod --reference=% /tmp/x ¦ ln -s %
+    sed -i -f % x ¦ sed s/a/b/ % ¦ perl -ne print % ¦ dd if=% of=/tmp/x ¦ tar czf /tmp/x % ¦ tar tf % ¦ sort %
+    scp % h:x ¦ rsync % h:/x ¦ install % /tmp/x ¦ uniq % ¦ gzip -c % ¦ unzip -l % ¦ curl -T % http://x ¦ crudini --get % a`),
+  )("%s: only read", (form) => {
+    const { lockouts, dangers } = judged(form, "/etc/ssh/sshd_config");
+    expect([lockouts, dangers]).toEqual([[], []]);
+    expect(judged(form, "/etc/motd").risk).toBe(judged(form, "/srv/motd").risk);
+    const { places } = changedFiles(form.replaceAll("%", "/etc/motd"), CONTEXT);
+    expect(places.map(({ path }) => path)).not.toContain("/etc/motd");
+  });
+
+  test("moving files into a directory does not move the directory away", () => {
+    for (const form of ["mv x %", "mv -t % x", "mv --target-directory=% x"])
+      expect([judged(form, "/etc").verdict.kind, judged(form, "/etc").risk]).toEqual(["ask", "high"]);
+    for (const form of ["mv % /tmp/x", "mv -t /tmp %"]) expect(judged(form, "/etc").verdict.kind).toBe("deny");
+  });
+
+  test("names count from where the text or the shell is", () => {
+    expect(judgeShell("cd /etc && rm motd", RULES).risk).toBe("high");
+    expect(judgeShell("cd /etc && echo x > motd", RULES).risk).toBe("high");
+    expect(judgeShell("rm motd", RULES, { cwd: "/etc" }).risk).toBe("high");
+    expect(judgeShell("rm motd", RULES, { cwd: "/srv/app" }).risk).toBe("medium");
+    expect(judgeShell("> /etc/motd", RULES).risk).toBe("high");
+  });
+
+  test("a sink changes no file", () => {
+    expect(changedFiles("cat x | tee /dev/null; curl -o /dev/null http://x", CONTEXT)).toMatchObject({
+      places: [],
+      unknown: [],
+    });
   });
 });

@@ -1,26 +1,21 @@
 /** Deleting stored data: databases, volumes, cluster and cloud stores (templates/dangers/data.txt), also by SQL. */
 import table from "../../../../templates/dangers/data.txt" with { type: "text" };
-import { words } from "../../../lib/text.ts";
 import { once } from "../../../lib/values.ts";
-import { type Field, programName, readable } from "../syntax/field.ts";
+import { fileChanges, type LocatedChange, redirected } from "../file-changes.ts";
+import { programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Write } from "../syntax/redirections.ts";
-import { findPlan } from "../wrappers/find.ts";
 import type { Danger } from "./danger.ts";
 import { DangerTable, knownWords, matches, ListedFiles } from "./danger-table.ts";
 
 export function dataDanger(found: FoundCommand, cwd: string | undefined): Danger | undefined {
-  const removed = removedBy(found.argv).map((one) => ({ ...one, directories: found.directories }));
-  const does = deletingUse(found) ?? storeOf(removed, cwd);
-  return does === undefined ? overwrittenStore(found.writes, cwd) : deletesData(does);
+  const does = deletingUse(found) ?? storeOf(fileChanges(found), cwd);
+  return does === undefined ? undefined : deletesData(does);
 }
 
-/** `> FILE`, also without a command. */
+/** `> FILE` without a command. */
 export function overwrittenStore(writes: readonly Write[], cwd: string | undefined): Danger | undefined {
-  const does = storeOf(
-    writes.filter(({ appends }) => !appends),
-    cwd,
-  );
+  const does = storeOf(writes.map(redirected), cwd);
   return does === undefined ? undefined : deletesData(does);
 }
 
@@ -45,45 +40,18 @@ function deletingUse({ argv, input }: FoundCommand): string | undefined {
   })?.words;
 }
 
-interface Removed {
-  readonly file: string;
-  /** With all that is below it. */
-  readonly whole?: boolean;
-}
-
-function storeOf(
-  removed: readonly (Removed & Pick<FoundCommand, "directories">)[],
-  cwd: string | undefined,
-): string | undefined {
-  for (const { file, whole, directories } of removed) {
-    const store = stores().named(file, { directories, cwd, ...(whole === true ? { whole } : {}) });
+/** What is removed with all that is below it, or emptied. */
+function storeOf(changes: readonly LocatedChange[], cwd: string | undefined): string | undefined {
+  for (const { does, field, narrowed = false, directories } of changes) {
+    if (does !== "removes" && does !== "empties") continue;
+    const whole = does === "removes" && !narrowed;
+    const store = stores().named(field.value, { directories, cwd, whole });
     if (store !== undefined) return `${store.words} (${readable(store.path)})`;
   }
   return undefined;
 }
 
 const stores = once(() => new ListedFiles(dataTable()));
-
-/** What a program deletes, moves away or empties. */
-function removedBy(argv: readonly Field[]): Removed[] {
-  const program = programName(argv[0]?.value ?? "");
-  const values = argv.slice(1).map(({ value }) => value);
-  const operands = values.filter((value) => !value.startsWith("-"));
-  const each = (files: readonly string[]) => files.map((file) => ({ file, whole: true }));
-  if (REMOVES.has(program)) return each(operands);
-  if (MOVES.has(program))
-    return each(values.some((value) => /^-\w*t|^--target/.test(value)) ? operands : operands.slice(0, -1));
-  if (program === "rsync" && values.some((value) => value.startsWith("--del"))) return each(operands.slice(-1));
-  if (program === "dd") return values.flatMap((value) => (value.startsWith("of=") ? each([value.slice(3)]) : []));
-  if (program !== "find" && program !== "gfind") return [];
-  const { starts, actions } = findPlan(argv);
-  return actions.flatMap((action) =>
-    action.kind === "delete" ? starts.map(({ value }) => ({ file: value, whole: !action.narrowed })) : [],
-  );
-}
-
-const REMOVES = new Set(words("rm grm srm rmtree unlink shred wipe truncate trash trash-put"));
-const MOVES = new Set(words("mv gmv"));
 
 export const dataTable = once(() => new DangerTable(table));
 

@@ -1,4 +1,5 @@
 /** Writing to disks and formatting them. */
+import { changesBy, pathsOf, type Verb } from "../file-changes.ts";
 import { type Field, isUnknown, programName, readable } from "../syntax/field.ts";
 import { isDisk } from "./protected-paths.ts";
 import type { Write } from "../syntax/redirections.ts";
@@ -20,10 +21,19 @@ export function diskDanger(argv: readonly Field[], directories: readonly string[
     : /^(?:mkfs\.|newfs_|mkfs$|newfs$)/.test(name)
       ? formats(name)
       : undefined;
-  return found?.(words) === true || writesTo(words).some((path) => isDisk(path))
+  return found?.(words) === true || writesTo(words).some((path) => isDisk(path)) || changesDisk(argv, directories)
     ? diskWrite([name, ...words.slice(0, 4)].map(readable).join(" "))
     : undefined;
 }
+
+function changesDisk(argv: readonly Field[], directories: readonly string[]): boolean {
+  return changesBy(argv).changes.some(
+    (change) =>
+      WRITING.has(change.does) && pathsOf(change).some((path) => directories.some((cwd) => isDisk(path, cwd))),
+  );
+}
+
+const WRITING: ReadonlySet<Verb> = new Set<Verb>(["empties", "writes", "replaces", "fills"]);
 
 const isDevices = (directory: string) => /^\/+dev\/*$/.test(directory);
 /** `sda` and `of=sda` with the directory they are in. */
@@ -51,15 +61,6 @@ const operands = (words: readonly string[]) => words.filter((word) => !word.star
 const anyDisk: Check = (words) => operands(words).some((word) => isDisk(word));
 const lastDisk: Check = (words) => isDisk(operands(words).at(-1) ?? "");
 const has = (words: readonly string[], pattern: RegExp) => words.some((word) => pattern.test(word));
-/** The values of an option in any of its forms, also abbreviated. */
-const given = (words: readonly string[], letter: string, long: string) =>
-  words.flatMap((word, index) => {
-    const [, name = "", value] = /^--([a-z][a-z-]*)(?:=([^]*))?$/.exec(word) ?? [];
-    if (name !== "") return long.startsWith(name) ? [value ?? words[index + 1] ?? ""] : [];
-    if (new RegExp(`^-[A-Za-z]*${letter}$`).test(word)) return [words[index + 1] ?? ""];
-    return word.startsWith(`-${letter}`) ? [word.slice(2)] : [];
-  });
-
 const partitions: Check = (words) =>
   anyDisk(words) &&
   !has(
@@ -67,29 +68,7 @@ const partitions: Check = (words) =>
     /^(?:-l|-x|--list|-s|-d|--dump|-J|--json|-g|--show-\w+|-G|--show-geometry|-F|--list-free|-V|--verify|-p|--print|-i|-v|print|-m|-n)$/,
   );
 
-const outputDisk: Check = (words) => words.some((word) => /^h?of=/.test(word) && isDisk(word.replace(/^h?of=/, "")));
-
 const CHECKS: Readonly<Record<string, Check>> = {
-  dd: outputDisk,
-  dcfldd: outputDisk,
-  dc3dd: outputDisk,
-  ddrescue: (words) => isDisk(operands(words)[1] ?? ""),
-  tee: anyDisk,
-  sponge: anyDisk,
-  cp: (words) => lastDisk(words) || given(words, "t", "target-directory").some((path) => isDisk(path)),
-  mv: lastDisk,
-  install: lastDisk,
-  rsync: lastDisk,
-  pv: (words) => given(words, "o", "output").some((path) => isDisk(path)),
-  curl: (words) => given(words, "o", "output").some((path) => isDisk(path)),
-  wget: (words) => given(words, "O", "output-document").some((path) => isDisk(path)),
-  sort: (words) => given(words, "o", "output").some((path) => isDisk(path)),
-  truncate: anyDisk,
-  fallocate: anyDisk,
-  shred: anyDisk,
-  wipe: anyDisk,
-  scrub: anyDisk,
-  nwipe: anyDisk,
   badblocks: (words) => anyDisk(words) && has(words, /^-[a-z]*w/),
   blkdiscard: anyDisk,
   wipefs: (words) =>
@@ -104,12 +83,6 @@ const CHECKS: Readonly<Record<string, Check>> = {
       .slice(1)
       .some((path) => isDisk(path)),
   e2image: lastDisk,
-  tar: (words) =>
-    /^-?[a-zA-Z]*[cruA]/.test(words[0] ?? "") || has(words, /^(?:--create|--append|--update)$/)
-      ? [...given(words, "f", "file"), ...(/^[a-zA-Z]*f$/.test(words[0] ?? "") ? [words[1] ?? ""] : [])].some((path) =>
-          isDisk(path),
-        )
-      : false,
   socat: (words) =>
     /^(?:OPEN|CREATE|GOPEN|FILE)\w*:/i.test(words.at(-1) ?? "") &&
     isDisk((words.at(-1) ?? "").replace(/^\w+:|,.*$/g, "")),

@@ -3,8 +3,8 @@
  * (templates/dangers/lockout.txt).
  */
 import table from "../../../../templates/dangers/lockout.txt" with { type: "text" };
-import { words } from "../../../lib/text.ts";
 import { once } from "../../../lib/values.ts";
+import { fileChanges, type LocatedChange, pathsOf, redirected } from "../file-changes.ts";
 import { type Field, field, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand, Walked } from "../syntax/findings.ts";
 import type { Danger } from "./danger.ts";
@@ -26,7 +26,10 @@ export type LockoutKind = "firewall" | "ssh" | "network" | "pam" | "sudoers" | "
 
 /** Everything in a text that could lock the operator out, also inside sudo, xargs, sh -c and other wrappers. */
 export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined): Lockout[] {
-  return [...commands.flatMap((one) => lockouts(one, cwd)), ...writes.flatMap(({ file }) => ofWrite(file, ["."], cwd))];
+  return [
+    ...commands.flatMap((one) => lockouts(one, cwd)),
+    ...writes.flatMap((write) => ofChange(redirected(write), cwd)),
+  ];
 }
 
 /** Whether changing this file could lock the operator out; `path` is absolute. */
@@ -49,12 +52,12 @@ function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {
   const [row] = rows;
   const uses: Lockout[] =
     row === undefined ? [] : [{ kind: row.section as LockoutKind, does: row.words, program, words: given }];
-  const files = [...written(program, argv.slice(1)), ...found.writes.map(({ file }) => file)].flatMap((file) =>
-    ofWrite(file, found.directories, cwd).map((one) => ({ ...one, program, words: given })),
-  );
+  const files = fileChanges(found)
+    .flatMap((change) => ofChange(change, cwd))
+    .map((one) => ({ ...one, program, words: given }));
   // The last word of cp is a file or a directory: paths below one that is already listed are left out.
   const isBelow = ({ file = "" }: Lockout) => files.some((other) => file.startsWith(`${other.file}/`));
-  return [...uses, ...files.filter((one) => !isBelow(one))];
+  return [...uses, ...new Map(files.filter((one) => !isBelow(one)).map((one) => [one.file, one])).values()];
 }
 
 export function lockoutDanger(found: FoundCommand, cwd: string | undefined): Danger | undefined {
@@ -85,65 +88,15 @@ function asService(argv: readonly Field[]): readonly Field[] {
   return name === undefined ? argv : [field("service"), field(name), ...argv.slice(1)];
 }
 
-function ofWrite(file: string, directories: readonly string[], cwd: string | undefined): Lockout[] {
-  const found = lockoutFiles().named(file, { directories, cwd });
-  if (found === undefined) return [];
-  return [{ ...asLockout(found), program: "", words: [], file: readable(found.path) }];
+function ofChange(change: LocatedChange, cwd: string | undefined): Lockout[] {
+  return pathsOf(change).flatMap((path) => {
+    const found = lockoutFiles().named(path, { directories: change.directories, cwd });
+    return found === undefined ? [] : [{ ...asLockout(found), program: "", words: [], file: readable(found.path) }];
+  });
 }
 
 const asLockout = ({ section, words: does }: ListedFile) => ({ kind: section as LockoutKind, does });
 
 const lockoutFiles = once(() => new ListedFiles(lockoutTable()));
 
-/** The operands that a program writes, moves, deletes or changes. */
-function written(program: string, args: readonly Field[]): string[] {
-  const values = args.map(({ value }) => value);
-  const operands = values.filter((value) => !value.startsWith("-"));
-  const glued = values.flatMap((value) => /^(?:of=|--output=|--output-document=)([^]+)$/.exec(value)?.[1] ?? []);
-  const after = (pattern: RegExp) => values.flatMap((value, at) => (pattern.test(value) ? [values[at + 1] ?? ""] : []));
-  if (ALL_OPERANDS.has(program)) return operands;
-  if (LATER_OPERANDS.has(program)) return operands.slice(1);
-  if (LAST_OPERAND.has(program)) {
-    const into = [
-      ...after(/^(?:-t|--target-directory)$/),
-      ...values.flatMap((v) => /^--target-directory=([^]+)$/.exec(v)?.[1] ?? []),
-    ];
-    const last = operands.at(-1) ?? "";
-    const inside = operands
-      .slice(0, -1)
-      .map((source) => `${last.replace(/\/+$/, "")}/${source.replace(/\/+$/, "").replace(/^.*\//, "")}`);
-    return [...into, last, ...inside];
-  }
-  if (IN_PLACE.has(program) && values.some((value) => IN_PLACE_OPTION.test(value))) {
-    // Its script is the value of -e or -f, otherwise the first operand.
-    const isScript = (at: number) => /^-[a-zA-Z]*[eEf]$|^--(?:expression|file)$/.test(values[at - 1] ?? "");
-    const scripted = values.some((_, at) => isScript(at)) || values.some((value) => /^--(?:expr|file)/.test(value));
-    const files = values.filter((value, at) => !value.startsWith("-") && !isScript(at));
-    return scripted ? files : files.slice(1);
-  }
-  if (program === "dd") return glued;
-  if (program === "curl" || program === "wget")
-    return [...glued, ...after(/^-[a-zA-Z]*[oO]$|^--output(?:-document)?$/)];
-  // The contents of an archive are unknown: the directory that it is unpacked into is checked.
-  if (program === "unzip" || (TAR.has(program) && (EXTRACTS.test(values[0] ?? "") || values.some(isExtract))))
-    return [
-      ...after(/^-[a-zA-Z]*[Cd]$|^--directory$/),
-      ...values.flatMap((value) => /^(?:--directory=|-[Cd])([^]+)$/.exec(value)?.[1] ?? []),
-    ];
-  if (program === "find" && values.includes("-delete")) return operands;
-  return [];
-}
-
 const KILLED = /(?:pidof|pgrep|\/)[^;|&]*\b(sshd|dropbear|tailscaled|NetworkManager|systemd-networkd)\b/;
-
-const ALL_OPERANDS = new Set(
-  words(`rm unlink shred srm truncate tee sponge touch mv patch ed ex vi vim nvim view nano pico emacs micro joe mcedit
-    sudoedit rmdir crudini augtool`),
-);
-const LATER_OPERANDS = new Set(words("chmod chown chgrp chattr setfacl chcon restorecon"));
-const LAST_OPERAND = new Set(words("cp install ln rsync scp"));
-const TAR = new Set(words("tar gtar bsdtar"));
-const EXTRACTS = /^[a-zA-Z]*x/;
-const isExtract = (value: string) => /^-[a-zA-Z]*x|^--(?:extract|get)$/.test(value);
-const IN_PLACE = new Set(words("sed gsed perl ruby awk gawk yq"));
-const IN_PLACE_OPTION = /^-[a-zA-Z0-9]*i|^--in-?place/;

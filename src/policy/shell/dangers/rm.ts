@@ -1,64 +1,36 @@
 /** Deleting, moving or re-owning what must stay: root, homes, system directories, repositories, the directory. */
-import { type Field, HOME, isUnknown, programName, readable, UNKNOWN } from "../syntax/field.ts";
+import { type Changes, changesBy, type Verb } from "../file-changes.ts";
+import { type Field, HOME, isUnknown, readable, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { type CriticalPath, criticalPath } from "./protected-paths.ts";
 import { type Danger, dangerousRm, dangerousTree } from "./danger.ts";
 
 export function rmDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
-  const name = programName(argv[0]?.value ?? "");
-  switch (name) {
+  const by = changesBy(argv);
+  switch (by.program) {
     case "rm":
-    case "grm":
     case "srm":
     case "rmtree":
-      return removal(argv, directories);
+      return removal(by, argv, directories);
     case "chmod":
     case "chown":
     case "chgrp":
-    case "gchmod":
-    case "gchown":
     case "setfacl":
     case "chattr":
-      return ownership(name, argv, directories);
+      return ownership(by, directories);
     case "find":
-    case "gfind":
       return findDelete(argv, directories);
     case "mv":
-    case "gmv":
-      return moved(argv, directories);
+      return moved(by, directories);
     case "rsync":
-      return mirrored(argv, directories);
+      return mirrored(by, directories);
     default:
       return undefined;
   }
 }
 
-interface Words {
-  readonly operands: readonly string[];
-  has(letters: string, long: string, least: number): boolean;
-}
-
-/** Options may appear anywhere up to `--`, bundled or cut short. */
-function words(argv: readonly Field[]): Words {
-  const operands: string[] = [];
-  const options: string[] = [];
-  let dashes = false;
-  for (const word of argv.slice(1)) {
-    const value = ownHome(word);
-    if (dashes || !value.startsWith("-") || value === "-") operands.push(value);
-    else if (value === "--") dashes = true;
-    else options.push(value);
-  }
-  return {
-    operands,
-    has: (letters, long, least) =>
-      options.some((option) =>
-        option.startsWith("--")
-          ? option.length >= least && long.startsWith(option.slice(2).replace(/=.*/, ""))
-          : [...letters].some((letter) => option.includes(letter)),
-      ),
-  };
-}
+const pathsThat = (verb: Verb, { changes }: Changes) =>
+  changes.flatMap(({ does, field }) => (does === verb ? [ownHome(field)] : []));
 
 /** `/home/$USER`: a home directory of an unknown user. */
 function ownHome({ value, source }: Field): string {
@@ -82,11 +54,10 @@ function firstCritical(
   return undefined;
 }
 
-function removal(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
-  const given = words(argv);
-  if (given.has("", "no-preserve-root", 3)) return dangerousRm("even the root directory");
-  if (!given.has("rR", "recursive", 3)) return undefined;
-  const what = firstCritical(given.operands, directories);
+function removal(by: Changes, argv: readonly Field[], directories: readonly string[]): Danger | undefined {
+  if (by.has("no-preserve-root")) return dangerousRm("even the root directory");
+  if (!by.has("r,R,recursive")) return undefined;
+  const what = firstCritical(pathsThat("removes", by), directories);
   if (what !== undefined) return dangerousRm(what);
   // A directory below ~ or $HOME: whose home that is, is known only when it runs.
   const below = argv.find(
@@ -95,13 +66,9 @@ function removal(argv: readonly Field[], directories: readonly string[]): Danger
   return below === undefined ? undefined : dangerousRm(`${readable(below.value)}, in whatever home that is`);
 }
 
-function ownership(name: string, argv: readonly Field[], directories: readonly string[]): Danger | undefined {
-  const given = words(argv);
-  if (!given.has("R", "recursive", 5)) return undefined;
-  // The first operand is the mode or the owner, unless --reference replaces it.
-  const removes = name.endsWith("chmod") && argv.some((word) => /^-[rwxXstugoa,]+$/.test(word.value));
-  const pathsOnly = removes || name === "setfacl" || name === "chattr";
-  const paths = given.has("", "reference", 5) || pathsOnly ? given.operands : given.operands.slice(1);
+function ownership(by: Changes, directories: readonly string[]): Danger | undefined {
+  if (!by.has("R,recursive")) return undefined;
+  const paths = pathsThat("mode", by);
   // The working directory itself is allowed, unless the text shows that it is the root or a home.
   const what = firstCritical(
     paths.flatMap((path) => (isHere(path) ? directories.filter((directory) => /^[/\uFDD3]/.test(directory)) : [path])),
@@ -109,7 +76,7 @@ function ownership(name: string, argv: readonly Field[], directories: readonly s
     ({ kind, path = "" }) =>
       kind !== "working-directory" && kind !== "repository" && !/^\/var\/(?:log|spool|mail|db)\b/.test(path),
   );
-  return what === undefined ? undefined : dangerousTree("disk", `${name} -R`, what);
+  return what === undefined ? undefined : dangerousTree("disk", `${by.program} -R`, what);
 }
 
 const isHere = (path: string) => path === "." || path === "./" || path === "";
@@ -126,22 +93,19 @@ function findDelete(argv: readonly Field[], directories: readonly string[]): Dan
   return what === undefined ? undefined : dangerousRm(what);
 }
 
-function moved(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
-  const { operands, has } = words(argv);
-  const sources = has("t", "target-directory", 5) ? operands : operands.slice(0, -1);
+function moved(by: Changes, directories: readonly string[]): Danger | undefined {
   const what = firstCritical(
-    sources.filter((path) => !/^[\uFDD0\uFDD1.]*$/.test(path) && !/\.git\/?$/.test(path)),
+    pathsThat("removes", by).filter((path) => !/^[\uFDD0\uFDD1.]*$/.test(path) && !/\.git\/?$/.test(path)),
     directories,
     ({ kind, contents }) => kind !== "working-directory" && !(kind === "system" && contents),
   );
   return what === undefined ? undefined : dangerousTree("dangerousRm", "mv", what);
 }
 
-function mirrored(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
-  const { operands, has } = words(argv);
-  if (!has("", "delete", 5) && !argv.some((word) => /^--(?:delete|del)/.test(word.value))) return undefined;
+/** With `--delete`, or `--remove-source-files`. */
+function mirrored(by: Changes, directories: readonly string[]): Danger | undefined {
   const what = firstCritical(
-    operands.slice(-1).filter((path) => !isHere(path)),
+    pathsThat("removes", by).filter((path) => !isHere(path)),
     directories,
     ({ kind }) => kind !== "working-directory",
   );

@@ -51,8 +51,9 @@ export const sudo: Wrapper = (argv, input) => {
   const { at, assigns } = assignments(argv, options.at);
   const chdir = (options.seen.get("D") ?? options.seen.get("chdir"))?.value;
   const more: Partial<Wrapped> = { assigns, privileged: true, ...(chdir === undefined ? {} : { cwd: chdir }) };
-  if (options.seen.has("e") || options.seen.has("edit") || options.seen.has("l") || options.seen.has("list"))
-    return { harmless: false, privileged: true };
+  if (options.seen.has("l") || options.seen.has("list")) return { harmless: false, privileged: true };
+  if (options.seen.has("e") || options.seen.has("edit"))
+    return { harmless: false, ...more, commands: [[field("sudoedit"), ...argv.slice(at)]] };
   if (at >= argv.length && (options.seen.has("s") || options.seen.has("i")))
     return { harmless: false, ...fromInput(input), ...more };
   // With -s and -i the words are joined and passed to a shell.
