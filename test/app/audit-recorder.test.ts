@@ -115,6 +115,20 @@ describe("the record holds", () => {
     ]);
   });
 
+  test("the machine of a question that was denied by stopping the task", async () => {
+    const stop = new AbortController();
+    await using here = new Here([shell("touch made", CHANGE), { text: "done" }], {
+      answer: () => {
+        stop.abort();
+        return { kind: "no", stop: true };
+      },
+    });
+    const run = await here.compose();
+    await drain(run.agent.runTurn("do it", stop.signal));
+    const { user, host } = run.target.opened!.identity;
+    expect(decisions(here)).toMatchObject([{ decision: "denied", target_user: user, host, cwd: here.cwd }]);
+  });
+
   test("a command of the operator's own, as theirs", async () => {
     await using here = new Here();
     const run = await here.compose();

@@ -89,7 +89,9 @@ class OneCall {
       seesImages: batch.seesImages,
       ...defined({ password }),
     };
-    this.#record = new CallRecord(parts.recorder, { tool: tool.name, call: call.id, intent }, target);
+    // The record names the machine of a call that was cancelled, too.
+    const decidedFor = async () => this.#pinned ?? target();
+    this.#record = new CallRecord(parts.recorder, { tool: tool.name, call: call.id, intent }, decidedFor);
     this.#wanted = {
       ...ready,
       call: call.id,
