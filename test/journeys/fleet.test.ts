@@ -124,6 +124,7 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   const unreached = await run("--on", "-,few", "uname");
   expect(unreached.code).toBe(255);
   expect(unreached.stdout).toContain("web[01-03] (3): Linux");
+  expect(unreached.stderr.match(/Connection refused/g)).toHaveLength(1);
 
   const only = await run("--on", "dead", "uname");
   expect({ code: only.code, lines: only.stderr.trim().split("\n").length }).toEqual({ code: 255, lines: 1 });

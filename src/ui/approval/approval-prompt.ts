@@ -213,7 +213,8 @@ export class ApprovalPrompt {
     if (typed !== undefined && [typed, ...alsoTyped].includes(text))
       return this.#hooks.answer({ kind: "yes", typed: text });
     this.#mode = "choose";
-    this.#note = text === "" ? "" : `the name of this machine is ${this.#view.machineName()}; nothing was approved`;
+    const names = this.#view.severalNames ? "the names of these machines are" : "the name of this machine is";
+    this.#note = text === "" ? "" : `${names} ${this.#view.machineName()}; nothing was approved`;
   }
 
   /** Names, globs and ranges, separated by blanks or commas. */

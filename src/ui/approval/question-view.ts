@@ -86,6 +86,15 @@ export class QuestionView {
     return oneLine(this.request.typed ?? "");
   }
 
+  /** Whether that is several machines, as a list or a range. */
+  get severalNames(): boolean {
+    return /[[,]/.test(this.request.typed ?? "");
+  }
+
+  get #typedWords(): string {
+    return this.severalNames ? "the names of the machines" : "the name of the machine";
+  }
+
   /**
    * Rows above the question; `note` answers a key that means nothing here. Where `room` is short, what would happen,
    * how risky it is and what is not shown stay; the others are cut, and one by one left to `v`.
@@ -146,7 +155,7 @@ export class QuestionView {
     }
     if (request.policy !== "") facts.push({ text: `  ${style.grey(oneLine(request.policy))}` });
     if (request.typed !== undefined) {
-      const words = `to approve this, type the name of the machine: ${this.machineName()}`;
+      const words = `to approve this, type ${this.#typedWords}: ${this.machineName()}`;
       facts.push({ text: `  ${style.warning(words)}`, must: true });
     }
     if (note !== "") facts.push({ text: `  ${style.warning(note)}`, must: true });
@@ -270,7 +279,8 @@ export class QuestionView {
         .map((letter) => {
           if (letter === "a" && full) return `a always ${always}`;
           if (this.request.keep !== undefined) return `${letter} ${KEEP_KEY_NAMES[letter]}`;
-          if (letter === "y" && this.request.typed !== undefined) return "y type the name";
+          if (letter === "y" && this.request.typed !== undefined)
+            return this.severalNames ? "y type the names" : "y type the name";
           if (this.request.machines !== undefined && letter in SET_KEY_NAMES)
             return `${letter} ${SET_KEY_NAMES[letter]}`;
           return `${letter} ${KEY_NAMES[letter]}`;
@@ -284,7 +294,7 @@ export class QuestionView {
     const { prefixes } = this.request;
     const like = prefixes?.map((p) => `"${p.words.map(oneLine).join(" ")}"`).join(", ");
     const rows: [string, string][] = [
-      ["y", this.request.typed === undefined ? "yes, this once" : "yes: then type the name of the machine"],
+      ["y", this.request.typed === undefined ? "yes, this once" : `yes: then type ${this.#typedWords}`],
       ["n", "no; optionally tell the model why"],
       ["a", `yes, and don't ask again for ${like} this session`],
       ["e", "edit the command first; it is checked again"],

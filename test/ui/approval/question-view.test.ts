@@ -56,6 +56,12 @@ test("a command that would continue in the background says so", () => {
   expect(rows(request)).not.toContain("background");
 });
 
+test("several machines whose names have to be typed are not called one machine", () => {
+  const rows = (typed: string) => new QuestionView({ ...request, typed }, theme(false)).facts(80, 0).join("\n");
+  expect(rows("web1")).toContain("the name of the machine: web1");
+  expect(rows("web[1-2]")).toContain("the names of the machines: web[1-2]");
+});
+
 test.each([20, 30, 40, 80])("in %i columns the end of a tall question is in one piece", (columns) => {
   const action = Array.from({ length: 15 }, (_, i) => `echo "line ${i} of a long script" >> out`).join("\n");
   for (const asked of [

@@ -50,8 +50,8 @@ export class RunPrinter {
       case "machine_finished":
         return this.#live?.relabel(progressWords(event).slice(0, LIVE_COLUMNS));
       case "machine":
-        // For a single machine the result says it.
-        if (event.state === "unreachable" && (!this.#alone || this.#options.json))
+        // Without --json the results say it.
+        if (event.state === "unreachable" && this.#options.json)
           this.warn(`${event.machine}: ${event.message ?? "unreachable"}`);
         return;
       case "notice":
