@@ -49,6 +49,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
+  EFBIG: "a file may not be as large (ulimit -f)",
   ELOOP: "there are too many symbolic links",
   ENAMETOOLONG: "the name is too long",
   EMFILE: "too many files are open",
@@ -177,9 +178,13 @@ export function appendWhole(file: number, pieces: Iterable<string>): void {
   try {
     for (const piece of pieces) {
       const bytes = encoder.encode(piece);
-      const count = writeSync(file, bytes);
-      written += count;
-      if (count !== bytes.length) throw Object.assign(new Error("no space left on the device"), { code: "ENOSPC" });
+      // A write that ends early does not say why: the next one does.
+      for (let at = 0; at < bytes.length;) {
+        const count = writeSync(file, bytes, at);
+        if (count === 0) throw Object.assign(new Error("no space left on the device"), { code: "ENOSPC" });
+        at += count;
+        written += count;
+      }
     }
   } catch (error) {
     if (written > 0) ftruncateSync(file, fstatSync(file).size - written);

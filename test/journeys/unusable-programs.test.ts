@@ -100,4 +100,6 @@ test("a limit of the file size does not kill buddy: it says what cannot be store
   const run = Bun.spawnSync(["bash", "-c", command, await buddyBinary()], { cwd: box.cwd, env: box.env });
   expect(run.signalCode).toBeUndefined();
   expect(run.stdout.toString()).toContain("20000");
+  expect(run.stderr.toString()).toContain("ulimit -f");
+  expect(run.stderr.toString()).not.toMatch(/the disk is full|EFBIG/);
 });
