@@ -197,6 +197,33 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "git does not write to its index, also where the shell exports settings for git",
+    run: async (place) => {
+      if (!isPosix(place) || whole(await approved(place, "command -v git")) === "") return;
+      // Outside the read-only file systems: this has to hold by itself.
+      const outside = (text: string) =>
+        place.target.shell.run(text, { waitMs: 15_000, unasked: { inNamespace: false } });
+      const dir = whole(await approved(place, "mktemp -d")).trim();
+      const git = `git -C ${dir} -c user.name=a -c user.email=a@b`;
+      await approved(
+        place,
+        `${git} init -q; echo x >${dir}/f; ${git} add f; ${git} commit -qm x; touch -t 200101010000 ${dir}/f`,
+      );
+      await approved(place, "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=test.name GIT_CONFIG_VALUE_0=kept");
+      try {
+        const index = `cksum ${dir}/.git/index`;
+        const before = whole(await approved(place, index));
+        expect(whole(await outside(`git -C ${dir} diff; git config test.name; ${index}`))).toBe(`kept\n${before}`);
+      } finally {
+        await approved(place, `unset GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0; rm -rf ${dir}`);
+      }
+    },
+  },
+  {
+    name: "make of BSD, which takes --version for -v ersion, gets an empty file instead of the Makefile",
+    run: async (_, unasked) => expect(whole(await unasked(`sh -c 'echo "$MAKEFLAGS"'`))).toBe("-f /dev/null\n"),
+  },
+  {
     name: "nothing it sets outlives it",
     run: async (place, unasked) => {
       await unasked("left=1; set -f; ls() { echo hijacked; }");

@@ -35,7 +35,7 @@ export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefine
 }
 
 /** With a single option these run nothing: the read-only table lists the options that only print something. */
-const REPORTS = new Set(words("ssh strace ltrace nohup numactl"));
+const REPORTS = new Set(words("ssh strace ltrace numactl"));
 
 /** With a process id it shows or sets the limits of that process. */
 const prlimit: Wrapper = (argv, input) =>
