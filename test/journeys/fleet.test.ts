@@ -171,6 +171,23 @@ test("one question for three machines: a canary first, then the others", async (
   expect(done()).toEqual(["web01", "web02", "web03"]);
 });
 
+paned.test(
+  "a password that one of several machines asks for is asked for by its name, and goes there only",
+  async () => {
+    const ask = 'test $MACHINE = web02 || exec echo free; read -rsp "Password: " word; echo "got ${#word}"';
+    await using rig = execRig([shell(`bash -c '${ask}'`, { risk: "medium", mutation: true }), { text: "done" }], {
+      config: CONFIG,
+    });
+    await using terminal = await rig.terminal(["--on", "few", "--tmux", "--approve", "all", "go"], { env: env() });
+    await terminal.until(/asks for a password on \S+@web02/);
+    terminal.type("hunter2\r");
+    expect(await terminal.exited).toBe(0);
+    expect(rig.lastResult()).toContain("got 7");
+    expect(rig.lastResult()).toContain("web[01,03] (2 machines): free");
+    expect(JSON.stringify(rig.requests)).not.toContain("hunter2");
+  },
+);
+
 paned.test("in panes, machines had the names and label of the first one in the record and for the model", async () => {
   await using rig = execRig(
     [shell("touch ~/recorded", { risk: "medium", mutation: true }), shell("cat ~/name"), { text: "done" }],

@@ -79,7 +79,7 @@ class OneCall {
     this.#printed = turn.printed ??= new PrintedKinds(privacy);
     this.#printing = new CallOutput(privacy, `${call.name}: ${intent.title}`);
     const target = () => this.#target();
-    const password = parts.passwords?.for(target);
+    const password = parts.passwords?.for(target, batch.machine);
     this.#context = {
       signal: batch.signal,
       target,

@@ -10,12 +10,14 @@ export class Passwords {
     this.#asker = asker;
   }
 
-  /** For programs on that target; undefined: there is no terminal to ask on. */
-  for(target: () => Promise<Pick<Target, "identity">>): AskPassword | undefined {
+  /**
+   * For programs on that target; `machine`: its name, if there are several. Undefined: there is no terminal to ask on.
+   */
+  for(target: () => Promise<Pick<Target, "identity">>, machine?: string): AskPassword | undefined {
     if (this.#asker === undefined) return undefined;
     return async ({ program, prompt, into, signal }) => {
       const { user, host } = (await target()).identity;
-      const where = `${user}@${host}`;
+      const where = `${user}@${machine ?? host}`;
       const turn = this.#queue.then(async () => {
         if (signal.aborted) return undefined;
         return await this.#asker?.password({ where, program, prompt, into }, signal);

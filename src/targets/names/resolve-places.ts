@@ -163,9 +163,8 @@ class Resolver {
     if (name === LOCAL.name) return [LOCAL];
     const member = this.#memberNames().get(name);
     if (member !== undefined) return [member];
-    const host = /^(?:.*@)?([^@]*)$/.exec(name)?.[1] ?? name;
     const { names, patterns } = this.sshHosts;
-    const bare = host.replace(/:\d+$/, "");
+    const bare = hostIn(name);
     if (names.includes(bare)) return [place([{ kind: "ssh", destination: name }])];
     // The inventory comes before a pattern such as `Host web*`.
     const listed = await this.#inInventory(name);
@@ -313,6 +312,13 @@ class Resolver {
       hint: near.length > 0 ? `The nearest names: ${near.join(", ")}. ${LISTED}` : LISTED,
     });
   }
+}
+
+/** Without user and port; an IPv6 address also without brackets. */
+function hostIn(name: string): string {
+  const host = /^(?:.*@)?([^@]*)$/.exec(name)?.[1] ?? name;
+  const [, address] = /^\[([^\]]*)\](?::\d+)?$/.exec(host) ?? [];
+  return address ?? host.replace(/^([^:]*):\d+$/, "$1");
 }
 
 const LISTED = "`buddy targets` lists the names.";

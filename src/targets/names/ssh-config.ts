@@ -17,7 +17,7 @@ export interface SshHosts {
 
 const MOST_FILES = 100;
 /** Names that `parseDestination` accepts: no patterns, no special characters of ssh or a shell. */
-const VALID = /^[A-Za-z0-9._%\u0080-\uffff][A-Za-z0-9._%\-\u0080-\uffff]*$/;
+const VALID = /^[A-Za-z0-9._:%\u0080-\uffff][A-Za-z0-9._:%\-\u0080-\uffff]*$/;
 
 /** From the `Host` lines of ~/.ssh/config and the files it includes; runs no ssh. */
 export function sshHosts(home: string | undefined = process.env["HOME"]): SshHosts {

@@ -298,6 +298,19 @@ describe("who runs when", () => {
     expect(ran).toEqual(["web01"]);
   });
 
+  test("--canary that was stopped has not failed", async () => {
+    const stop = new AbortController();
+    const run = async () => {
+      stop.abort();
+      return FAILED;
+    };
+    const { results, ran } = rig({ mode: "all", fleet: { canary: 1 }, signal: stop.signal, run });
+    const all = await results;
+    expect(ran).toEqual(["web01"]);
+    expect(all.slice(1).map(({ result }) => result.outcome)).toEqual(["not-run", "not-run", "not-run"]);
+    expect(all.map(({ result }) => result.result).join()).not.toContain("canary failed");
+  });
+
   test("--canary continues where it went well, and does not hold up what only reads", async () => {
     const well = rig({ mode: "all", fleet: { canary: 2 } });
     expect(new Set(Object.values(await outcomes(well.results)))).toEqual(new Set(["exited"]));

@@ -19,7 +19,7 @@ const home = temporaryDirectory();
 mkdirSync(join(home, ".ssh"));
 writeFileSync(
   join(home, ".ssh/config"),
-  "Include extra\nHost web1 web2\n  User deploy\nHost db-*\n  User pg\nHost *\n  ServerAliveInterval 5\n",
+  "Include extra\nHost web1 web2\n  User deploy\nHost db-* fe80::*\n  User pg\nHost 2001:db8::7 fe80::1%eth0\nHost *\n  ServerAliveInterval 5\n",
 );
 writeFileSync(join(home, ".ssh/extra"), 'Host "jump" !bad\n  Port 2222\n');
 
@@ -65,6 +65,9 @@ describe("what is written, and the machines meant", () => {
     ["web1", ["web1"]],
     ["root@web1", ["web1"]],
     ["db-7", ["db-7"]],
+    ["2001:db8::7", ["2001:db8::7"]],
+    ["root@[2001:db8::7]:2222", ["2001:db8::7"]],
+    ["fe80::1%eth0,[fe80::2%eth0]", ["fe80::1%eth0", "fe80::2%eth0"]],
     ["local", ["local"]],
     ["site", ["site"]],
     ["p*", ["pg", "web1", "web2", "web3", "api"]],
@@ -184,8 +187,8 @@ describe("mistakes", () => {
     ["web[1-99999]", /99999 machines/],
     ["web[1-100][1-100]", /10000 machines/],
     ["web[1-99999999999999999999]", /too long/],
-    ["", /--on needs/],
-    [" , ", /--on needs/],
+    ["", /no machine/],
+    [" , ", /no machine/],
     ["root@nowhere", /nowhere/],
     ["__proto__", /__proto__/],
   ])("%p names what is wrong", async (what, why) => {
@@ -285,5 +288,14 @@ test("a machine of two targets began in the directory of the one that was writte
 });
 
 test("the names that can be listed at once", () => {
-  expect(knownNames(sources())).toEqual(["local", ...Object.keys(TARGETS), "web1", "web2", "web3", "jump"]);
+  expect(knownNames(sources())).toEqual([
+    "local",
+    ...Object.keys(TARGETS),
+    "web1",
+    "web2",
+    "web3",
+    "jump",
+    "2001:db8::7",
+    "fe80::1%eth0",
+  ]);
 });

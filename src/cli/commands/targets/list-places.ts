@@ -113,5 +113,6 @@ async function ofSsh({ path: [first] }: Place): Promise<ResolvedSsh | { readonly
 function resolvedWords(ssh: ResolvedSsh | { readonly problem: string }): string {
   if ("problem" in ssh) return ssh.problem;
   const { user, host, port, jump } = ssh;
-  return `${user}@${host}${port === 22 ? "" : `:${port}`}${jump === undefined ? "" : ` through ${jump}`}`;
+  const address = port !== 22 && host.includes(":") ? `[${host}]` : host;
+  return `${user}@${address}${port === 22 ? "" : `:${port}`}${jump === undefined ? "" : ` through ${jump}`}`;
 }
