@@ -33,6 +33,8 @@ export interface FleetParts {
   readonly patience?: { readonly connect: number; readonly run: number };
   /** Which machine a background shell runs on. */
   readonly shells: Map<string, string>;
+  /** Machines that were open, and did not answer the last call. */
+  readonly gone: Set<string>;
 }
 
 /** The machines that `on` names, or that have what the call reads; a text: what is wrong with `on`. */

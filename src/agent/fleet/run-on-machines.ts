@@ -246,6 +246,8 @@ class MachineCalls {
     one.state = "finished";
     one.result = { machine: name, result, ms, ...defined({ digest: digested }) };
     if (!result.ok && (answered(one.result) || result.outcome === "unreachable")) this.#failed++;
+    if (result.outcome !== "unreachable") this.#fleet.gone.delete(name);
+    else if (one.machine.opened !== undefined) this.#fleet.gone.add(name);
     for (const id of result.outputs ?? []) if (id.startsWith("sh-")) this.#fleet.shells.set(id, name);
     this.#finished++;
     this.#call.publish({

@@ -31,7 +31,7 @@ interface LazyFleetOptions {
 }
 
 /** --parallel, --canary, --max-fail. */
-export interface FleetLimits extends Omit<FleetParts, "machines" | "approvals" | "shells"> {
+export interface FleetLimits extends Omit<FleetParts, "machines" | "approvals" | "shells" | "gone"> {
   /** Also for a single machine: `buddy run`. */
   readonly always?: boolean;
 }
@@ -50,7 +50,7 @@ export class LazyFleet implements RunTarget {
     // Short: it is in every event.
     this.#label = clip(`${this.#names.length} machines: ${foldNames(this.#names)}`, LABEL_COLUMNS);
     const { approvals, limits, shells = new Map() } = options;
-    this.parts = { machines: this.#machines, approvals, ...limits, shells };
+    this.parts = { machines: this.#machines, approvals, ...limits, shells, gone: new Set() };
   }
 
   get machines(): readonly Machine[] {
@@ -68,7 +68,7 @@ export class LazyFleet implements RunTarget {
 
   /** Which machines could not be reached. */
   get error(): unknown {
-    const missed = this.#machines.filter(({ target }) => target.isMissed);
+    const missed = this.#machines.filter(({ name, target }) => target.isMissed || this.parts.gone.has(name));
     if (missed.length === 0) return undefined;
     const [first] = missed.filter(({ target }) => target.error !== undefined);
     if (first !== undefined && missed.length === 1) return first.target.error;

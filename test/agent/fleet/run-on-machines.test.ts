@@ -33,6 +33,7 @@ interface Rig {
   readonly target?: (name: string) => Promise<Target>;
   readonly run?: (name: string, signal: AbortSignal) => Promise<ToolResult> | ToolResult;
   readonly signal?: AbortSignal;
+  readonly opened?: readonly string[];
   /** Its turn to be opened has not come. */
   readonly queued?: string;
 }
@@ -56,11 +57,11 @@ function rig(options: Rig) {
     name,
     names: [name],
     permit: { target: () => options.target?.(name) ?? Promise.resolve(TARGET) },
-    opened: undefined,
+    opened: options.opened?.includes(name) === true ? TARGET : undefined,
     openingSince: name === options.queued ? undefined : performance.now(),
     openingMs: undefined,
   }));
-  const fleet: FleetParts = { machines, approvals, parallel: 32, shells: new Map(), ...options.fleet };
+  const fleet: FleetParts = { machines, approvals, parallel: 32, shells: new Map(), gone: new Set(), ...options.fleet };
   const begin: FleetCall["begin"] = async ({ name }, { approvals: broker, signal, atLeastAsk }): Promise<Attempt> => {
     const free = options.reads === true || (options.allowed?.includes(name) === true && atLeastAsk === undefined);
     if (!free) {
@@ -296,6 +297,14 @@ describe("who runs when", () => {
     const { results, ran } = rig({ mode: "all", fleet: { canary: 1 }, run: () => FAILED });
     expect(await outcomes(results)).toEqual({ web01: "exited", web02: "not-run", web03: "not-run", web04: "not-run" });
     expect(ran).toEqual(["web01"]);
+  });
+
+  test("a machine that was open and is gone is remembered until it answers again", async () => {
+    const gone = new Set(["web02"]);
+    const target = (name: string) => (name < "web03" ? Promise.resolve(TARGET) : Promise.reject(new Error("gone")));
+    await rig({ reads: true, fleet: { gone }, opened: NAMES.slice(0, 3), target }).results;
+    // web04 was never open: that is known elsewhere.
+    expect([...gone]).toEqual(["web03"]);
   });
 
   test("--canary that was stopped has not failed", async () => {
