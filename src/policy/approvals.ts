@@ -10,8 +10,9 @@ import { isTimeout } from "../lib/waiting.ts";
 
 export class Approvals {
   #mode: ApprovalMode = { kind: "ask" };
-  /** When the mode was set. */
+  /** When the mode was set, by the clock and by the time that passes, which nobody can set back. */
   #since = 0;
+  #sinceSteady = 0;
   #asker: Asker | undefined;
   #remembered: { machine: string; prefix: CommandPrefix }[] = [];
   #line: Promise<unknown> = Promise.resolve();
@@ -20,17 +21,25 @@ export class Approvals {
   /** Later calls of the same model answer that may need a question. */
   following = 0;
   readonly #now: () => number;
+  readonly #steady: () => number;
 
   constructor(
-    options: { mode?: ApprovalMode | ApproveMode | undefined; asker?: Asker | undefined; now?: () => number } = {},
+    options: {
+      mode?: ApprovalMode | ApproveMode | undefined;
+      asker?: Asker | undefined;
+      now?: () => number;
+      steady?: () => number;
+    } = {},
   ) {
     this.#asker = options.asker;
     this.#now = options.now ?? Date.now;
+    this.#steady = options.steady ?? options.now ?? (() => performance.now());
     this.setMode(options.mode ?? this.#mode);
   }
 
   /** The mode in force now: an expired duration is `ask`. */
   get mode(): ApprovalMode {
+    this.#withoutSteps();
     if (this.#mode.kind === "until" && this.#now() >= this.#mode.at) this.#mode = { kind: "ask" };
     return this.#mode;
   }
@@ -43,8 +52,17 @@ export class Approvals {
     return this.#now() >= at ? { kind: "ask" } : { kind: "until", at };
   }
 
+  /** A clock that was set back must not prolong approvals. One that was set forward ends them early. */
+  #withoutSteps(): void {
+    const back = this.#steady() - this.#sinceSteady - (this.#now() - this.#since);
+    if (back < MOST_DRIFT_MS) return;
+    this.#since -= back;
+    if (this.#mode.kind === "until") this.#mode = { kind: "until", at: this.#mode.at - back };
+  }
+
   setMode(mode: ApprovalMode | ApproveMode): void {
     this.#since = this.#now();
+    this.#sinceSteady = this.#steady();
     this.#mode = mode.kind === "duration" ? { kind: "until", at: this.#since + mode.ms } : mode;
   }
 
@@ -144,6 +162,8 @@ export class Approvals {
     return turn;
   }
 }
+
+const MOST_DRIFT_MS = 1000;
 
 export type ApprovalMode =
   | { readonly kind: "ask" }

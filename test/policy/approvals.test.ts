@@ -93,6 +93,24 @@ describe("modes", () => {
     approvals.setMode({ kind: "all" });
     expect(approvals.mode.kind).toBe("all");
   });
+
+  test("a clock that is set back does not prolong a duration, and one that is set forward ends it", () => {
+    const [HOUR, MINUTE] = [3_600_000, 60_000];
+    let [now, steady] = [10 * HOUR, 0];
+    const approvals = new Approvals({
+      mode: { kind: "duration", ms: 10 * MINUTE },
+      now: () => now,
+      steady: () => steady,
+    });
+    [now, steady] = [9 * HOUR + 4 * MINUTE, 4 * MINUTE];
+    expect(approvals.mode).toEqual({ kind: "until", at: 9 * HOUR + 10 * MINUTE });
+    expect(approvals.modeWithin(3 * MINUTE)).toEqual({ kind: "ask" });
+    [now, steady] = [8 * HOUR, 10 * MINUTE];
+    expect(approvals.mode.kind).toBe("ask");
+    approvals.setMode({ kind: "duration", ms: 10 * MINUTE });
+    now += HOUR;
+    expect(approvals.mode.kind).toBe("ask");
+  });
 });
 
 describe("answers", () => {
