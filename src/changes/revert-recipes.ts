@@ -4,6 +4,7 @@
  */
 import { words } from "../lib/text.ts";
 import { inQuotes } from "../lib/quote.ts";
+import { expandTilde } from "../lib/user-directories.ts";
 
 /** A part of a command that can lock the operator out, found by the policy. */
 export interface LockoutUse {
@@ -30,7 +31,7 @@ export function revertRecipe(
   const pieces = new Map<string, Recipe>();
   const unknown = new Set<string>();
   for (const use of uses) {
-    const found = use.file === undefined ? piecesFor(use) : filePieces(use.kind, use.file.replace(/^~/, home));
+    const found = use.file === undefined ? piecesFor(use) : filePieces(use.kind, expandTilde(use.file, home));
     if (found === undefined) unknown.add(use.words.slice(0, 3).join(" ") || use.program);
     for (const piece of found ?? []) pieces.set(piece.what, piece);
   }

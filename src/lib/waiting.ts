@@ -1,4 +1,4 @@
-/** Waiting: with a time limit, with a signal, until a condition holds, or for a turn of the event loop. */
+/** Waiting: with a time limit, with a signal, until a condition holds, in a queue, or for a turn of the event loop. */
 
 /** The value, or undefined when it takes longer; leaves no timer behind. */
 export async function within<T>(work: Promise<T>, ms: number, signal?: AbortSignal): Promise<T | undefined> {
@@ -107,4 +107,36 @@ export async function atMost<T, R>(limit: number, things: readonly T[], work: (t
   };
   await Promise.all(Array.from({ length: Math.min(limit, things.length) }, worker));
   return results;
+}
+
+/** Runs tasks one at a time, in order; a task that is aborted before its turn does not run. */
+export class OneAtATime {
+  #last: Promise<void> = Promise.resolve();
+
+  /** The result of `act`, or undefined if the signal fired before its turn. */
+  async take<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+    const before = this.#last;
+    const { promise, resolve: done } = Promise.withResolvers<void>();
+    this.#last = promise;
+    const aborted = Promise.withResolvers<"aborted">();
+    const abort = () => aborted.resolve("aborted");
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    const turn = await Promise.race([before, aborted.promise]);
+    signal?.removeEventListener("abort", abort);
+    if (turn === "aborted" || signal?.aborted === true) {
+      void before.then(done);
+      return undefined;
+    }
+    try {
+      return await act();
+    } finally {
+      done();
+    }
+  }
+
+  /** Resolves when the queue is empty. */
+  async idle(): Promise<void> {
+    await this.#last;
+  }
 }

@@ -7,8 +7,7 @@ import { randomBytes } from "node:crypto";
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import { lean, quoteOnOneLine } from "../script-line.ts";
 import type { LentProcess, NamespaceStart, GuardShell } from "../target.ts";
-import { NAMESPACE } from "../read-only/namespace-script.ts";
-import { DEFAULT_SIGNALS, LOADED, STAND } from "../read-only/standing-shell.ts";
+import { DEFAULT_SIGNALS, LOADED, NAMESPACE, STAND } from "../read-only/standing-shell.ts";
 import type { ScriptRunner } from "./script-runner.ts";
 
 /**

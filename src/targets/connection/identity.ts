@@ -4,6 +4,7 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/local-directories.ts";
+import { expandTilde } from "../../lib/user-directories.ts";
 import { askProgram, unusableProgram } from "../../lib/start-child.ts";
 import { lean } from "../script-line.ts";
 import type { MachineFacts, ScriptResult, Transport } from "../target.ts";
@@ -202,8 +203,7 @@ export async function askTmux(transport: Transport): Promise<TmuxFacts> {
 
 /** The directory to work in on this machine, links followed; throws if it does not exist. */
 export function directory(path: string): string {
-  const home = homeDirectory();
-  const full = path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
+  const full = expandTilde(path, homeDirectory());
   try {
     if (statSync(full).isDirectory()) return nameFrom(realpathSync(full, { encoding: "buffer" }));
   } catch {

@@ -25,8 +25,7 @@ import { type Gone, LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { NO_OUTPUT, Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
-import { OneAtATime } from "../one-at-a-time.ts";
-import { within } from "../../lib/waiting.ts";
+import { OneAtATime, within } from "../../lib/waiting.ts";
 
 export interface DirectShellOptions {
   readonly transport: Transport;

@@ -13,11 +13,11 @@ import {
   type AskingPane,
   fitsStandingInPane,
   fitsStandingShell,
+  NAMESPACE,
   standingInPane,
   standingShell,
 } from "./standing-shell.ts";
 import { quote } from "../../lib/quote.ts";
-import { NAMESPACE } from "./namespace-script.ts";
 import { messageOf } from "../../lib/errors.ts";
 
 export type StandingScript = (text: string, unasked: Unasked) => string | undefined;

@@ -1,4 +1,8 @@
-/** A clean bash that stays in the read-only namespace and forks for each text, because entering it takes time. */
+/**
+ * The read-only namespace of the second lock, and a clean bash that stays in it and forks for each text, because
+ * entering it takes time.
+ */
+import namespaceScript from "../../../templates/read-only-namespace.sh" with { type: "text" };
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import {
   CLEAN_BASH,
@@ -14,6 +18,10 @@ import {
   type NamespaceEntry,
   STARTS_SHELL,
 } from "./clean-script.ts";
+import { lean, OWN_DIRECTORY } from "../script-line.ts";
+
+/** Makes the namespace. */
+export const NAMESPACE = lean(`${OWN_DIRECTORY}\n${namespaceScript}`);
 
 /**
  * Definitions for a bash in which 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the

@@ -8,7 +8,7 @@ import { isPasswordPrompt } from "./probe.ts";
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { shorten } from "../../lib/text.ts";
-import { Condition, within } from "../../lib/waiting.ts";
+import { Condition, OneAtATime, within } from "../../lib/waiting.ts";
 import { NO_OUTPUT, Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type {
@@ -21,7 +21,6 @@ import type {
   Shell,
   ShellPlace,
 } from "../target.ts";
-import { OneAtATime } from "../one-at-a-time.ts";
 import { cleanChild } from "../read-only/clean-script.ts";
 import {
   type AdoptedShellName,

@@ -18,8 +18,7 @@ import type {
   ShellPlace,
   TargetNotice,
 } from "../target.ts";
-import { OneAtATime } from "../one-at-a-time.ts";
-import { within, pause } from "../../lib/waiting.ts";
+import { OneAtATime, within, pause } from "../../lib/waiting.ts";
 import { capturePane, lineBeforeCursor, pressKeys, sendKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, movedAway, typedLines, stillThere } from "./typed-keys.ts";

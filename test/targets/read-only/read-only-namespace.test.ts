@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
-import { NAMESPACE } from "../../../src/targets/read-only/namespace-script.ts";
+import { NAMESPACE } from "../../../src/targets/read-only/standing-shell.ts";
 import type { Target } from "../../../src/targets/target.ts";
 import { needs } from "../../support/needs.ts";
 import { processesWith } from "../../support/processes.ts";

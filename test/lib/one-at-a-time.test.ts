@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { OneAtATime } from "../../src/targets/one-at-a-time.ts";
+import { OneAtATime } from "../../src/lib/waiting.ts";
 
 test("what was aborted before its turn gets none, also where nothing waits before it", async () => {
   const turns = new OneAtATime();
