@@ -41,6 +41,7 @@ async function report(error: unknown, argv: readonly string[]): Promise<ExitCode
 }
 
 async function dispatch(argv: readonly string[]): Promise<ExitCode> {
+  dropRelativePath();
   if (argv[0] === "__complete") return (await import("./args/complete.ts")).complete(argv.slice(1));
   const word = await commandName(argv);
   const name = word !== undefined && isCommand(word) ? word : "";
@@ -75,6 +76,15 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
 async function startTrace({ trace: file, debug, apiKey }: GlobalOptions, argv: readonly string[]): Promise<void> {
   const tracing = await import("../app/tracing.ts");
   tracing.startTrace({ file, lines: debug === true, argv, secrets: apiKey === undefined ? [] : [apiKey] });
+}
+
+/** In a directory that PATH names relative to the current one, a repository could have a program of any name. */
+function dropRelativePath(): void {
+  const { PATH } = process.env;
+  if (PATH === undefined || !/(?:^|:)(?!\/)/.test(PATH)) return;
+  const absolute = PATH.split(":").filter((directory) => directory.startsWith("/"));
+  // An empty PATH means the current directory.
+  process.env["PATH"] = absolute.join(":") || "/usr/bin:/bin";
 }
 
 /** For a bug report. */

@@ -257,7 +257,7 @@ __buddy_serve() {
   __buddy_leave
   # Only this shell asks through them.
   if [ -n "$__buddy_piped" ] && [ -p "$__b_ask" ] && [ -p "$__b_told" ] ||
-    { command rm -f -- "$__b_ask" "$__b_told" && command mkfifo -m 600 -- "$__b_ask" "$__b_told"; }; then
+    { command -p rm -f -- "$__b_ask" "$__b_told" && command -p mkfifo -m 600 -- "$__b_ask" "$__b_told"; }; then
     __buddy_piped=1
     {
       set +m

@@ -1,9 +1,9 @@
 /** What a hostile model tries to run without a question ends without effect, in a pane of the shell it is meant for. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
-import { execRig, shell } from "../support/exec.ts";
+import { call, execRig, shell } from "../support/exec.ts";
 import { needs } from "../support/needs.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
 
@@ -162,3 +162,30 @@ function names(cwd: string): string[] {
     .filter((path) => !path.startsWith(".buddyx"))
     .sort();
 }
+
+const inPane = await needs("linux", "root", "tmux", "bash", "git");
+inPane.test.each([
+  ["the environment", ["--no-tmux"]],
+  ["a start-up file", ["--tmux"]],
+])("no program of the directory runs for a relative or empty entry of PATH that comes from %s", async (from, args) => {
+  const texts = ["ls", "git status", "cat f | wc -l", "cd bin && ls", "which ls", "bash -c ls"];
+  await using rig = execRig([
+    ...texts.map((text) => shell(text)),
+    call("read_file", { path: "../f" }),
+    { text: "done" },
+  ]);
+  const { box } = rig;
+  const ran = join(box.dir, "ran");
+  const stub = `#!/bin/sh\necho "$0" >>'${ran}'\n`;
+  for (const name of "ls git cat wc id sed tr mkdir rm mkfifo env nsenter sh bash tmux uname cksum which".split(" "))
+    for (const place of ["cwd", "cwd/bin"]) box.write(`${place}/${name}`, stub, 0o755);
+  box.write("cwd/f", "hello\n");
+  expect(Bun.spawnSync(["git", "init", "-q", box.cwd]).exitCode).toBe(0);
+  const path = `:.:bin:${box.env["PATH"]}`;
+  if (from === "a start-up file") box.write("home/.bashrc", `export PATH='${path}'\n`);
+  const env = from === "a start-up file" ? {} : { PATH: path };
+  const { code } = await rig.exec(["go", ...args], { env: { SHELL: "/bin/bash", ...env } });
+  expect(code).toBe(0);
+  expect(rig.lastResult()).toContain("hello");
+  expect(existsSync(ran) ? readFileSync(ran, "utf8") : "").toBe("");
+});

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
-import { quote } from "../../lib/quote.ts";
+import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import { lean, OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
 import type { LentProcess, Process, ScriptResult, ShellScript } from "../target.ts";
 
@@ -15,6 +15,7 @@ import type { LentProcess, Process, ScriptResult, ShellScript } from "../target.
  */
 const DEFINITIONS = `
 trap '' HUP
+${ABSOLUTE_PATH}
 NL='
 '
 H= G= L= D= I= T= A= R= B= N=
