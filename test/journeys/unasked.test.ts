@@ -16,7 +16,7 @@ const EVERYWHERE: readonly Attack[] = [
   ["f='a[$(id>P)]'", "echo $((f))", "x=abc; echo ${x:f}", "a=(1); echo ${a[f]}", "[[ f -eq 1 ]]"],
   [`awk 'BEGIN{if(1)/#/;system("id>P")}'`, `awk 'BEGIN{if(1)/"/;system("id>P");/"/}'`],
   [`tar tfI a.tar 'sh -c "id>P"'`],
-  ["printf '%d' \"$(cat num)\"", 'test -v "$(cat num)"'],
+  ["printf '%d' \"$(cat num)\"", 'test -v "$(cat num)"', `[ "$(basename /-v)" 'a[$(id>P)]' ]`, "cd names && test *"],
   ["find sub \\x2dexec touch P \\;", "sort f \\x2doP", "LANG=(touch P) ls"],
   ["((a/b))", "[[ x || rm == y ]]"],
   ["nm @opts", "mvn --version", "npm ls", "rpm -q -E '%(id>P)'", "git fetch --upload-pack='touch P' ."],
@@ -139,11 +139,12 @@ withShell("what a text leaves behind ends with it on a machine without bash", as
 const IN_SHELL = 'mount --bind "$1" /etc/passwd && shift && exec setsid -w "$@"';
 
 function prepare(cwd: string): void {
-  for (const directory of ["sub", "a", ".mvn", "bare"]) mkdirSync(join(cwd, directory));
+  for (const directory of ["sub", "a", ".mvn", "bare", "names"]) mkdirSync(join(cwd, directory));
   const write = (path: string, text: string, mode = 0o755) => writeFileSync(join(cwd, path), text, { mode });
   write("a/b", "#!/bin/sh\nid>P\n");
   write("evil", "#!/bin/sh\nid>P\n");
   write("f", "text\n");
+  for (const name of ["-v", "x[$(id>P)]"]) write(`names/${name}`, "");
   write("num", "a[$(id>P)]\n");
   write("opts", "--plugin ./evil\n");
   write("prog", "#!/bin/sh\nid>P\n");

@@ -1,5 +1,5 @@
 /** Builtins that change what later words mean: directories, aliases, positional parameters, declarations, reading. */
-import { type Field, HOME, isFixed, outputs, UNKNOWN } from "./field.ts";
+import { type Field, HOME, isFixed, isGlob, maybeOption, outputs, UNKNOWN } from "./field.ts";
 import { printedByPrintf } from "./printed.ts";
 import type { Scope, Value } from "./scope.ts";
 import { leadingOptions } from "../wrappers/leading-options.ts";
@@ -66,16 +66,25 @@ const NAMING = /^(?:let|getopts|wait|unset|read|mapfile|readarray|declare|typese
 
 function evaluated(name: string, argv: readonly Field[], by: Expansion): void {
   const all = NAMING.test(name);
-  if (!all && !/^(?:test|\[|printf)$/.test(name)) return;
-  for (const [index, { value }] of argv.entries()) {
+  const tests = name === "test" || name === "[";
+  if (!all && !tests && name !== "printf") return;
+  for (const [index, { value, source }] of argv.entries()) {
     if (index === 0) continue;
     const before = argv[index - 1]?.value ?? "";
-    const named = all || /^-[vR]$/.test(before) || (name === "printf" && index === 1 && value.startsWith("-v"));
+    const named =
+      all || /^-[vR]$/.test(before) || (tests ? mayBeOperator(before) : index === 1 && value.startsWith("-v"));
+    // Two files may be called -v and a[$(command)]; in quotes the name of a file is one word.
+    const files = tests && isGlob(value) && mayBeOperator(value) && !/^"[^"@]*"$/.test(source);
+    if (files || (named && /\[|[\uFDD0-\uFDD2]/.test(value))) by.uncertain(`${name} evaluates a subscript`);
     if (!named) continue;
-    if (/\[|\uFDD2/.test(value)) by.uncertain(`${name} evaluates a subscript`);
     const at = value.search(/\$\(|`/);
     if (at > 0 && value.lastIndexOf("[", at) >= 0) by.reread(value.slice(at));
   }
+}
+
+/** Whether a word may turn out to be -v: `test` takes the word after it for the name of a variable. */
+function mayBeOperator(word: string): boolean {
+  return !isFixed(word) && maybeOption(word);
 }
 
 function destination(name: string, to: string | undefined, scope: Scope): string {
@@ -160,6 +169,8 @@ function valuesOf(
 ): { name: string; values: readonly Value[] }[] {
   if (lines === undefined || lines.length > MOST_LINES) return names.map((name) => ({ name, values: [UNKNOWN] }));
   const split = lines.map((line) => {
+    // It may contain blanks.
+    if (!isFixed(line) && (array || names.length > 1)) return names.map(() => UNKNOWN);
     if (ifs.trim() === "") return ifs === "" ? [line] : line.trim().split(/[ \t]+/);
     const words: string[] = [""];
     for (const character of line)
