@@ -93,8 +93,10 @@ function changesOf(program: string, argv: readonly Field[]): Changes {
   return { program, changes: changes.filter(changesFile), has: given.has };
 }
 
-const changesFile = ({ does, field: { value } }: FileChange) =>
-  value !== "" && value !== "-" && !((does === "empties" || does === "writes") && isHarmlessSink(value));
+/** `-` and /dev/null are not files where they name an output. */
+const changesFile = ({ does, field: { value }, inside }: FileChange) =>
+  value !== "" && !((does === "empties" || does === "writes") && inside === undefined && isSink(value));
+const isSink = (value: string) => value === "-" || isHarmlessSink(value);
 
 interface Option {
   readonly name: string;
@@ -257,13 +259,13 @@ install (-g= -m= -o= -S= -t= --group= --mode= --owner= --suffix= --strip-program
 ln (-S= -t= --suffix= --target-directory=): links last
 rsync (-e= -f= -B= -T= -M= --rsh= --filter= --exclude= --include= --exclude-from= --include-from= --files-from= --temp-dir= --compare-dest= --copy-dest= --link-dest= --backup --backup-dir= --suffix= --bwlimit= --timeout= --port= --password-file= --log-file= --out-format= --max-size= --min-size= --max-delete= --partial --partial-dir= --chmod= --chown= --rsync-path= --info= --debug=): removes sources +remove-source-files; fills local; removes local +delete-before,delete-during,delete-delay,delete-after,delete-excluded,delete-missing-args
 scp (-c= -D= -F= -i= -J= -l= -o= -P= -S= -X=): fills local
-sed (-e= -f= -i? -I? -l? --expression= --file= --line-length=): replaces later/e,f,expression,file +i,I,in-place !follow-symlinks; writes later/e,f,expression,file +i,I,in-place +follow-symlinks
-perl ruby (-e= -E= -I= -M? -m? -i? -0? -F? -C? -D? -l? -x?): replaces later/e,E +i
+sed (-e= -f= -i? -I? --expression= --file= --line-length=): replaces later/e,f,expression,file +i,I,in-place !follow-symlinks; writes later/e,f,expression,file +i,I,in-place +follow-symlinks
+perl ruby (-e= -E= -I= -M? -m? -i? -F?): replaces later/e,E +i
 awk (-F= -f= -v= -e= -E= -i= -l= --include= --file= --source= --assign= --field-separator= --exec=): replaces later/f,e,E,file,source,exec +i,include
 yq (-I= -o= -p= --indent= --output-format= --input-format= --from-file=): replaces later/from-file +i,in-place,inplace
 chmod (--reference=): mode later/r,w,x,X,s,t,u,g,o,a,reference
 chown chgrp (--reference= --from=): mode later/reference
-chattr (-p= -v=): mode later/a,A,c,C,d,D,e,F,i,j,m,P,s,S,t,T,u,x
+chattr (-p= -v=): mode later/a,A,c,C,d,D,e,F,i,j,m,p,P,s,S,t,T,u,v,x
 chcon (-u= -r= -t= -l= --user= --role= --type= --range= --reference=): mode later/u,r,t,l,user,role,type,range,reference
 setcap (-n=): mode later/r
 setfacl (-m= -M= -x= -X= --modify= --modify-file= --remove= --remove-file= --restore= --set= --set-file=): mode all

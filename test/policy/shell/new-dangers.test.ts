@@ -130,9 +130,9 @@ describe("files that a command changes", () => {
     install -m 644 x % ¦ install x % -o root ¦ install -t % x ¦ ln -sf x % ¦ ln -sfn x % ¦ ln -st % x
     dd if=x of=% ¦ sort -o % x ¦ sort x -o % ¦ sort --output=% x ¦ uniq x % ¦ shuf -o % x
     sed -i s/a/b/ % ¦ sed -i.b s/a/b/ % ¦ sed s/a/b/ % -i ¦ sed -i '' s/a/b/ % ¦ sed -ne p -i % ¦ sed --in-place=.b s/a/b/ %
-    perl -pi -e s/a/b/ % ¦ perl -pi -e 'system("x")' % ¦ perl -i x.pl % ¦ gawk -i inplace 1 % ¦ yq -i .a=1 %
+    perl -pi -e s/a/b/ % ¦ perl -0pi -e s/a/b/ % ¦ perl -lpi -e s/a/b/ % ¦ perl -pi -e 'system("x")' % ¦ perl -i x.pl % ¦ gawk -i inplace 1 % ¦ yq -i .a=1 %
     chmod 600 % ¦ chmod -x % ¦ chmod -R -x % ¦ chmod --reference=x % ¦ chmod --reference x % ¦ chown a:b % ¦ chgrp a %
-    chattr -i % ¦ chattr +i % ¦ setfacl -b % ¦ setfacl -m u:x:rw % ¦ restorecon -v % ¦ chcon -t t % ¦ setcap -r %
+    chattr -i % ¦ chattr +i % ¦ chattr -p 5 % ¦ cp x - && mv - % ¦ setfacl -b % ¦ setfacl -m u:x:rw % ¦ restorecon -v % ¦ chcon -t t % ¦ setcap -r %
     tar czf % x ¦ tar --create --file % x ¦ tar cf x --remove-files % ¦ gzip % ¦ xz -9 % ¦ zstd --rm %
     curl -o % http://x ¦ curl -sSLo% http://x ¦ curl -o x http://x -o % http://y ¦ curl --output=% http://x ¦ curl -D % http://x
     wget -qO % http://x ¦ wget --output-document=% http://x ¦ patch % < d ¦ vi % ¦ crudini --set % a b c
@@ -203,7 +203,9 @@ describe("files that a command changes", () => {
   });
 
   test("a sink changes no file", () => {
-    expect(changedFiles("cat x | tee /dev/null; curl -o /dev/null http://x", CONTEXT)).toMatchObject({
+    expect(
+      changedFiles("cat x | tee /dev/null; curl -o /dev/null http://x; wget -qO- http://x", CONTEXT),
+    ).toMatchObject({
       places: [],
       unknown: [],
     });
