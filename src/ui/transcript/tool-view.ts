@@ -174,9 +174,12 @@ class OutputPreview {
     if (this.#partial.length < LINE) this.#partial += text.slice(from, from + LINE);
   }
 
-  /** On its own line. */
+  /** On its own line, above one that has not ended: the rest of that may still come. */
   note(text: string): void {
-    this.push(`${this.#partial === "" ? "" : "\n"}${text.replace(/\n+$/, "")}\n`);
+    const partial = this.#partial;
+    this.#partial = "";
+    this.push(`${text.replace(/\n+$/, "")}\n`);
+    this.#partial = partial;
   }
 
   get lines(): number {

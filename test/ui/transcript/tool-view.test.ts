@@ -24,11 +24,11 @@ test("notes of how it went do not stand for the result; output does", () => {
     finished([
       ["info", "a note"],
       ["info", "another\n"],
-      ["stdout", "a li"],
+      ["stdout", "[sudo] "],
       ["info", "third"],
-      ["stdout", "line\n"],
+      ["stdout", "password for ann:\n"],
     ]),
-  ).toEqual(["  a note", "  another", "  a li", "  third", "  line"]);
+  ).toEqual(["  a note", "  another", "  third", "  [sudo] password for ann:"]);
 });
 
 test("why a call was refused is wrapped, not cut", () => {
