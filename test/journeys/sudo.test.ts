@@ -62,6 +62,26 @@ describe("sudo that asks for a password", () => {
     );
   });
 
+  test("Ctrl-C did not stop a task that waited for the password for a revert", async () => {
+    await using repl = new ReplBinary([shell("userdel nosuch", { mutation: true, risk: "high" }), { text: "never" }]);
+    const pty = await repl.start({
+      args: ["--ssh", "deploy@vault"],
+      config: '[tmux]\nsocket = "buddy-sudo-stop"\n[safety]\nsecond_lock = "off"',
+      env: { PATH: machine.env.PATH },
+      cols: 100,
+    });
+    await pty.until("lists commands");
+    pty.type("remove it\r");
+    await pty.until("-- approve?");
+    pty.key("y");
+    await pty.until("goes to the pane of deploy@vault only");
+    // Leaves it to the pane, where no one answers.
+    pty.key("escape");
+    await pty.until((screen) => !screen.includes("goes to the pane"));
+    pty.key("ctrl-c");
+    await pty.until("task 1 was stopped");
+  });
+
   test("exec on a terminal: the difference, the question, the password, the file", async () => {
     await using rig = rigOn([edit("/etc/motd", "welcome to vault\n"), { text: "written" }]);
     const pty = await rig.terminal(["--ssh", "deploy@vault", "--no-tmux", "set the motd"]);

@@ -115,7 +115,8 @@ function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Prom
     onDelay: (text) => context.emit({ stream: "info", text }),
   });
   const run: ScriptOnTarget = (script, options) => transport.run(script, options);
-  const root: ScriptOnTarget = (script, options) => asRoot(script, { ...options, purpose: "prepare a revert" });
+  const root: ScriptOnTarget = (script, options) =>
+    asRoot(script, { signal: context.signal, ...options, purpose: "prepare a revert" });
   return RevertTimer.arm({ run, root }, randomBytes(6).toString("hex"), plan).catch((error: unknown) => {
     const why = messageOf(error);
     throw new BuddyError("target", `not run, because no revert could be prepared: ${why}`, {
