@@ -2,7 +2,7 @@
 import { words } from "../../lib/text.ts";
 import { hasBuddysBelow, hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../files/secret-files.ts";
 import { hasDevicesBelow, isDeviceToRead, isOfAnotherMachine, startingAt } from "./dangers/protected-paths.ts";
-import { type Field, HOME, programName, readable, STAR, UNKNOWN } from "./syntax/field.ts";
+import { type Field, HOME, isGlob, maybeOption, programName, readable, STAR, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { openedBy, readsAnyFile } from "./unknown-names.ts";
 import { findPlan, patternName } from "./wrappers/find.ts";
@@ -15,6 +15,8 @@ export function secretRead(found: FoundCommand, cwd: string | undefined): string
   const loads = LOADS.get(program);
   if (loads !== undefined && found.argv.some(({ value }) => loads.test(value)))
     return "its script reads a file that the text may compute, and that may contain secrets";
+  if (loads !== undefined && isOpenScript(found.argv.slice(1).map(({ value }) => value)))
+    return "its script is only known when it runs, and may show variables or files that contain secrets";
   const places = startingAt(found.directories, cwd);
   if (places.some((place) => openedBy(found).some((path) => isDeviceToRead(path, place)))) return "it reads a device";
   const whole = isRecursive(program, found);
@@ -171,6 +173,13 @@ function searchedNames(args: readonly string[]): string[] {
     const name = patternName(option === "" ? "" : (value ?? args[at + 1] ?? ""));
     return name.startsWith("!") || isAnyName(name) ? [] : [name];
   });
+}
+
+/** Whether the script of jq or yq, or where it is, depends on what only the running shell knows. */
+function isOpenScript(args: readonly string[]): boolean {
+  // A file may be called -f, but not where names end in a suffix.
+  const mayBeOption = (word: string) => isGlob(word) && maybeOption(word) && !/\.\w+$/.test(word);
+  return args.some(mayBeOption) || /[\uFDD0-\uFDD2]/.test(args[scriptOfJq(args)] ?? "");
 }
 
 /** The index of the script of jq, in which `.key` is a field, not a file. `LOADS` finds files that it reads. */
