@@ -1,6 +1,7 @@
 /** Cloud command lines: calls that describe, list or get, without showing keys, tokens and secrets. */
 import { words } from "../../../lib/text.ts";
 import { isFixed } from "../syntax/field.ts";
+import { refused } from "./form.ts";
 import type { PresetReader } from "./operator.ts";
 
 const SECRETS =
@@ -34,16 +35,16 @@ const aws: PresetReader = (args) => {
   const [service = "", verb = "", ...rest] = args.slice(at);
   const call = `${service} ${verb}`;
   const named = AWS_BY_NAME.has(call);
-  if (!named && !isAwsRead(service, verb)) return `${call} is not known to be a harmless read`;
-  if (AWS_SHOWS_VARIABLES.test(call) && !isPlainQuery(args)) return `${call} shows ${WHAT_IT_STARTS_WITH}`;
-  if (service === "configure" && rest.length > 0) return `${call} with other words`;
+  if (!named && !isAwsRead(service, verb)) return { does: `${call} is not known to be a harmless read` };
+  if (AWS_SHOWS_VARIABLES.test(call) && !isPlainQuery(args)) return { does: `${call} shows ${WHAT_IT_STARTS_WITH}` };
+  if (service === "configure" && rest.length > 0) return { does: refused(call, "with other words") };
   let values = named ? 0 : 1;
   for (const [index, word] of rest.entries()) {
     if (AWS_REFUSED.test(word)) return `with ${word}`;
     if (word.startsWith("-")) values = word.includes("=") ? 1 : 0;
     // If a read writes a file, the file is a separate word after the options.
     else if (++values > 1 && verb.startsWith("get-")) return "with a word that may be a file to write";
-    if (/^user-?data$/i.test(word)) return "shows user data, which may contain secrets";
+    if (/^user-?data$/i.test(word)) return { does: "shows user data, which may contain secrets" };
     if (/^(?:--[a-z-]+=)?(?:fileb?|https?):/.test(word) && !isQueue(word, rest[index - 1]))
       return "with a value that is read from elsewhere";
   }
@@ -145,9 +146,9 @@ function verbs({ reads, options, calls, refused, globals, started }: Verbs): Pre
       groups.some((word) => /^(?:keyvault|kms)$|(?:^|-)keys?$/.test(word)) ||
       refused.test(path)
     )
-      return "may show secrets";
+      return { does: "may show secrets" };
     const rest = args.slice(at + 1);
-    if (started?.(path, args[at] as string, rest) === true) return `shows ${WHAT_IT_STARTS_WITH}`;
+    if (started?.(path, args[at] as string, rest) === true) return { does: `shows ${WHAT_IT_STARTS_WITH}` };
     const odd = rest.find((word) => word.startsWith("-") && !options.has(word.replace(/=[^]*$/, "")));
     return odd === undefined ? undefined : `with ${odd}`;
   };

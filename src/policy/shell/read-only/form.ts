@@ -69,8 +69,15 @@ const UNKNOWN_OPTION = "with a word that may be an option";
 const SEVERAL_WORDS = "with words that are only known when it runs";
 const MANY = 1_000;
 
-/** Undefined if the arguments match the form; otherwise why not, in words that follow the program's name. */
-export function outside(form: Form, args: readonly string[]): string | undefined {
+/** Why a call is not proven to be a read: what it is called with (“with --output”), or what it does. */
+export type Refusal = string | { readonly does: string };
+
+export function refused(call: string, why: Refusal): string {
+  return typeof why === "string" ? `${call} is not known to be read-only ${why}` : `${call} ${why.does}`;
+}
+
+/** Undefined if the arguments match the form. */
+export function outside(form: Form, args: readonly string[]): Refusal | undefined {
   return new Match(form, args).run();
 }
 
@@ -96,7 +103,7 @@ class Match {
     readonly args: readonly string[],
   ) {}
 
-  run(): string | undefined {
+  run(): Refusal | undefined {
     const { form, args } = this;
     if (form.alone && (args.length !== 1 || !/^-[^]/.test(args[0] as string) || args[0] === "--"))
       return "with other arguments than one option";
@@ -217,7 +224,7 @@ class Match {
     return shape === undefined || fits(shape, value) ? undefined : `with that value for ${name}`;
   }
 
-  #operandsOutside(): string | undefined {
+  #operandsOutside(): Refusal | undefined {
     const list = this.form.operands;
     if (this.form.joined && list[0]?.shape !== undefined && this.#operands.length > 0)
       return fits(list[0].shape, this.#operands.join(" ")) ? undefined : refusal(list[0].shape, "");
@@ -269,9 +276,9 @@ function onlyNumbers(shape: Shape | undefined): boolean {
   return pattern?.test("1") === true && !["a", "-a", ".", "/", ""].some((text) => pattern.test(text));
 }
 
-function refusal(shape: Shape, word: string): string {
+function refusal(shape: Shape, word: string): Refusal {
   return shape.contents && (isDeviceToRead(word) || word.startsWith("/dev/"))
-    ? "reads a device"
+    ? { does: "reads a device" }
     : "with an argument that is not known to be harmless";
 }
 

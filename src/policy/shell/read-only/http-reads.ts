@@ -1,6 +1,7 @@
 /** curl and wget: GET that prints to the terminal, from allowed hosts or this machine. */
 import { isListedHost } from "../../web/domain-list.ts";
 import { isFixed, isUnknown, ONE, STAR } from "../syntax/field.ts";
+import type { Refusal } from "./form.ts";
 import type { PresetReader } from "./operator.ts";
 
 /** `NAME:PORT:ADDRESS` with an address of this machine: requests to that name and port go to this machine. */
@@ -59,9 +60,9 @@ const curl: PresetReader = (args, { hosts }) => {
  * path of plain words: the request contains nothing from which the service could build another address.
  */
 const wget: PresetReader = (args, { hosts }) => {
-  if (!args.some((word) => WGET_PRINTS.test(word))) return "writes a file";
+  if (!args.some((word) => WGET_PRINTS.test(word))) return { does: "writes a file" };
   const limits = args.filter((word) => word.startsWith("--max-redirect"));
-  if (limits.some((word) => word !== "--max-redirect=0")) return "follows redirects";
+  if (limits.some((word) => word !== "--max-redirect=0")) return { does: "follows redirects" };
   if (limits.length > 0) return got(args, (url) => mayAsk(url, hosts), WGET_FLAGS, [...WGET_VALUED, HEADER]);
   return got(args, (url) => PLAIN_LOCAL.test(url), WGET_FLAGS, WGET_VALUED) && "without --max-redirect=0";
 };
@@ -75,7 +76,7 @@ function got(
   may: (url: string, here: readonly string[]) => boolean,
   flags: RegExp,
   valued: Valued,
-): string | undefined {
+): Refusal | undefined {
   const urls: string[] = [];
   const here: string[] = [];
   for (let at = 0; at < args.length; at++) {
@@ -95,7 +96,7 @@ function got(
   }
   if (urls.length === 0) return "without a URL";
   const far = urls.find((url) => !may(url, here));
-  return far === undefined ? undefined : `asks ${far}, which fetch_allowed_domains does not list`;
+  return far === undefined ? undefined : { does: `asks ${far}, which fetch_allowed_domains does not list` };
 }
 
 /** Any file that an unquoted `?` or `*` in a query matches has a name with the same scheme and host. */

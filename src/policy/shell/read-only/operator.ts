@@ -3,6 +3,7 @@ import { differsBetweenShells, outsideCommonGrammar } from "../syntax/common-gra
 import { isFixed, isUnknown, programName } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { walkText } from "../syntax/walk.ts";
+import type { Refusal } from "./form.ts";
 
 /** The settings of a preset. */
 export interface Preset {
@@ -111,4 +112,4 @@ export function runsElsewhere(command: FoundCommand): boolean {
 }
 
 /** Undefined if proven; otherwise why not, in words that follow the program's name. */
-export type PresetReader = (args: readonly string[], preset: Preset) => string | undefined;
+export type PresetReader = (args: readonly string[], preset: Preset) => Refusal | undefined;

@@ -4,6 +4,7 @@ import { isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Condition } from "../../verdict.ts";
 import { asksForState, elsewhereUnproven, runsElsewhere, sendsInput, type Preset } from "./operator.ts";
+import { refused } from "./form.ts";
 import { notReadOnly } from "./table.ts";
 
 /** Why it is not proven read-only, including by the rows of a preset; undefined if it is. */
@@ -70,11 +71,8 @@ function below(directory: string, path: string): string {
 
 function found(name: string, args: readonly string[], preset: Preset | undefined): string | undefined {
   const why = notReadOnly(name, args, preset);
-  return why === undefined ? undefined : `${name} ${why}`.replace(MISFIT, "$1is not known to be read-only $2 ");
+  return why === undefined ? undefined : refused(name, why);
 }
-
-/** A form reports only what does not match: "git log with --output". */
-const MISFIT = /^((?:(?!is |with)\S+ )+)(with(?:out)?) (?!-v evaluates|%n sets)/;
 
 function runsOrChanges(name: string, runs: boolean): string {
   return runs ? `${name} runs another command` : `${name} is not known to be read-only`;

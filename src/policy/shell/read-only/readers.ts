@@ -3,10 +3,11 @@ import { isDeviceToRead } from "../dangers/protected-paths.ts";
 import { areNumbers, field, isFixed, isGlob, isUnknown, maybeOption, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { awk } from "./awk.ts";
+import type { Refusal } from "./form.ts";
 import { sed } from "./sed.ts";
 
-/** Undefined if proven to change nothing; otherwise why not, in words that follow the program's name. */
-export type Reader = (args: readonly string[]) => string | undefined;
+/** Undefined if proven to change nothing. */
+export type Reader = (args: readonly string[]) => Refusal | undefined;
 
 const several = (args: readonly string[]) => args.some((word) => word.includes(SPLIT));
 const SEVERAL_WORDS = "with words that are only known when it runs";
@@ -16,7 +17,7 @@ function reads(reader: Reader): Reader {
   return (args) => {
     if (several(args)) return SEVERAL_WORDS;
     if (args.some((word) => isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/"))))
-      return "reads a device";
+      return { does: "reads a device" };
     return reader(args);
   };
 }
@@ -31,9 +32,9 @@ const find: Reader = (args) => {
   if (args.some((word, index) => mayAct(word, args[index - 1]))) return "with a word that may be an action";
   const plan = findPlan([field("find"), ...args.map((word) => field(word))]);
   if (plan.odd) return "with words that are not known";
-  if (plan.actions.some((action) => action.kind === "delete")) return "-delete removes files";
-  if (plan.actions.some((action) => action.kind === "write")) return "writes its list into a file";
-  return args.some((word) => /^-ok(?:dir)?$/.test(word)) ? "-ok asks on the terminal" : undefined;
+  if (plan.actions.some((action) => action.kind === "delete")) return { does: "-delete removes files" };
+  if (plan.actions.some((action) => action.kind === "write")) return { does: "writes its list into a file" };
+  return args.some((word) => /^-ok(?:dir)?$/.test(word)) ? { does: "-ok asks on the terminal" } : undefined;
 };
 
 /** A quoted unknown is one word; a glob may be several words, but actions do not end in a suffix. */
@@ -53,11 +54,12 @@ const isNumber = (word: string | undefined) => word === undefined || isUnknown(w
 /** Some shells evaluate a number as arithmetic, where a name means its value and a subscript runs commands. */
 const test: Reader = (args) => {
   // An unquoted value may be -v and a subscript.
-  if (several(args) || args.some((word) => word === "-v" || word === "-R")) return "with -v evaluates a subscript";
+  if (several(args) || args.some((word) => word === "-v" || word === "-R"))
+    return { does: "with -v evaluates a subscript" };
   if (args.some((word, at) => word === "-t" && !isNumber(args[at + 1]) && args[at + 1] !== "]"))
-    return "evaluates a number";
+    return { does: "evaluates a number" };
   return args.some((word, at) => NUMERIC.test(word) && !(isNumber(args[at - 1]) && isNumber(args[at + 1])))
-    ? "evaluates a number"
+    ? { does: "evaluates a number" }
     : undefined;
 };
 
@@ -67,7 +69,7 @@ const printf: Reader = (args) => {
   const [first = ""] = args;
   let at = 0;
   if (first === "-v") {
-    if (!PLAIN_NAME.test(args[1] ?? "")) return "with -v evaluates a name";
+    if (!PLAIN_NAME.test(args[1] ?? "")) return { does: "with -v evaluates a name" };
     at = 2;
   } else if (first === "--") at = 1;
   else if (first.startsWith("-") && first !== "-") return `with ${first}`;
@@ -77,7 +79,7 @@ const printf: Reader = (args) => {
   const conversions = [...format.matchAll(/%(%|[^a-zA-Z%]*[a-zA-Z])/g)]
     .map(([whole]) => whole)
     .filter((whole) => whole !== "%%");
-  if (conversions.some((one) => one.endsWith("n"))) return "with %n sets a variable";
+  if (conversions.some((one) => one.endsWith("n"))) return { does: "with %n sets a variable" };
   const kinds = conversions.flatMap((one) =>
     [...one.slice(1).matchAll(/\*/g)].map(() => "d").concat(one.at(-1) as string),
   );
@@ -86,7 +88,7 @@ const printf: Reader = (args) => {
   if (several(values)) return SEVERAL_WORDS;
   return values.every((value, index) => TEXTS.test(kinds[index % kinds.length] as string) || isPrintfNumber(value))
     ? undefined
-    : "evaluates a number";
+    : { does: "evaluates a number" };
 };
 const TEXTS = /[sbqcT]/;
 const isPrintfNumber = (value: string) =>
@@ -100,7 +102,7 @@ function readsNames(flags: string, values: string): Reader {
       const word = args[at] as string;
       if (!isFixed(word)) return SEVERAL_WORDS;
       if (!word.startsWith("-") || word === "-") {
-        if (!PLAIN_NAME.test(word)) return "evaluates a name";
+        if (!PLAIN_NAME.test(word)) return { does: "evaluates a name" };
         continue;
       }
       const letters = word.slice(1);

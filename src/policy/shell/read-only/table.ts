@@ -1,7 +1,7 @@
 /** Why the rows of the table do not prove that a program with these arguments only reads. */
 import { once } from "../../../lib/values.ts";
 import { isFixed } from "../syntax/field.ts";
-import { type Form, leading, outside } from "./form.ts";
+import { type Form, leading, outside, type Refusal, refused } from "./form.ts";
 import { CLOUD_READERS } from "./cloud-reads.ts";
 import { HTTP_READERS } from "./http-reads.ts";
 import type { Preset, PresetReader } from "./operator.ts";
@@ -45,12 +45,11 @@ export const readOnlyRows = once(
     ]),
 );
 
-/** Undefined if proven; otherwise why not, in words that follow the program's name. */
-export function notReadOnly(program: string, args: readonly string[], preset?: Preset): string | undefined {
-  let why: string | undefined;
+export function notReadOnly(program: string, args: readonly string[], preset?: Preset): Refusal | undefined {
+  let why: Refusal | undefined;
   for (const row of readOnlyRows().of(program)) {
     if (row.preset !== undefined && row.preset !== preset?.name) continue;
-    let first: string | undefined;
+    let first: Refusal | undefined;
     for (const call of row.calls) {
       const found = notCalled(call, args, preset);
       if (found === undefined) return undefined;
@@ -59,12 +58,13 @@ export function notReadOnly(program: string, args: readonly string[], preset?: P
     // The reason of a preset's row is the better one.
     if (why === undefined || row.preset !== undefined) why = first;
   }
-  return why ?? "is not known to be read-only";
+  return why ?? NOT_LISTED;
 }
 
+const NOT_LISTED = { does: "is not known to be read-only" };
 const MOST_NESTED = 3;
 
-function notCalled(call: Call, args: readonly string[], preset: Preset | undefined): string | undefined {
+function notCalled(call: Call, args: readonly string[], preset: Preset | undefined): Refusal | undefined {
   const { form, subcommands } = call;
   if (subcommands === undefined) return notCovered(form, args, preset);
   const front = leading(form, args);
@@ -78,14 +78,15 @@ function notCalled(call: Call, args: readonly string[], preset: Preset | undefin
       : undefined;
     if (forms === undefined) continue;
     const whys = forms.map((one) => notCovered(one, rest.slice(count), preset));
-    return whys.includes(undefined) ? undefined : `${path.join(" ")} ${whys[0]}`;
+    const [why = NOT_LISTED] = whys;
+    return whys.includes(undefined) ? undefined : { does: refused(path.join(" "), why) };
   }
   return isFixed(rest[0] as string)
-    ? `${rest[0]} is not known to be read-only`
+    ? { does: refused(rest[0] as string, NOT_LISTED) }
     : "with a subcommand that is only known when it runs";
 }
 
-function notCovered(form: Form, args: readonly string[], preset: Preset | undefined): string | undefined {
+function notCovered(form: Form, args: readonly string[], preset: Preset | undefined): Refusal | undefined {
   const { reader } = form;
   if (reader === undefined) return outside(form, args);
   const asking = Object.hasOwn(PRESET_READERS, reader) ? PRESET_READERS[reader] : undefined;
