@@ -124,7 +124,7 @@ export function releaseNotes(changelog: string, of: string): string {
   return `${notes}\n`;
 }
 
-/** The end of the notes: how to get this version. */
+/** The end of the notes: how to get this version. npm by files: in its registry buddy is the package of somebody else. */
 export function installText(releases: string): string {
   const files = `${releases}/download/v${version}`;
   return `## Install
@@ -133,8 +133,8 @@ export function installText(releases: string): string {
 curl -fsSL ${files}/install.sh | sh
 \`\`\`
 
-or \`npm install --global buddy\`, or one of the packages below: \`apt install ./FILE.deb\`, \`dnf install ./FILE.rpm\`,
-\`apk add --allow-untrusted FILE.apk\`. \`buddy update\` brings newer versions where install.sh was used. Check where a file
+or one of the packages below: \`apt install ./FILE.deb\`, \`dnf install ./FILE.rpm\`, \`apk add --allow-untrusted FILE.apk\`,
+\`npm install --global ./npm-buddy-${version}.tgz ./npm-buddy-TARGET-${version}.tgz\`. \`buddy update\` brings newer versions where install.sh was used. Check where a file
 was built: \`gh attestation verify FILE --repo ${new URL(releases).pathname.split("/").slice(1, 3).join("/")}\`.
 `;
 }

@@ -274,7 +274,10 @@ describe("the notes", () => {
   });
 
   test("end with how to install from this very address", () => {
-    expect(installText("https://example.com/o/r/releases")).toContain(`releases/download/v${version}/install.sh`);
+    const text = installText("https://example.com/o/r/releases");
+    expect(text).toContain(`releases/download/v${version}/install.sh`);
+    // In the registry of npm that name belongs to others.
+    expect(text).not.toMatch(/npm install --global (?!\.\/)/);
   });
 });
 

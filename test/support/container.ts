@@ -26,7 +26,7 @@ export interface ContainerWish {
 }
 
 /** Images are kept between runs; they are made of files of this machine and rebuilt when their recipe changes. */
-const CACHE = join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-4`);
+const CACHE = join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-5`);
 let count = 0;
 
 export async function containerTarget(wish: ContainerWish = {}): Promise<Container> {
@@ -80,7 +80,10 @@ async function build(image: Image): Promise<void> {
     const how = "--storage-driver vfs --cgroup-manager cgroupfs --events-backend none --runtime runc";
     // Otherwise the monitor of every `exec` stays for five minutes.
     writeFileSync(join(CACHE, "containers.conf"), "[engine]\nexit_command_delay = 1\n");
-    const script = `#!/bin/sh\nCONTAINERS_CONF=${CACHE}/containers.conf exec ${Bun.which("podman")} ${where} ${how} "$@"\n`;
+    // Without root the namespace of all containers is found by this directory, also from a session over ssh.
+    const env = `CONTAINERS_CONF=${CACHE}/containers.conf XDG_RUNTIME_DIR=${CACHE}/xdg`;
+    mkdirSync(join(CACHE, "xdg"), { recursive: true, mode: 0o700 });
+    const script = `#!/bin/sh\n${env} exec ${Bun.which("podman")} ${where} ${how} "$@"\n`;
     writeFileSync(`${wrapper}.${process.pid}`, script);
     chmodSync(`${wrapper}.${process.pid}`, 0o755);
     await run(["mv", `${wrapper}.${process.pid}`, wrapper]);

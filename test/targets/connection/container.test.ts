@@ -176,7 +176,7 @@ test("on a host over a line that breaks: found again, and only there", async () 
   await Bun.$`ln -sf ${container.env["PATH"]?.split(":")[0]}/podman ${server.remoteBin}/podman`.quiet();
   const base = await SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });
   await using transport = await ContainerTransport.open({ name: container.name, base });
-  expect(transport.label).toBe(`container ${container.name} on ssh root@127.0.0.1:${proxy.port}`);
+  expect(transport.label).toBe(`container ${container.name} on ${base.label}`);
   const child = transport.spawn(["sh", "-c", "sleep 1236; sleep 1236"]);
   await child.pid;
   proxy.cut();

@@ -27,7 +27,7 @@ export function packageOwner(path: string): PackageOwner | undefined {
 
 const PATHS: readonly (readonly [RegExp, PackageOwner])[] = [
   [/\/(?:Cellar|linuxbrew|homebrew)\//, { manager: "Homebrew", how: "brew upgrade buddy" }],
-  [/\/node_modules\//, { manager: "npm", how: "npm install --global buddy@latest" }],
+  [/\/node_modules\//, { manager: "npm", how: "npm install --global the two newer .tgz files" }],
   [/^\/nix\/store\//, { manager: "Nix", how: "nix profile upgrade buddy" }],
   [/^\/snap\//, { manager: "snap", how: "snap refresh buddy" }],
 ];
