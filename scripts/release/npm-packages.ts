@@ -78,8 +78,19 @@ function repository(homepage: string): { type: string; url: string } {
  */
 const LAUNCHER = `#!/usr/bin/env node
 "use strict";
+const fs = require("node:fs");
 const targets = [process.platform + "-" + process.arch];
-if (process.platform === "linux") targets.push(targets[0] + "-musl");
+if (process.platform === "linux") {
+  // By the loader on disk, as install.sh does: npm before 10 and yarn bring both builds.
+  const glibc = ["/lib", "/lib64"].some((directory) => {
+    try {
+      return fs.readdirSync(directory).some((name) => name.startsWith("ld-linux-"));
+    } catch {
+      return false;
+    }
+  });
+  targets[glibc ? "push" : "unshift"](targets[0] + "-musl");
+}
 const found = targets.map((target) => {
   try {
     return require.resolve("buddy-" + target + "/bin/buddy");
@@ -99,7 +110,6 @@ try {
   if (typeof process.execve === "function") process.execve(found, [found, ...args], process.env);
 } catch {}
 process.emitWarning = noWarning;
-const fs = require("node:fs");
 let terminal = true;
 try {
   fs.closeSync(fs.openSync("/dev/tty", "r"));

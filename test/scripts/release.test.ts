@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { dependencies, version } from "../../package.json";
 import { type BuildTarget, hostTarget, TARGETS } from "../../scripts/build.ts";
 import { archives, contents, formula, installText, releaseNotes } from "../../scripts/release.ts";
@@ -20,7 +20,7 @@ const PROGRAM = Buffer.from(`#!/bin/sh
 [ "$1" = fail ] && exit 7
 if [ "$1" = count ]; then
   n=0; trap 'n=$((n + 1)); echo "INT $n"' INT; trap 'echo "ended after $n"; exit' TERM
-  echo ready; while :; do read -r line; done
+  echo ready; while :; do sleep 0.1; done
 fi
 echo "buddy ${version}"
 `);
@@ -168,6 +168,18 @@ npm.describe("the npm packages", () => {
     const buddy = join(home, "bin/buddy");
     expect(run([buddy, "--version"])).toMatchObject({ code: 0, out: `buddy ${version}\n`, err: "" });
     expect(run([buddy, "fail"])).toMatchObject({ code: 7 });
+    // Without npm that looks at the C library both builds are there.
+    if (process.platform === "linux") {
+      const modules = join(home, "lib/node_modules/buddy/node_modules");
+      const musl = join(modules, `buddy-linux-${process.arch}-musl/bin/buddy`);
+      mkdirSync(dirname(musl), { recursive: true });
+      writeFileSync(musl, "#!/bin/sh\necho musl\n", { mode: 0o755 });
+      const alpine = `require("node:fs").readdirSync = () => ["ld-musl-x86_64.so.1"];`;
+      const env = { NODE_OPTIONS: `--require=${write("alpine.cjs", Buffer.from(alpine))}` };
+      expect(run([buddy, "--version"], { env }).out).toBe("musl\n");
+      expect(run([buddy, "--version"]).out).toBe(`buddy ${version}\n`);
+      rmSync(musl);
+    }
     // One Ctrl-C is one: a terminal sends it to the launcher and to what it started.
     await using pty = new Pty([buddy, "count"], { env: { PATH: process.env["PATH"] ?? "" } });
     await pty.until("ready");
