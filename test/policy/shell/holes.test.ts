@@ -82,6 +82,9 @@ describe("a script that loads other files may load a secret", () => {
     'jq -n \'import "config" as $d {search:"~/.docker"}; $d\'',
     "jq -n 'include \"x\"; .'",
     "jq -L ~/.docker . f",
+    'jq -n "$(date \'+import \\"config\\" as $d; $d\')"',
+    'jq "$x" f',
+    "jq *",
     'yq -n \'load_str("/etc/" + "shadow")\'',
     "yq '.a = load(\"x\")' f",
   ])("%s asks", asks);
