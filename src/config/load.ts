@@ -24,7 +24,7 @@ import {
 } from "./schema.ts";
 import { judged, type Setting } from "./setting.ts";
 import { words } from "../lib/text.ts";
-import { once } from "../lib/values.ts";
+import { once, variablesIn } from "../lib/values.ts";
 import { parseToml } from "./toml.ts";
 import type { AskTrust } from "./trust.ts";
 
@@ -333,15 +333,8 @@ function hookOf(file: string, found: ReadonlyMap<string, FoundValue>): HookSetti
   return relative ? { ...hook, command: [join(dirname(file), program), ...args] } : hook;
 }
 
-/** The variable in a text such as "Bearer ${TOKEN}". */
-export const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
-
 /** Never hidden from children, even if a header uses them. */
 const everyday = once(() => new Set(words("HOME USER LOGNAME PATH SHELL LANG TERM TMPDIR PWD HOSTNAME")));
-
-function variablesIn(text: string): string[] {
-  return [...text.matchAll(VARIABLE)].map(([, name = ""]) => name);
-}
 
 function originIn(file: string, found: FoundValue): Origin {
   if (file === "") return { kind: "default" };

@@ -2,9 +2,10 @@
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { trimSlash } from "../lib/network.ts";
+import { withVariables } from "../lib/values.ts";
 
 import { findKey, type ProfileKey } from "./keys.ts";
-import { type LoadedConfig, VARIABLE } from "./load.ts";
+import type { LoadedConfig } from "./load.ts";
 import { describeOrigin } from "./paths.ts";
 import { DEMO_PROFILE, type ProfileSettings } from "./schema.ts";
 
@@ -54,13 +55,11 @@ export function secretVariables(loaded: LoadedConfig): string[] {
 /** The headers of a profile with ${NAME} replaced; throws for a variable that is not set. */
 export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): Readonly<Record<string, string>> {
   const headers = Object.entries(profile.settings?.headers ?? {}).map(([header, text]) => {
-    const value = text.replace(VARIABLE, (_, name: string) => {
-      const found = loaded.env[name];
-      if (found !== undefined && found !== "") return found;
-      throw new BuddyError("auth", `profile ${profile.name} needs ${name} for its header ${header}; it is not set`, {
+    const missing = (name: string) =>
+      new BuddyError("auth", `profile ${profile.name} needs ${name} for its header ${header}; it is not set`, {
         hint: `Run: export ${name}=…, or change the profile's headers`,
       });
-    });
+    const value = withVariables(text, loaded.env, missing);
     // oxlint-disable-next-line no-control-regex -- characters that a header cannot contain
     if (/[\u0000-\u0008\u000a-\u001f\u007f]|[^\u0000-\u00ff]/.test(value))
       throw new BuddyError(

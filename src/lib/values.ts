@@ -3,6 +3,22 @@
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The names of the variables in a text such as "Bearer ${TOKEN}". */
+export function variablesIn(text: string): string[] {
+  return [...text.matchAll(VARIABLE)].map(([, name = ""]) => name);
+}
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+/** The text with the values of its variables; `missing` is the error for one that is not set. */
+export function withVariables(text: string, env: Environment, missing: (name: string) => Error): string {
+  return text.replace(VARIABLE, (_, name: string) => {
+    const value = env[name];
+    if (value === undefined || value === "") throw missing(name);
+    return value;
+  });
+}
+
 /** Whether an unknown value is an object with keys: neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

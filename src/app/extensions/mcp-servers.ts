@@ -1,12 +1,13 @@
 /** The MCP servers of a run, with what they need from it: its directories, its environment, its sign-ins. */
 import { dirname, join } from "node:path";
-import { type LoadedConfig, VARIABLE } from "../../config/load.ts";
+import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths } from "../../config/paths.ts";
 import type { ServerConnection, ServerOptions } from "../../extend/mcp/connection.ts";
 import { rememberedLists } from "../../extend/mcp/tool-lists.ts";
 import { McpServers } from "../../extend/mcp/servers.ts";
 import { SignInStore } from "../../extend/mcp/oauth-sign-in.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
+import { variablesIn } from "../../lib/values.ts";
 import type { MoreTools } from "../../tools/registry.ts";
 
 export interface RunServers {
@@ -63,5 +64,5 @@ export function signInStore(loaded: LoadedConfig): SignInStore {
 /** Values that headers take from the environment: masked on screens, in logs and for the model. */
 export function serverSecrets({ config, env }: LoadedConfig): string[] {
   const texts = Object.values(config.mcp).flatMap(({ headers = {} }) => Object.values(headers));
-  return texts.flatMap((text) => [...text.matchAll(VARIABLE)].flatMap(([, name = ""]) => env[name] || []));
+  return texts.flatMap((text) => variablesIn(text).flatMap((name) => env[name] || []));
 }

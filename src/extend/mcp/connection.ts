@@ -3,7 +3,7 @@ import type { Client, RequestOptions, Transport } from "@modelcontextprotocol/cl
 import type { McpSettings } from "../../config/schema.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { childEnv } from "../../lib/start-child.ts";
-import { defined, isRecord } from "../../lib/values.ts";
+import { defined, isRecord, withVariables } from "../../lib/values.ts";
 import { VERSION } from "../../lib/version.ts";
 import { within } from "../../lib/waiting.ts";
 import { tidy } from "./input-schema.ts";
@@ -112,17 +112,11 @@ function filled(
   table: Readonly<Record<string, string>>,
   env: ServerOptions["env"],
 ): Record<string, string> {
-  const entries = Object.entries(table).map(([key, text]) => {
-    const value = text.replaceAll(VARIABLE, (_, variable: string) => {
-      const found = env[variable];
-      if (found !== undefined && found !== "") return found;
-      throw new BuddyError("auth", `MCP server ${server} needs ${variable}, and it is not set`, {
-        hint: `export ${variable}=…, or change [mcp.${server}]`,
-      });
+  const missing = (variable: string) =>
+    new BuddyError("auth", `MCP server ${server} needs ${variable}, and it is not set`, {
+      hint: `export ${variable}=…, or change [mcp.${server}]`,
     });
-    return [key, value] as const;
-  });
-  return Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(table).map(([key, text]) => [key, withVariables(text, env, missing)]));
 }
 
 class Connection implements ServerConnection {
@@ -287,7 +281,6 @@ function withCause(error: unknown): string {
   return cause instanceof Error && error.message.length < 20 ? `${error.message}: ${cause.message}` : error.message;
 }
 
-const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const CONNECT_MS = 30_000;
 const ASK_MS = 15_000;
 const CLOSE_MS = 1_500;
