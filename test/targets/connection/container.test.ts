@@ -3,6 +3,7 @@ import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
+import { MachineChanged, PermanentRefusal } from "../../../src/targets/errors.ts";
 import { fileAccess } from "../../../src/targets/files/files.ts";
 import { ContainerTransport, findContainer } from "../../../src/targets/connection/container.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
@@ -113,9 +114,9 @@ describe("podman", () => {
       await mine.engine("start", mine.name);
       expect((await transport.run("echo back")).stdout.toString()).toBe("back\n");
       await mine.engine("rm", "-f", "-t", "0", mine.name);
-      await expect(transport.ensure()).rejects.toThrow("was removed");
+      await expect(transport.ensure()).rejects.toBeInstanceOf(PermanentRefusal);
       await using again = await containerTarget({ name: mine.name });
-      await expect(transport.ensure()).rejects.toThrow("was replaced");
+      await expect(transport.ensure()).rejects.toBeInstanceOf(MachineChanged);
       expect(again.name).toBe(mine.name);
     });
   });

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { hideFromChildren } from "../../../src/lib/processes.ts";
-import { ConnectionLost, PermanentRefusal } from "../../../src/targets/errors.ts";
+import { ConnectionLost, MachineChanged, PermanentRefusal, TargetClosed } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
 import { parseDestination, sshArguments } from "../../../src/targets/connection/ssh-destination.ts";
@@ -378,7 +378,7 @@ describe("when the line breaks", () => {
     chmodSync(fake, 0o755);
     proxy.cut();
     const mending = transport.ensure();
-    await expect(mending).rejects.toThrow("different machine: intruder@");
+    await expect(mending).rejects.toBeInstanceOf(MachineChanged);
     rmSync(fake);
     rmSync("/tmp/buddy-intruder", { recursive: true, force: true });
     await transport.ensure();
@@ -389,9 +389,9 @@ describe("when the line breaks", () => {
     const transport = await open("lab");
     await transport[Symbol.asyncDispose]();
     await transport[Symbol.asyncDispose]();
-    expect(() => transport.spawn(["true"])).toThrow("was closed");
-    await expect(transport.ensure()).rejects.toThrow("was closed");
-    await expect(transport.run("true")).rejects.toThrow("was closed");
+    expect(() => transport.spawn(["true"])).toThrow(TargetClosed);
+    await expect(transport.ensure()).rejects.toBeInstanceOf(TargetClosed);
+    await expect(transport.run("true")).rejects.toBeInstanceOf(TargetClosed);
     expect(mySockets()).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
-import { MachineChanged } from "../../../src/targets/errors.ts";
+import { MachineChanged, PermanentRefusal } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import { type Hop, labelOfPath } from "../../../src/targets/place.ts";
 import type { Pane, TargetOptions, Transport } from "../../../src/targets/target.ts";
@@ -245,7 +245,7 @@ inPanes.test.each(["removed", "not executable any more"])(
       kind: "lost",
       why: expect.stringContaining("no longer be started"),
     });
-    await expect(shell.run("echo next")).rejects.toThrow("no longer be started");
+    await expect(shell.run("echo next")).rejects.toBeInstanceOf(PermanentRefusal);
     expect(notices.at(-1)).toContain("no longer be started");
     // Far from the 54 s, on a busy machine, too.
     expect(performance.now() - began).toBeLessThan(40_000);

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
+import { PermissionDenied } from "../../../src/targets/errors.ts";
 import { WRITE } from "../../../src/targets/files/file-scripts.ts";
 import { fileAccess } from "../../../src/targets/files/files.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
@@ -305,10 +306,10 @@ container.describe("as an ordinary user in a container", () => {
 
   test("permission denied is reported as such", async () => {
     await expect(files.read("/tmp/secret")).rejects.toThrow("cannot read /tmp/secret: permission denied");
-    await expect(files.write("/tmp/secret", "x")).rejects.toThrow("permission denied");
-    await expect(files.write("/etc/new", "x")).rejects.toThrow("permission denied");
-    await expect(files.write("/etc/a/b/c", "x")).rejects.toThrow("permission denied");
-    await expect(files.read("/tmp/private/x")).rejects.toThrow("permission denied");
+    await expect(files.write("/tmp/secret", "x")).rejects.toBeInstanceOf(PermissionDenied);
+    await expect(files.write("/etc/new", "x")).rejects.toBeInstanceOf(PermissionDenied);
+    await expect(files.write("/etc/a/b/c", "x")).rejects.toBeInstanceOf(PermissionDenied);
+    await expect(files.read("/tmp/private/x")).rejects.toBeInstanceOf(PermissionDenied);
     await opened.transport.run("true");
   });
 
@@ -332,7 +333,7 @@ container.describe("as an ordinary user in a container", () => {
   });
 
   test("a file below a directory that may not be entered is not called missing", async () => {
-    await expect(files.read("/tmp/private/deep/er/x")).rejects.toThrow("permission denied");
+    await expect(files.read("/tmp/private/deep/er/x")).rejects.toBeInstanceOf(PermissionDenied);
     await sh(
       opened.transport,
       "cd /home && ln -sf /tmp/private/x into && ln -sfn /tmp/private/deep dir && ln -sf me me",
