@@ -1,4 +1,5 @@
 /** A change of one file: where, by what, the file before and after it, and what differs. */
+import { octal } from "../lib/text.ts";
 import { decodeText, decodeUtf16 } from "../lib/text-encoding.ts";
 
 export interface Change {
@@ -112,10 +113,6 @@ function textOf(bytes: Uint8Array): string | undefined {
 
 function sizeOf(state: SeenState["state"]): number {
   return state.kind === "file" ? state.size : 0;
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, "0");
 }
 
 const MOST_COMPARED = 8 * 1024 * 1024;

@@ -17,14 +17,14 @@ export function homeDirectory(env: Environment = process.env): string {
 
 /** TMPDIR if it is usable: after ssh, sudo or in a package shell it often names a directory that does not exist. */
 export function temporaryDirectory(places: readonly string[] = [os.tmpdir(), "/tmp", "/var/tmp", "/dev/shm"]): string {
-  const found = places.find(isWritable);
+  const found = places.find(isWritableDirectory);
   if (found !== undefined) return found;
   throw new BuddyError("target", "no directory for temporary files is writable on this machine", {
     hint: "Set TMPDIR to a writable directory.",
   });
 }
 
-function isWritable(path: string): boolean {
+export function isWritableDirectory(path: string): boolean {
   try {
     accessSync(path, constants.W_OK | constants.X_OK);
     return statSync(path).isDirectory();

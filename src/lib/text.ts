@@ -15,6 +15,11 @@ export function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
+/** A file's mode as chmod takes it: `0644`. */
+export function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
+}
+
 /** A Markdown code block, with a fence that is longer than any run of backticks inside. */
 export function codeBlock(text: string, language = ""): string {
   let longest = 2;

@@ -1,8 +1,8 @@
 /** A persistent sh over pipes on any transport: separate stdout and stderr, exact ends, state kept between commands. */
 import { nameFrom } from "../../lib/byte-names.ts";
 import { randomBytes } from "node:crypto";
-import { accessSync, constants } from "node:fs";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
+import { isWritableDirectory } from "../../lib/local-directories.ts";
 import { PermanentRefusal } from "../errors.ts";
 import type {
   GuardShell,
@@ -82,7 +82,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const { facts, kind } = options.transport;
     const name = `buddy-${facts.uid}/direct-${randomBytes(6).toString("hex")}`;
     this.#directory = `/tmp/${name}`;
-    this.#kept = `${kind === "local" && isWritable(MEMORY) ? MEMORY : "/tmp"}/${name}`;
+    this.#kept = `${kind === "local" && isWritableDirectory(MEMORY) ? MEMORY : "/tmp"}/${name}`;
   }
 
   get cwd(): string {
@@ -409,15 +409,6 @@ function notRun(why: string): RunOutcome {
 
 /** The file is written after many commands; ext4 would flush it to disk each time (0.3 to 4 ms). */
 const MEMORY = "/dev/shm";
-
-function isWritable(directory: string): boolean {
-  try {
-    accessSync(directory, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Adds up the time in which a command waited for the operator, which its time limit leaves out. */
 class Pauses {

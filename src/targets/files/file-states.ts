@@ -120,7 +120,3 @@ function bitsOf(shown: string): number {
   }
   return bits;
 }
-
-export function octal(mode: number): string {
-  return mode.toString(8).padStart(4, "0");
-}

@@ -3,11 +3,11 @@ import { nameFrom } from "../../lib/byte-names.ts";
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { decodeText, decodeUtf16, encodeText } from "../../lib/text-encoding.ts";
-import { wholeCharacters } from "../../lib/text.ts";
+import { octal, wholeCharacters } from "../../lib/text.ts";
 import { PermissionDenied } from "../errors.ts";
 import { type RunAsRoot, runAsRoot } from "../as-root.ts";
 import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
-import { LOOK, octal, REMOVE_OR_LINK, SET_ACL, seenFiles } from "./file-states.ts";
+import { LOOK, REMOVE_OR_LINK, SET_ACL, seenFiles } from "./file-states.ts";
 import type {
   FileAccess,
   FileSlice,
