@@ -35,6 +35,17 @@ export function parseDestination(written: string): SshDestination {
   return { host, text, ...defined({ user, port }) };
 }
 
+/** The text that `parseDestination` reads as these. */
+export function destinationText(of: {
+  readonly user?: string | undefined;
+  readonly host: string;
+  readonly port?: number | string | undefined;
+}): string {
+  const { user, host, port } = of;
+  const address = port === undefined ? host : `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return user === undefined ? address : `${user}@${address}`;
+}
+
 /** What follows `ssh` on a command line to reach it: ssh itself does not read [::1]:2222. */
 export function sshArguments({ user, host, port, args = [] }: SshDestination): string {
   const flags = port === undefined ? [] : ["-p", String(port)];

@@ -1,5 +1,6 @@
 /** An Ansible inventory, read through `ansible-inventory --list`: its hosts and groups become names. */
 import { BuddyError } from "../../lib/errors.ts";
+import { destinationText } from "../connection/ssh-destination.ts";
 import type { Hop } from "../place.ts";
 import { runProgram } from "../../lib/start-child.ts";
 import { isRecord } from "../../lib/values.ts";
@@ -131,8 +132,7 @@ function pathOf(
     refuse("ansible_ssh_executable");
     const host = text("ansible_host", "ansible_ssh_host") ?? name;
     const port = text("ansible_port", "ansible_ssh_port");
-    const bracketed = port !== undefined && host.includes(":") ? `[${host}]` : host;
-    const destination = `${user === undefined ? "" : `${user}@`}${bracketed}${port === undefined ? "" : `:${port}`}`;
+    const destination = destinationText({ user, host, port });
     const key = text("ansible_private_key_file", "ansible_ssh_private_key_file");
     const args = key === undefined ? [] : ["-i", keyFile(key, directories, problems)];
     for (const variable of ["ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args"])

@@ -3,7 +3,12 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { matchesGlob } from "../../lib/names.ts";
-import { destinationOf, type SshDestination, sshWords as argumentsOf } from "../connection/ssh-destination.ts";
+import {
+  destinationOf,
+  destinationText,
+  type SshDestination,
+  sshWords as argumentsOf,
+} from "../connection/ssh-destination.ts";
 import { type Hop, pathKey } from "../place.ts";
 import { runProgram } from "../../lib/start-child.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
@@ -104,7 +109,7 @@ export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
   try {
     const { user, port } = await resolvedSsh(first);
     const { host } = destinationOf(first);
-    return [{ ...first, destination: `${user}@${host.toLowerCase()}:${port}` }, ...inner];
+    return [{ ...first, destination: destinationText({ user, host: host.toLowerCase(), port }) }, ...inner];
   } catch (error) {
     if (error instanceof BuddyError) return path;
     throw error;
@@ -166,7 +171,7 @@ async function askAddress(hop: Hop & { kind: "ssh" }): Promise<PathByAddress> {
     const values = new Map(settings);
     const { host: written } = destination;
     const host = values.get("hostname") ?? written;
-    const address = `${host.includes(":") ? `[${host}]` : host}:${values.get("port") ?? 22}`;
+    const address = destinationText({ host, port: values.get("port") ?? 22 });
     const route = settings.filter(([key]) => ROUTE.has(key)).join("\n");
     return { path: [{ kind: "ssh", destination: address }], isAlias: host !== written, route };
   } catch (error) {

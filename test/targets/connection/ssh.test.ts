@@ -6,7 +6,7 @@ import { hideFromChildren } from "../../../src/lib/processes.ts";
 import { ConnectionLost, MachineChanged, PermanentRefusal, TargetClosed } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
-import { parseDestination, sshArguments } from "../../../src/targets/connection/ssh-destination.ts";
+import { destinationText, parseDestination, sshArguments } from "../../../src/targets/connection/ssh-destination.ts";
 import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { socketDirectory, socketName } from "../../../src/targets/connection/socket-directory.ts";
@@ -68,6 +68,7 @@ describe("destinations", () => {
     ["my-alias_1.x", { host: "my-alias_1.x" }],
   ])("%s", (text, expected) => {
     expect(parseDestination(text)).toMatchObject(expected);
+    expect(parseDestination(destinationText(expected))).toMatchObject(expected);
   });
 
   test.each([

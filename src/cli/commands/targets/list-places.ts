@@ -19,6 +19,7 @@ import { atMost } from "../../../lib/waiting.ts";
 import { NO_RULES } from "../../../policy/machine-rules.ts";
 import { rulesByName } from "../../../app/machines/machine-rules.ts";
 import { ruleFacts } from "../policy/machine-rules.ts";
+import { destinationText } from "../../../targets/connection/ssh-destination.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";
@@ -112,7 +113,7 @@ async function ofSsh({ path: [first] }: Place): Promise<ResolvedSsh | { readonly
 
 function resolvedWords(ssh: ResolvedSsh | { readonly problem: string }): string {
   if ("problem" in ssh) return ssh.problem;
-  const { user, host, port, jump } = ssh;
-  const address = port !== 22 && host.includes(":") ? `[${host}]` : host;
-  return `${user}@${address}${port === 22 ? "" : `:${port}`}${jump === undefined ? "" : ` through ${jump}`}`;
+  const { port, jump } = ssh;
+  const address = destinationText({ ...ssh, port: port === 22 ? undefined : port });
+  return `${address}${jump === undefined ? "" : ` through ${jump}`}`;
 }
