@@ -60,7 +60,7 @@ function started(shell: string, text: string): string[][] {
 
 /** Pieces of text, two blanks apart. */
 const FRAGMENTS = [
-  "\n",
+  ..."\n\r\v\f\u0085\u00A0\u2028\u3000\uFEFF",
   ...String.raw`
   wc  head  nl  tac  cut  -l  -n  -c  1  f  ./sub/f.txt  sub  ~  ~/x  ~root  ~+
   'a b'  "a b"  'it\'  'a\\b'  '\n'  "$x"  "a\"b"  "a${"`"}id${"`"}"  "!x"  ''  "'"  '"'
@@ -70,6 +70,8 @@ const FRAGMENTS = [
   |  ||  &&  ;  &  |&  ;;  &!  2>&1  2>/dev/null  </dev/null  >f  2>f  <f  >&2
   if  then  fi  end  begin  and  or  not  time  repeat  2  for  in  do  done  case
   command  builtin  exec  eval  noglob  -  a/b  ./x  test  -f  echo  printf  '%s'  '%d'
+  ;and  ;or  (nl|psub)  ${"$"}{|nl;}  ${"$"}{ nl;}  =(nl)  >!f  >|f  &>f  &>>f  |&nl  <>f  ./**  ~-  a=~/x  --x=~  a:~  +(x)  @(x)  !(x)
+  *(e:nl:)  ./*(+nl)  ${"$"}{x@P}  ${"$"}[1]  ^x^y  {1..3}  a;nl  a|nl  a&nl  a(nl)  a'b'  'a'"b"  $'\x3bnl'  \x3bnl  \u002dl
   cd  pwd  true  false  :  type  read  -p  '-pnl'  set  history  r  string  math  nl`
     .trim()
     .split(/ {2,}|\n\s*/),

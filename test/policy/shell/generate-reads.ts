@@ -56,6 +56,26 @@ const TRAPS = [
   "\ntouch P",
 ];
 
+/** What bash takes for plain words, a pattern or a mistake, and another shell for something that it runs or writes. */
+const ELSEWHERE = [
+  ...words(`=touch ~- ~root a=~/x --x=~ a:~ ./** **/f *(e:'touch:P':) ./*(+touch) ./*(N) +(x) @(f|a) !(f) <-> ^f >|P >!P &>P >&P |&cat
+  a;b (touch a&b a(b) -o''P -'o'P --out'put'=P '-o'P '' "" % %self - [ ] [f] ?`),
+  "(touch P)",
+  "(touch P | psub)",
+  "; and touch P",
+  "${|touch P;}",
+  "${ touch P;}",
+  "=(touch P)",
+  "\\x3btouch P",
+  "\\x2doP",
+  "$'\\x3btouch P'",
+  "'it\\'",
+  '"!x"',
+  "\r",
+  "\u00A0",
+  "\u2028",
+];
+
 /** Words that are an option, a script or a file, as something may print them. */
 const SHAPES = [
   "-oP",
@@ -204,7 +224,7 @@ export class ReadTexts {
   /** What every shell reads alike: literal words, few operators. */
   plain(): string {
     const { random } = this;
-    const one = () => this.command();
+    const one = () => (random.below(3) === 0 ? this.#spliced() : this.command());
     switch (random.below(8)) {
       case 0:
         return `${one()} | ${one()}`;
@@ -219,6 +239,16 @@ export class ReadTexts {
       default:
         return one();
     }
+  }
+
+  /** A command with something in it, as a word or in a word, that shells read differently. */
+  #spliced(): string {
+    const { random } = this;
+    const parts = this.command().split(" ");
+    const at = random.below(parts.length + 1);
+    if (random.below(2) === 0) parts.splice(at, 0, random.of(ELSEWHERE));
+    else parts[at] = `${parts[at] ?? ""}${random.of(ELSEWHERE)}`;
+    return parts.join(" ");
   }
 
   /** Such a text with this command somewhere in it. */
