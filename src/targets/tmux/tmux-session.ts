@@ -324,7 +324,7 @@ export class TmuxSession {
     return { client, created: said.includes("buddy-created") };
   }
 
-  /** The output of the start-up script before tmux answers; throws TmuxUnusable if it does not. */
+  /** The output of the start-up script before tmux answers; throws TmuxUnusable if only tmux does not. */
   async #greeting(client: ControlClient): Promise<readonly string[]> {
     const { transport, notice, socket } = this.options;
     const slow = setTimeout(
@@ -335,6 +335,8 @@ export class TmuxSession {
       const said = await within(client.preamble, ATTACH_MS);
       if (said !== undefined) return said;
       client.abandon("no answer");
+      if (!(await transport.answers(STILL_THERE_MS)))
+        throw new ConnectionLost("target", `${transport.label} does not answer: the connection stopped`);
       const server = `the tmux server${socket === "" ? "" : ` ${socket}`}`;
       const seconds = Math.round(ATTACH_MS / 1000);
       throw new TmuxUnusable(

@@ -115,7 +115,11 @@ export const attach: SlashCommand = {
     }
     if (target.attach === undefined) {
       if (target.state === "opening") screen.fail("the target is still being opened", "Try again in a moment");
-      else screen.fail("no shared pane to attach to", "The target has no tmux, or buddy was started with --no-tmux");
+      else
+        screen.fail(
+          "there is no command to attach to a shared pane",
+          "The target has no tmux, buddy was started with --no-tmux, or its via has no attach_via",
+        );
       return;
     }
     const command = oneLine(target.attach);

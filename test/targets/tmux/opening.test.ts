@@ -10,6 +10,8 @@ import { openTarget } from "../../../src/targets/open.ts";
 import { OWN_DIRECTORY } from "../../../src/targets/script-line.ts";
 import { choosePaneShell } from "../../../src/targets/tmux/bootstrap.ts";
 import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
+import { ConnectionLost } from "../../../src/targets/errors.ts";
+import { TmuxSession } from "../../../src/targets/tmux/tmux-session.ts";
 import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
 import { targetOptions } from "../../support/target-options.ts";
@@ -92,6 +94,20 @@ test("a tmux server that does not answer hung for ever", async () => {
   process.kill(server, "SIGSTOP");
   try {
     const notices: string[] = [];
+    // The same where the whole machine is silent: then tmux is not what to end, and a direct shell is no way out.
+    const { transport, identity } = place.target;
+    Object.defineProperty(transport, "answers", { value: () => Promise.resolve(false) });
+    const session = new TmuxSession({
+      transport,
+      socket: place.options.tmuxSocket,
+      session: identity.tmuxSession ?? "",
+      owner: identity.tmuxSession ?? "",
+      shell: choosePaneShell(transport.facts, "bash"),
+      cwd: "/",
+      unset: [],
+      notice: () => {},
+    });
+    const lost = session.open().catch((error: unknown) => error);
     await using direct = await openTarget({
       ...place.options,
       tmux: "auto",
@@ -100,6 +116,7 @@ test("a tmux server that does not answer hung for ever", async () => {
     expect(direct.shell.kind).toBe("direct");
     expect(notices).toHaveLength(2);
     expect(notices[1]).toContain("did not answer");
+    expect(await lost).toBeInstanceOf(ConnectionLost);
   } finally {
     process.kill(server, "SIGCONT");
   }
