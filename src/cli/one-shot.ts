@@ -67,10 +67,13 @@ export function colorOf(globals: GlobalOptions, { fd }: Output, setting: "auto" 
 }
 
 /** For a run without a terminal, where something needed an approval. */
-export function approvalNeeded(actions: readonly string[], mode: ApprovalMode): BuddyError {
-  const what = actions.map((action) => boundText(action, 200, () => "left out")).join("; ");
-  // A mode that approves everything else was in effect already.
-  const onlyByPerson = mode.kind === "all" || mode.kind === "until";
+export function approvalNeeded(
+  turn: { readonly unapproved: readonly string[]; readonly onlyByPerson: boolean },
+  mode: ApprovalMode,
+): BuddyError {
+  const what = turn.unapproved.map((action) => boundText(action, 200, () => "left out")).join("; ");
+  // A mode that approves everything else may be in effect already.
+  const onlyByPerson = turn.onlyByPerson || mode.kind === "all" || mode.kind === "until";
   return new BuddyError("approval", `approval required, but there is no terminal to ask on: ${what}`, {
     hint: onlyByPerson
       ? "Only a person approves this; --approve does not cover it. Run it from a terminal."

@@ -121,7 +121,7 @@ export class Approvals {
       if (settled !== undefined) return settled;
       const request = { ...asked, ...(await place?.()) };
       onAsked?.(request);
-      if (this.#asker === undefined) return { kind: "denied", by: "no-terminal" };
+      if (this.#asker === undefined) return noTerminal(request);
       const answer = await this.#asker.ask(request, signal, () => this.#pending - 1 + this.following);
       return this.#take(answer, request, signal);
     }).finally(() => this.#pending--);
@@ -152,7 +152,7 @@ export class Approvals {
       case "cancelled":
         return { kind: "denied", by: "cancelled" };
       case "no-terminal":
-        return { kind: "denied", by: "no-terminal" };
+        return noTerminal(request);
     }
   }
 
@@ -292,7 +292,13 @@ export type Decision =
       readonly kind: "denied";
       readonly by: "operator" | "mode" | "timeout" | "cancelled" | "no-terminal";
       readonly reason?: string;
+      /** No mode approves it, either. */
+      readonly onlyByPerson?: true;
     };
+
+function noTerminal({ answer }: ApprovalRequest): Decision {
+  return { kind: "denied", by: "no-terminal", ...(answer === undefined ? {} : { onlyByPerson: true }) };
+}
 
 function stopped(signal: AbortSignal): Decision {
   return { kind: "denied", by: isTimeout(signal.reason) ? "timeout" : "cancelled" };

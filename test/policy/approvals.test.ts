@@ -52,7 +52,11 @@ describe("modes", () => {
     async (mode) => {
       for (const answer of ["in-person", "typed"] as const) {
         const approvals = new Approvals({ mode, now: () => 500 });
-        expect(await approvals.decide(request({ answer }), never)).toEqual({ kind: "denied", by: "no-terminal" });
+        expect(await approvals.decide(request({ answer }), never)).toEqual({
+          kind: "denied",
+          by: "no-terminal",
+          onlyByPerson: true,
+        });
       }
     },
   );

@@ -114,7 +114,7 @@ class OneCall {
       const unrecorded = await this.#record.permitted(permission);
       if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));
       if (permission.kind === "result") {
-        if (permission.unapproved !== undefined) this.#turn.refuse(permission.unapproved);
+        if (permission.unapproved !== undefined) this.#turn.refuse(permission.unapproved, permission.onlyByPerson);
         if (permission.proposed !== undefined) this.#turn.propose(permission.proposed, batch.machine);
         return result(permission.result);
       }
@@ -194,7 +194,7 @@ class OneCall {
   #permittedContext(parts: PermitParts, { path, unasked, onlyIn, onlyWhere, shown }: Granted): ToolContext {
     const mayVisit = async (url: string): Promise<boolean> => {
       const refused = await permitUrl(parts, this.#wanted, url, false);
-      if (refused?.unapproved !== undefined) this.#turn.refuse(refused.unapproved);
+      if (refused?.unapproved !== undefined) this.#turn.refuse(refused.unapproved, refused.onlyByPerson);
       return refused === undefined;
     };
     return {

@@ -11,6 +11,8 @@ export class TurnState {
   readOnly = false;
   /** Actions refused because there was no terminal to ask on. */
   unapproved: readonly string[] = [];
+  /** No mode would have approved any of them. */
+  onlyByPerson = true;
   /** Changes that were not made because the machine is read-only. */
   proposed: readonly ProposedChange[] = [];
   /** What the calls did, one line each. */
@@ -19,6 +21,7 @@ export class TurnState {
   /** `prompt`: the operator's own words, without what was attached. */
   begin(prompt: string, readOnly: boolean): void {
     this.readOnly = readOnly;
+    this.onlyByPerson = true;
     this.unapproved = this.proposed = this.done = [];
     if (this.prompts.push(prompt) > MOST_PROMPTS) this.prompts.shift();
   }
@@ -29,8 +32,9 @@ export class TurnState {
     this.printed?.forget();
   }
 
-  refuse(action: string): void {
+  refuse(action: string, onlyByPerson = false): void {
     if (!this.unapproved.includes(action)) this.unapproved = [...this.unapproved, action];
+    this.onlyByPerson &&= onlyByPerson;
   }
 
   /** A change that is proposed twice is listed once. */

@@ -116,6 +116,8 @@ export interface Refusal {
   readonly result: ToolResult;
   /** What was refused because there was no terminal to ask on. */
   readonly unapproved?: string;
+  /** And that no mode would have approved. */
+  readonly onlyByPerson?: true;
   /** What was not done because the machine is read-only. */
   readonly proposed?: ProposedChange;
 }
@@ -140,7 +142,7 @@ export function denied(result: string, display = result, outcome = "denied"): Re
 
 export function refused(decision: Decision, action: string): Refusal {
   if (decision.kind !== "denied") throw new Error("only a denial is refused");
-  const { by, reason } = decision;
+  const { by, reason, onlyByPerson } = decision;
   switch (by) {
     case "operator":
       return reason === undefined
@@ -161,6 +163,7 @@ export function refused(decision: Decision, action: string): Refusal {
           "approval required, but there is no terminal to ask on",
         ),
         unapproved: action,
+        ...(onlyByPerson === undefined ? {} : { onlyByPerson }),
       };
     case "timeout":
       return denied("operation stopped: the task ran out of time", "out of time", "timeout");

@@ -209,6 +209,14 @@ describe("the machine", () => {
     expect(missing.ok).toBe(true);
   });
 
+  test("a file of the directory that is not trusted was to be changed", async () => {
+    await using here = new Here();
+    writeFileSync(join(here.cwd, "buddy.toml"), "[tools]\nshell_confirm = false\n");
+    const { stdout } = await runHere("doctor");
+    expect(stdout).toContain("the file is not trusted");
+    expect(stdout).not.toContain("change the file");
+  });
+
   test("the page for people: a mark for each finding, remedies below, a summary", async () => {
     await using here = new Here([], { config: "[tools]\nshell_timeot = 1\n" });
     const page = await runHere("doctor");

@@ -129,6 +129,14 @@ describe("exit codes", () => {
     expect(existsSync(join(here.cwd, "made"))).toBe(false);
   });
 
+  test("3: --approve is not recommended for what only a person approves", async () => {
+    await using here = new Here([shell("redis-cli flushall", { mutation: true, risk: "high" }), { text: "No." }]);
+    const { code, stderr } = await here.exec({ prompt: "go" });
+    expect(code).toBe(3);
+    expect(stderr).toContain("redis-cli flushall");
+    expect(stderr).not.toContain("--approve all");
+  });
+
   test("0: the operator approves on the terminal, wherever stdin and stdout lead", async () => {
     await using here = new Here([touch, { text: "made it" }]);
     await using pty = new Pty(["sleep", "600"], { cols: 100 });

@@ -33,7 +33,9 @@ export async function checkConfiguration(
     const known = Object.hasOwn(SETTINGS, section) && Object.hasOwn(SETTINGS[section as keyof typeof SETTINGS], name);
     if (known) findings.push(finding("config", "info", explainSetting(loaded, key)));
   }
-  for (const text of loaded.warnings) findings.push(finding("config", "warning", text, "change the file"));
+  // The others say themselves what to do: trust the file, chmod it, create the directory.
+  for (const text of loaded.warnings)
+    findings.push(finding("config", "warning", text, /\bunknown keys?\b/.test(text) ? "change the file" : undefined));
   findings.push(...(await permissions(loaded)));
   return { findings, loaded };
 }

@@ -243,7 +243,7 @@ async function conclude(
   await writeAnswer?.(run.secrets.hide(answer));
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
-  throw approvalNeeded(run.calls.turn.unapproved, run.approvals.mode);
+  throw approvalNeeded(run.calls.turn, run.approvals.mode);
 }
 
 async function markdownRows(color: boolean, chosen: ThemeName | "auto"): Promise<() => RowStream> {

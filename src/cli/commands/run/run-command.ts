@@ -73,7 +73,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
   const said = only !== undefined && (refused.length > 0 || (signal.aborted && STOPPED.has(only.result.outcome)));
   if (!said) await printer.results(results, (id) => fullText(run, id));
   if (signal.aborted) throw around.stopped();
-  if (refused.length > 0) throw approvalNeeded(refused, run.approvals.mode);
+  if (refused.length > 0) throw approvalNeeded(run.calls.turn, run.approvals.mode);
   return worst(results);
 }
 
