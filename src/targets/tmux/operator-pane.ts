@@ -195,7 +195,7 @@ export class OperatorPane {
     if (closed !== undefined && closed !== FULL_SCREEN) refuse(closed);
     const seen = await probeForeground(transport, this.#row, true);
     const line = seen.doing === "raw" ? await lineBeforeCursor(this.#client, this.id) : "";
-    if (asksForPassword(seen, line) && hasPrintable(options.keys ?? [], options.literalText ?? ""))
+    if (asksForPassword(seen, line, undefined) && hasPrintable(options.keys ?? [], options.literalText ?? ""))
       refuse("a program in the pane asks for a password");
     if (options.onlyWhere !== undefined) stillThere(await this.#where(), options.onlyWhere);
     await sendKeys(this.#client, this.id, options);

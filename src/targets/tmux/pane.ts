@@ -467,7 +467,7 @@ export class TmuxPane implements Pane, PaneSink {
     if (this.#state.current === undefined && this.#state.phase === "ready") return false;
     const seen = await this.#input.look(true);
     const line = seen.doing === "raw" ? await lineBeforeCursor(this.#options.session, this.id) : "";
-    return asksForPassword(seen, line);
+    return asksForPassword(seen, line, this.running);
   }
 
   /** Another shell than buddy's is in the foreground, after an `exec`. */

@@ -109,11 +109,20 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
 
 /**
  * Whether the program waits for a password. In raw mode the program itself, or a remote terminal (ssh), hides what is
- * typed: then the text before the cursor decides.
+ * typed: then the text before the cursor decides, or, for fish, the command that it runs.
  */
-export function asksForPassword({ doing }: ForegroundState, beforeCursor: string): boolean {
-  return doing === "password" || (doing === "raw" && isPasswordPrompt(beforeCursor));
+export function asksForPassword(
+  { doing, program }: ForegroundState,
+  beforeCursor: string,
+  command: string | undefined,
+): boolean {
+  if (doing === "password") return true;
+  if (doing !== "raw") return false;
+  return isPasswordPrompt(beforeCursor) || (program === "fish" && SILENT_READ.test(command ?? ""));
 }
+
+/** The prompt of this `read` does not say that it is silent. */
+const SILENT_READ = /\bread\b[^;|&\n]*\s(?:-[a-zA-Z]*s|--silent\b)/;
 
 export function isPasswordPrompt(line: string): boolean {
   return PASSWORD_PROMPT.test(line);

@@ -151,7 +151,8 @@ function judge(
         program,
       };
     case "raw":
-      if (asksForPassword(seen, command.recording.lastLine)) return { kind: "waiting", for: "password", program };
+      if (asksForPassword(seen, command.recording.lastLine, command.text))
+        return { kind: "waiting", for: "password", program };
       // Raw mode alone does not mean waiting: only twice in a row, without CPU time in between.
       if (before?.doing !== "raw" || before.program !== program || before.cpu !== seen.cpu) return undefined;
       return { kind: "waiting", for: "repl", program };

@@ -471,6 +471,24 @@ busybox.test("a password that a busybox shell reads was a program that runs", as
   expect(text(await place.target.shell.run("stty echo; echo after"))).toBe("after\n");
 });
 
+const fish = await needs("tmux", "fish");
+
+fish.test(
+  "a password that fish reads got keys",
+  async () => {
+    await using place = await openTestTarget("local", { shell: "fish" });
+    const pane = place.target.shell as Pane;
+    const { outcome } = await pane.run("read --local -s secret; echo got", { waitMs: 5000 });
+    expect(outcome).toMatchObject({ kind: "waiting", for: "password" });
+    await expect(pane.keys({ keys: ["a", "Enter"] })).rejects.toThrow("password");
+    await pane.keys({ keys: ["C-c"] });
+    expect((await pane.run("read -l name", { waitMs: 5000 })).outcome).toMatchObject({ kind: "waiting", for: "repl" });
+    await pane.keys({ keys: ["a", "Enter"] });
+    expect(text(await pane.run("echo after"))).toBe("after\n");
+  },
+  15_000,
+);
+
 const VI = { bash: "set -o vi", zsh: "bindkey -v" } as const;
 const ANSWERED = [...(await available("bash", "zsh", "fish", "dash", "mksh")), "bash vi", "zsh vi"].filter((one) =>
   SHELLS.some((shell) => one.startsWith(shell) || one === "mksh"),
