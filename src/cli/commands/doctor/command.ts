@@ -3,10 +3,9 @@ import { isatty } from "node:tty";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
 import { redactor } from "../../../lib/secrets/redact.ts";
-import { plural, printable } from "../../../lib/text.ts";
+import { plural } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
 import { isLocal, placeOf } from "../../../targets/place.ts";
-import { wrapped } from "../../../ui/words.ts";
 import { defineCommand } from "../../command.ts";
 import type { Finding } from "./machine.ts";
 import type { GlobalOptions } from "../../args/options.ts";
@@ -23,7 +22,7 @@ export const command = defineCommand({
   async run({ args, globals }) {
     const findings = (await examine(globals)).map(withoutSecrets);
     const ok = findings.every(({ status }) => status !== "broken");
-    await print([args.json ? `${JSON.stringify({ ok, findings }, null, 2)}\n` : page(findings, globals)]);
+    await print([args.json ? `${JSON.stringify({ ok, findings }, null, 2)}\n` : await page(findings, globals)]);
     return ok ? EXIT.ok : EXIT.failure;
   },
 });
@@ -64,33 +63,14 @@ function withoutSecrets({ text, remedy, ...finding }: Finding): Finding {
   return { ...finding, text: redact(text), ...(remedy === undefined ? {} : { remedy: redact(remedy) }) };
 }
 
-const SIGNS = { ok: ["ok", "32"], info: ["--", "90"], warning: ["! ", "33;1"], broken: ["NO", "31;1"] } as const;
-
-function page(findings: readonly Finding[], globals: GlobalOptions): string {
+async function page(findings: readonly Finding[], globals: GlobalOptions): Promise<string> {
+  const { findingRows } = await import("./machine.ts");
   const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1) });
   const width = Math.max(...findings.map(({ check }) => check.length));
-  const indent = " ".repeat(width + 5);
-  const columns = isatty(1) ? Math.max(process.stdout.columns || 80, 40) : Infinity;
-  const lines = findings.flatMap(({ check, status, text, remedy }) => {
-    const [sign, code] = SIGNS[status];
-    const mark = color ? `\u001b[${code}m${sign}\u001b[0m` : sign;
-    const todo = remedy === undefined ? "" : `\n${indent}fix: ${rows(remedy, `${indent}     `, columns)}`;
-    return [`${mark} ${check.padEnd(width)}  ${rows(text, indent, columns)}${todo}`];
-  });
+  const lines = findings.map((finding) => findingRows(finding, width, color));
   const bad = findings.filter(({ status }) => status === "broken").length;
   const warnings = findings.filter(({ status }) => status === "warning").length;
   const summary =
     bad > 0 ? `${plural(bad, "problem")} found` : warnings > 0 ? "it works, with warnings" : "no problems found";
   return `${lines.join("\n")}\n\n${summary}\n`;
-}
-
-/** Below each other at the same indent, wrapped where a terminal would break words. */
-function rows(text: string, indent: string, columns: number): string {
-  const lines = printable(text)
-    .split("\n")
-    .map((line) => line.trimEnd());
-  return wrapped(
-    lines.filter((line) => line !== ""),
-    columns - indent.length,
-  ).join(`\n${indent}`);
 }

@@ -6,10 +6,11 @@ import { currentDirectory } from "../../../lib/byte-names.ts";
 import type { BuddyError } from "../../../lib/errors.ts";
 import { temporaryDirectory } from "../../../lib/local-directories.ts";
 import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/start-child.ts";
+import { printable } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import type { SecondLock, Transport } from "../../../targets/target.ts";
 import { CleanChildren } from "../../../targets/read-only/clean-children.ts";
-import { lockWords } from "../../../ui/words.ts";
+import { lockWords, wrapped } from "../../../ui/words.ts";
 
 export async function checkMachine(): Promise<Finding[]> {
   const [tmux, ...rest] = await Promise.all([checkTmux(), checkSsh(), checkEngine("docker"), checkEngine("podman")]);
@@ -165,6 +166,27 @@ export interface Finding {
   readonly text: string;
   /** What to do; for every problem. */
   readonly remedy?: string;
+}
+
+const SIGNS = { ok: ["ok", "32"], info: ["--", "90"], warning: ["! ", "33;1"], broken: ["NO", "31;1"] } as const;
+
+/** A sign, the name in `width` columns, then the text and what to do. */
+export function findingRows({ check, status, text, remedy }: Finding, width: number, color: boolean): string {
+  const [sign, code] = SIGNS[status];
+  const indent = " ".repeat(width + 5);
+  const todo = remedy === undefined ? "" : `\n${indent}fix: ${rows(remedy, `${indent}     `)}`;
+  const mark = color ? `\u001b[${code}m${sign}\u001b[0m` : sign;
+  return `${mark} ${printable(check).padEnd(width)}  ${rows(text, indent)}${todo}`;
+}
+
+/** Below each other at the same indent, wrapped where a terminal would break words. */
+function rows(text: string, indent: string): string {
+  const columns = isatty(1) ? Math.max(process.stdout.columns || 80, 40) : Infinity;
+  const lines = printable(text)
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "");
+  return wrapped(lines, columns - indent.length).join(`\n${indent}`);
 }
 
 export function finding(check: string, status: Finding["status"], text: string, remedy?: string): Finding {

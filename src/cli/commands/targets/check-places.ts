@@ -4,7 +4,6 @@ import type { LoadedConfig } from "../../../config/load.ts";
 import { secretVariables } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { Output, print } from "../../../lib/output.ts";
-import { printable } from "../../../lib/text.ts";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { atMost, unlessAborted } from "../../../lib/waiting.ts";
 import { openTransport, type TransportOptions } from "../../../targets/connection/open-transport.ts";
@@ -17,8 +16,7 @@ import { rulesOf } from "../../../app/machines/machine-rules.ts";
 import { ruleWords } from "../../../app/repl/change-machines.ts";
 import { ruleFacts } from "../policy/machine-rules.ts";
 import { placeSources } from "../../../app/machines/places.ts";
-import { wrapped } from "../../../ui/words.ts";
-import { checkLocks } from "../doctor/machine.ts";
+import { checkLocks, findingRows } from "../doctor/machine.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";
 
 /** The longest wait for a machine. */
@@ -170,10 +168,7 @@ const SUDO: Readonly<Record<MachineReport["sudo"], string>> = {
 };
 
 function rows(one: Checked, width: number, color: boolean): string {
-  const indent = " ".repeat(width + 6);
-  const columns = isatty(1) ? Math.max(process.stdout.columns || 80, 40) : Infinity;
-  const mark = one.ok ? (one.warnings.length > 0 ? "! " : "ok") : "NO";
-  const code = one.ok ? (one.warnings.length > 0 ? "33;1" : "32") : "31;1";
+  const status = one.ok ? (one.warnings.length > 0 ? "warning" : "ok") : "broken";
   const facts =
     one.user === undefined
       ? []
@@ -182,13 +177,8 @@ function rows(one: Checked, width: number, color: boolean): string {
           `unasked: ${one.unasked ?? ""}`,
           ...(one.rule_words === undefined ? [] : [`rules: ${one.rule_words}`]),
         ];
-  const lines = [...one.problems, ...facts, ...one.warnings].flatMap((text) => text.split("\n"));
-  const rows = wrapped(
-    lines.map((line) => printable(line)),
-    columns - indent.length,
-  );
-  const head = `${color ? `\u001b[${code}m${mark}\u001b[0m` : mark}  ${printable(one.name).padEnd(width)}  `;
-  return `${head}${rows.join(`\n${indent}`)}\n`;
+  const text = [...one.problems, ...facts, ...one.warnings].join("\n");
+  return `${findingRows({ check: one.name, status, text }, width, color)}\n`;
 }
 
 function identity({ user, host, os = "", shell, tmux, sudo = "unknown", latency_ms }: Checked): string {
