@@ -170,6 +170,12 @@ describe("files that an approved command names", () => {
     ["a command after cd", "cd .. && cd d12 && rm f", "removed"],
     ["a loop", "for x in f; do rm $x; done", "removed"],
     ["sh -c", "sh -c 'rm f'", "removed"],
+    ["sort -o", "sort other -o f", "changed"],
+    ["uniq", "uniq other f", "changed"],
+    ["tar", "tar -cf f other", "changed"],
+    ["gzip", "gzip f", "removed"],
+    ["chmod without a number", "chmod -w f", "changed"],
+    ["find -delete", "find f -delete", "removed"],
   ];
   let rows: Awaited<ReturnType<typeof listed>>;
   let undone: readonly string[];
