@@ -51,7 +51,7 @@ describe("run", () => {
     [["--modle", "x"], "unknown option --modle; did you mean --model?"],
     [["--nonsense"], "unknown option --nonsense"],
     [["help", "exce"], 'unknown command or topic "exce"\n  Did you mean exec?'],
-    [["help", "qqqqqqqq"], "listed by: buddy --help"],
+    [["help", "qqqqqqqq"], "buddy help --help the topics"],
     [["exec", "--model"], "--model needs a value"],
     [["-C", "/does/not/exist"], "--cd /does/not/exist: no such directory"],
     [["-C", "/etc/passwd"], "--cd /etc/passwd: it is not a directory"],
