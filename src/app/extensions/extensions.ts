@@ -83,6 +83,6 @@ async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boo
   });
   const text = [`The repository ${repository} contains skills. The model follows them as your instructions:`, ...lines];
   return yesOnTerminal(
-    `${text.map(showLine).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change.`,
+    `${text.map(showLine).join("\n")}\nTrust ${skills.length === 1 ? "it? You will be asked again if it changes" : "them? You will be asked again if they change"}.`,
   );
 }

@@ -44,7 +44,10 @@ export const command = defineCommand({
     if (!isCommand && topic === undefined) {
       const meant = closestMatch(name, [...Object.keys(COMMANDS), ...Object.keys(TOPICS)]);
       throw new BuddyError("usage", `unknown command or topic "${name}"`, {
-        hint: meant === undefined ? "buddy --help lists the commands, buddy help --help the topics" : `Did you mean ${meant}?`,
+        hint:
+          meant === undefined
+            ? "buddy --help lists the commands, buddy help --help the topics"
+            : `Did you mean ${meant}?`,
       });
     }
     const help = isCommand ? `${commandHelp(await loadCommand(name))}\n` : undefined;
