@@ -33,7 +33,7 @@ export async function permitRead(
   const rules = await parts.rules(target);
   const isGuarded = rules.mode === "guarded";
   if (!(keys || privesc || disturbs) || (!confirms(parts, rules) && !isGuarded)) return run;
-  const action = `read ${resolved?.path ?? path}${privesc ? " as root (sudo)" : ""}`;
+  const action = `read ${onOneLine(resolved?.path ?? path)}${privesc ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
     risk: "high",
@@ -92,7 +92,7 @@ export async function permitWrite(
   };
   if (!confirms(parts, rules) && verdict.kind === "allow") return run;
   const verb = removes ? "remove" : "write";
-  const action = `${verb} ${resolved.path}${asRoot ? " as root (sudo)" : ""}`;
+  const action = `${verb} ${onOneLine(resolved.path)}${asRoot ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
     write: { path: resolved.path, creates: !resolved.exists, ...(removes ? { removes } : {}), ...diffSize(diff) },
@@ -105,6 +105,11 @@ export async function permitWrite(
     ...(verdict.kind === "ask" && verdict.answer !== undefined ? { answer: verdict.answer } : {}),
   });
   return decision.kind === "approved" ? run : refused(decision, action);
+}
+
+/** Only a command has several lines in a question: those of a name would look like a part of buddy's text. */
+function onOneLine(path: string): string {
+  return path.replaceAll("\n", "\\n");
 }
 
 /** How a file that can lock the operator out is reverted. */

@@ -238,7 +238,7 @@ async function askToKeep(
 async function askAgain(parts: PermitParts, call: PermitCall, why: string): Promise<ToolResult | undefined> {
   // The operator wants no questions: it runs, and the result says what could not be done.
   if (!parts.confirm.shell) return undefined;
-  const action = call.intent.kind === "write" ? `write ${call.intent.path}` : call.intent.title;
+  const action = call.intent.kind === "write" ? `write ${call.intent.path.replaceAll("\n", "\\n")}` : call.intent.title;
   const question = { action, risk: "high", mutation: true, policy: why } as const;
   const decision = await decide(parts, call, await parts.target(), question);
   return decision.kind === "approved" ? undefined : refused(decision, action).result;
