@@ -377,7 +377,7 @@ advise_path() {
   # The file that an interactive shell of this user reads.
   case ${SHELL:-} in
     */fish) say "  fish_add_path '$directory'" && return ;;
-    */zsh) profile="${ZDOTDIR:-~}/.zshrc" ;;
+    */zsh) if [ -n "${ZDOTDIR:-}" ]; then profile="'$ZDOTDIR/.zshrc'"; else profile=\~/.zshrc; fi ;;
     */bash) if [ "$(uname -s)" = Darwin ]; then profile=\~/.bash_profile; else profile=\~/.bashrc; fi ;;
     */csh | */tcsh) line="setenv PATH \"$directory:\$PATH\"" profile=\~/.cshrc ;;
     *) profile=\~/.profile next='log in again' ;;

@@ -266,6 +266,8 @@ describe("install.sh", () => {
     const line = /fpath=\(.*\)/.exec(stderr)?.[0];
     expect(line).toBe(`fpath=('${join(home, ".local/share/zsh/site-functions")}' $fpath)`);
     expect((await install({ SHELL: "/bin/bash" })).stderr).not.toContain("fpath");
+    const moved = await install({ SHELL: "/usr/bin/zsh", ZDOTDIR: "/my files" });
+    expect(moved.stderr).toContain(">> '/my files/.zshrc'");
   });
 
   test("read from a pipe, it shows how it is used", async () => {
