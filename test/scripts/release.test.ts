@@ -18,10 +18,11 @@ setDefaultTimeout(60_000);
 
 const PROGRAM = Buffer.from(`#!/bin/sh
 [ "$1" = fail ] && exit 7
-if [ "$1" = count ]; then
-  n=0; trap 'n=$((n + 1)); echo "INT $n"' INT; trap 'echo "ended after $n"; exit' TERM
-  echo ready; while :; do sleep 0.1; done
-fi
+[ "$1" = count ] && exec node -e '
+  let n = 0;
+  process.on("SIGINT", () => console.log("INT " + ++n)).on("SIGTERM", () => process.exit(console.log("ended after " + n)));
+  setInterval(() => {}, 1000);
+  console.log("ready");'
 echo "buddy ${version}"
 `);
 const PARTS = contents(PROGRAM);
@@ -193,7 +194,7 @@ npm.describe("the npm packages", () => {
       expect(await Bun.file(join(home, "lib/node_modules", path)).json()).toMatchObject({
         repository: { url: `git+${FACTS.homepage}.git` },
       });
-    for (const path of installed) rmSync(join(home, "lib/node_modules", path));
+    for (const path of installed) rmSync(join(home, "lib/node_modules", path), { force: true });
     expect(run([buddy]).err).toContain("is not installed");
   });
 });
