@@ -156,7 +156,7 @@ describe("sudo that asks for a password", () => {
       cols: 100,
     });
     await pty.until("lists commands");
-    const tmux = "runuser -u admin -- tmux -L buddy-adopt";
+    const tmux = "runuser -u admin -- env -u TMUX_TMPDIR tmux -L buddy-adopt";
     await until(
       () => machine.run(`${tmux} capture-pane -p 2>/dev/null || :`).includes("[buddy 1: 0]"),
       "the pane is up",
