@@ -146,7 +146,8 @@ for word; do
 done
 say $ready $kind "$file" "$@"
 if [ -n "$own" ]; then
-  read -r action <"$dir/go"
+  # Where the guard has ended, there is no more writer: 7 is the guard's own, which this shell got from it.
+  { exec 7>&-; read -r action; } <"$dir/go" || exit 0
   points() { cut -d ' ' -f 1-3 "/proc/$1/mounts" | sort; }
   if [ -z "$mounts" ] && [ "$(points self)" = "$(points "$pid")" ]; then mounts=$(cat /proc/self/mounts); fi
 fi

@@ -235,7 +235,9 @@ __buddy_ask() {
   fi
   # What was taken is not run again, whatever became of it.
   case $__b_code in '' | *[!0-9]*)
+    # Pressed before it began.
     __b_code=137
+    [ -z "$__b_int" ] || [ -n "$__b_at" ] || __b_code=130
     __buddy_signal KILL "$__b_at"
     ;;
   esac

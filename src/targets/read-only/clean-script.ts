@@ -115,8 +115,8 @@ const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
 
 /**
  * $1 is the text; what has to be done at its end is done however it ends. What it leaves behind ends with it: bash does
- * not wait for `<( )` and `>( )`, and `timeout --foreground` ends only the program it started. Not in a subshell: bash
- * catches INT there, and one that comes while it forks is lost.
+ * not wait for `<( )` and `>( )`, and `timeout --foreground` ends only the program it started. With the trap, bash
+ * catches INT: one that comes in the half millisecond in which it starts a program may be lost.
  */
 function evaluate(text: string, { kind }: CleanShell): string {
   const [hold, release] =

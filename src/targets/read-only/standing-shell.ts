@@ -188,14 +188,15 @@ export const STAND_IN_PANE = [
   NEXT_TEXT,
   "__buddy_text=$__buddy_text$__buddy_part; __buddy_tag=${__buddy_text%%;*}",
   `if [ "$__buddy_tag" = leave ] || ! __buddy_same; then echo "$__buddy_tag left" >&6; exit 0; fi`,
-  // First in the background: in an explicit subshell bash itself catches INT, and one can be lost while it forks.
-  `echo "$__buddy_tag taken" >&6; trap '[ -n "$(jobs -pr)" ] || __buddy_end 130' EXIT`,
+  // A subshell of a shell with a trap for INT or EXIT catches INT itself, and one that comes while it forks is lost; so
+  // does one in the foreground. Until the traps are there again, Ctrl-C ends this shell, and the text does not begin.
+  `echo "$__buddy_tag taken" >&6; trap - INT`,
   "( while :; do " +
     `IFS=" " read -r -a __buddy_part <"/proc/$BASHPID/stat"; [ "\${__buddy_part[3]}" = $$ ] || exit; ` +
     `[ "\${__buddy_part[4]}" != "\${__buddy_part[7]}" ] || break; done`,
   `echo "$__buddy_tag at $BASHPID" >&6; set +m; $__buddy_size; set -- "\${__buddy_text#*;}"`,
   "unset -f __buddy_same __buddy_stopped __buddy_go __buddy_end; unset ${!__buddy_@}; exec 5<&- 6>&-",
-  `eval "set --; $1" ) 2>&9 ${HELD} & fg >/dev/null`,
+  `eval "set --; $1" ) 2>&9 ${HELD} & trap : INT; trap '[ -n "$(jobs -pr)" ] || __buddy_end 130' EXIT; fg >/dev/null`,
   "__buddy_code=$?; case $__buddy_code in 14[79] | 150) __buddy_stopped ;; esac; " +
     `${END_HOLDERS}; __buddy_end $__buddy_code; done`,
   `__buddy_stopped; ${END_HOLDERS}; __buddy_end 148`,

@@ -3,7 +3,7 @@
  * later.
  */
 import { expect, setDefaultTimeout } from "bun:test";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
 import { placeOf } from "../../../src/targets/place.ts";
@@ -77,6 +77,26 @@ test("a text that takes too long is ended there, and so is one whose connection 
   expect((await running).outcome.kind).toBe("lost");
   await until(() => processesWith(`sleep ${lost}`).length === 0, "it is ended");
   expect((await target.shell.run("echo back", UNASKED)).output.head).toBe("back\n");
+});
+
+test("of a session that was killed nothing is left when the next one has begun", async () => {
+  await using target = await open();
+  const guard = (await target.transport.run('printf %s "$$"')).stdout.toString();
+  const sessionOf = (pid: string) => /\) \S+ \d+ \d+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
+  const session = sessionOf(guard);
+  const left = () =>
+    readdirSync("/proc").filter((pid) => {
+      try {
+        return /^\d+$/.test(pid) && sessionOf(pid) === session && readlinkSync(`/proc/${pid}/exe`) !== "";
+      } catch {
+        return false; // It has ended.
+      }
+    });
+  expect(left()).toContain(guard);
+  process.kill(Number(guard), "SIGKILL");
+  await using next = await open();
+  await until(() => left().length === 0, "all of them have ended");
+  expect((await next.shell.run("uname", UNASKED)).output.head).toBe("Linux\n");
 });
 
 test("after a text was stopped the next ones are still behind both locks", async () => {

@@ -959,7 +959,7 @@ describe("slash commands", () => {
   test("/attach prints the command, or says that there is none; /compact is a task", async () => {
     await using rig = new ReplRig({ turn: ({ prompt }) => answer(`did ${prompt}`) });
     rig.send("/attach\r");
-    await rig.until("no shared pane");
+    await rig.until("no command to attach");
     rig.send("/compact\r");
     await rig.until("did /compact");
     rig.send("/ps\r");
