@@ -41,7 +41,8 @@ mkdirSync(NEEDS, { recursive: true });
 const testsOk = run("test", [
   process.execPath,
   "test",
-  "--parallel",
+  // One more than there are processors: the tests wait as long as they compute.
+  `--parallel=${navigator.hardwareConcurrency + 1}`,
   "--timeout=60000",
   "--coverage",
   "--coverage-reporter=lcov",
