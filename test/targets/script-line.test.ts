@@ -76,7 +76,7 @@ test.each(SHELLS.filter(([name]) => name !== "zsh" && name !== "mksh"))(
       symlinkSync(join(directory, "elsewhere"), lock);
       expect([take(), existsSync(join(directory, "elsewhere"))]).toEqual(["on\nheld\n", false]);
       expect(take()).toBe("on\nheld\n");
-      // What is no file: without a lock, and neither an end nor a wait.
+      // Something else than a file: without a lock, it neither ends nor waits.
       rmSync(lock);
       mkdirSync(lock);
       expect(take()).toBe("on\n");

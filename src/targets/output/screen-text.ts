@@ -60,7 +60,7 @@ export class ScreenText {
     return this.#asked || this.#alternate?.asked === true;
   }
 
-  /** A part of it is no text: there control characters and sequences have no effect. */
+  /** A part of it is binary: there, control characters and sequences have no effect. */
   get binary(): boolean {
     return this.#binary;
   }

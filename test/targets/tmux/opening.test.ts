@@ -94,7 +94,7 @@ test("a tmux server that does not answer hung for ever", async () => {
   process.kill(server, "SIGSTOP");
   try {
     const notices: string[] = [];
-    // The same where the whole machine is silent: then tmux is not what to end, and a direct shell is no way out.
+    // The same where the whole machine is silent: then tmux is not what to end, and a direct shell does not help either.
     const { transport, identity } = place.target;
     Object.defineProperty(transport, "answers", { value: () => Promise.resolve(false) });
     const session = new TmuxSession({
