@@ -1,11 +1,10 @@
 /** The man page docs/buddy.1, made from the definitions of commands and options: `bun scripts/make-man.ts`. */
 import { join } from "node:path";
 import { version } from "../package.json";
-import type { Args, Command } from "../src/cli/command.ts";
-import { TOPICS } from "../src/cli/commands/help/command.ts";
-import { COMMANDS, loadCommand } from "../src/cli/command-table.ts";
 import { OPTION_NOTES, positionalWord, usageOf } from "../src/cli/args/help.ts";
 import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
+import { type Args, type Command, COMMANDS, loadCommand } from "../src/cli/command.ts";
+import { TOPICS } from "../src/cli/commands/help/command.ts";
 import { EXIT } from "../src/lib/errors.ts";
 import { KEYS, SLASH_COMMANDS } from "../src/ui/commands/slash-commands.ts";
 

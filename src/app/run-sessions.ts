@@ -2,14 +2,14 @@
 import { defined } from "../lib/values.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { printable } from "../lib/text.ts";
-import { newSessionId } from "../session/ids.ts";
+import { newSessionId } from "../session/outputs.ts";
 import type { ResumedSession, ResumeOptions, SessionStore } from "../session/store.ts";
 import type { SessionLog } from "../session/log.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { profileNames } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { modelClient, type ProfileClient } from "./model/model-client.ts";
-import type { Replay } from "../session/replay.ts";
+import type { Replay } from "../session/read.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
 interface RunSessionsOptions {

@@ -1,4 +1,4 @@
-/** The shape every subcommand file exports as `command`; argument definitions are citty's. */
+/** The table of commands, and the shape that the file of each exports as `command`; arguments are citty's. */
 import type { ArgDef, ParsedArgs } from "citty";
 import type { ExitCode } from "../lib/errors.ts";
 import type { GlobalOptions } from "./args/options.ts";
@@ -37,7 +37,7 @@ export interface Command<T extends Args = Args> {
   run(call: Call<T>): Promise<ExitCode>;
 }
 
-export interface Call<T extends Args = Args> {
+interface Call<T extends Args = Args> {
   readonly args: ParsedArgs<T>;
   readonly globals: GlobalOptions;
   /** How many of the words, counted from the last, stood after --. */
@@ -47,4 +47,42 @@ export interface Call<T extends Args = Args> {
 /** Keeps the literal types of `args`, so that `call.args` is typed. */
 export function defineCommand<const T extends Args>(command: Command<T>): Command<T> {
   return command;
+}
+
+/** Each with its line in `buddy --help`, of at most 60 characters; loaded one by one, so that none pays for another. */
+export const COMMANDS: Readonly<Record<string, readonly [summary: string, file: () => Promise<CommandFile>]>> = {
+  exec: ["answer one prompt: the answer on stdout, the rest on stderr", () => import("./commands/exec/command.ts")],
+  run: ["run one command on a machine or many, without a model", () => import("./commands/run/command.ts")],
+  resume: ["continue a saved session in the REPL", () => import("./commands/resume/command.ts")],
+  sessions: ["list, export or remove saved sessions", () => import("./commands/sessions/command.ts")],
+  audit: ["show or verify the record of decisions and effects", () => import("./commands/audit/command.ts")],
+  changes: ["list the files that a session changed", () => import("./commands/changes/command.ts")],
+  login: ['sign in, for profiles with auth = "login"', () => import("./commands/login/command.ts")],
+  logout: ["sign out: revoke and remove what buddy login stored", () => import("./commands/logout/command.ts")],
+  models: ["list the models that a profile's endpoint offers", () => import("./commands/models/command.ts")],
+  init: ["write the configuration file", () => import("./commands/init/command.ts")],
+  doctor: ["check configuration, key, model, tmux, ssh, containers", () => import("./commands/doctor/command.ts")],
+  targets: [
+    "list or check machines by name, or buddy's sessions on them",
+    () => import("./commands/targets/command.ts"),
+  ],
+  skills: ["list skills and runbooks, or check a folder", () => import("./commands/skills/command.ts")],
+  mcp: ["list, check, add or remove MCP servers", () => import("./commands/mcp/command.ts")],
+  demo: ["a short guided run: no key, no network", () => import("./commands/demo/command.ts")],
+  policy: ["explain what the policy says, without doing anything", () => import("./commands/policy/command.ts")],
+  trace: ["summarise a file written with --trace", () => import("./commands/trace/command.ts")],
+  update: ["install the newest version, or go back to the previous one", () => import("./commands/update/command.ts")],
+  completion: ["print a completion script for bash, zsh or fish", () => import("./commands/completion/command.ts")],
+  help: ["show help for a command, or a page such as keys, config", () => import("./commands/help/command.ts")],
+};
+
+interface CommandFile {
+  readonly command: { readonly name: string };
+}
+
+/** Without the name of a command: the REPL. */
+export async function loadCommand(name = ""): Promise<Command> {
+  const [, file] = COMMANDS[name] ?? ["", () => import("./commands/repl/command.ts")];
+  // `run` is called only with what the command's own `args` produced, which no type can say for a table of commands.
+  return (await file()).command as Command;
 }

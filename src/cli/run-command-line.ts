@@ -1,15 +1,12 @@
 /** argv → exit code: finds the command, parses strictly, lets citty run it, and turns errors into words. */
-import { currentDirectory } from "../lib/byte-names.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { runCommand } from "citty";
-import { closestMatch } from "../lib/text.ts";
+import { currentDirectory } from "../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
+import { closestMatch } from "../lib/text.ts";
 import { tracing } from "../lib/trace.ts";
 import { RELEASES, VERSION } from "../lib/version.ts";
-import type { Args } from "./command.ts";
-import { COMMANDS, loadCommand } from "./command-table.ts";
-import { handleCrashes } from "./signals-and-crashes.ts";
 import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
 import {
   judgeTokens,
@@ -19,6 +16,8 @@ import {
   tokenize,
   unknownOption,
 } from "./args/parse-arguments.ts";
+import { type Args, COMMANDS, loadCommand } from "./command.ts";
+import { handleCrashes } from "./signals-and-crashes.ts";
 
 export async function runCommandLine(argv: readonly string[]): Promise<ExitCode> {
   // An error in a promise that nothing awaits must not print a stack trace either.

@@ -5,7 +5,6 @@
 import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileError, filesIn, linkOrCopy } from "../lib/files.ts";
-import { isSessionId } from "./ids.ts";
 
 /** Outputs, and contents of changed files, of a session that was unused for this long are removed. */
 const KEPT_MS = 14 * 24 * 3600 * 1000;
@@ -97,4 +96,16 @@ export function removeKept(stateDirectory: string | undefined, session: string):
 /** Contents have their SHA-256 as their name. */
 function isContent(file: string): boolean {
   return /^[0-9a-f]{64}$/.test(basename(file));
+}
+
+// ── Session ids: four groups of four random hex digits.
+
+export function newSessionId(): string {
+  // Not all digits in the middle of a UUID are random.
+  const id = crypto.randomUUID();
+  return [id.slice(0, 4), id.slice(4, 8), id.slice(-8, -4), id.slice(-4)].join("-");
+}
+
+export function isSessionId(text: string): boolean {
+  return /^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/.test(text);
 }

@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utim
 import { dirname, join } from "node:path";
 import { writeFileAtomic, fileError } from "../lib/files.ts";
 import { isRecord } from "../lib/values.ts";
-import { isSessionId } from "./ids.ts";
+import { isSessionId } from "./outputs.ts";
 
 export interface StoredSecret {
   readonly number: number;

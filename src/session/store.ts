@@ -1,22 +1,20 @@
 /** Stored sessions: start, find by id or prefix, resume, copy and remove them. */
-import { constants, copyFileSync, rmSync, lstatSync, type Stats } from "node:fs";
+import { constants, copyFileSync, lstatSync, rmSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
-import { currentDirectory } from "../lib/byte-names.ts";
-import { log } from "../lib/log.ts";
-import { shorten, closestMatch, plural, collapseSpaces } from "../lib/text.ts";
-import { BuddyError } from "../lib/errors.ts";
-import { stateDirectory } from "../lib/user-directories.ts";
-import { fileError, filesIn } from "../lib/files.ts";
-import { lockSession, removeLock, SessionInUse, type SessionLock } from "./session-lock.ts";
-import { newSessionId, isSessionId } from "./ids.ts";
-import { SessionLog } from "./log.ts";
-import { copyChanges, copyOutputs, removeKept } from "./outputs.ts";
-import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./secrets-file.ts";
-import { prepare, sessionDirectory, knownDirectories } from "./session-directory.ts";
-import { NewerLog, readEvents } from "./read.ts";
-import { Replay } from "./replay.ts";
-import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 import type { AgentEvent } from "../agent/events.ts";
+import { currentDirectory } from "../lib/byte-names.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { fileError, filesIn } from "../lib/files.ts";
+import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
+import { log } from "../lib/log.ts";
+import { closestMatch, collapseSpaces, plural, shorten } from "../lib/text.ts";
+import { stateDirectory } from "../lib/user-directories.ts";
+import { SessionLog } from "./log.ts";
+import { copyChanges, copyOutputs, isSessionId, newSessionId, removeKept } from "./outputs.ts";
+import { NewerLog, readEvents, Replay } from "./read.ts";
+import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./secrets-file.ts";
+import { knownDirectories, prepare, sessionDirectory } from "./session-directory.ts";
+import { lockSession, removeLock, SessionInUse, type SessionLock } from "./session-lock.ts";
 
 export class SessionStore {
   /** Where new sessions go. */

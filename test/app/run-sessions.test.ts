@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
 import { SessionRecorder } from "../../src/app/run-sessions.ts";
-import { newSessionId } from "../../src/session/ids.ts";
+import { newSessionId } from "../../src/session/outputs.ts";
 import { SessionStore } from "../../src/session/store.ts";
 import { until } from "../support/until.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { chosenPlaces } from "../../src/app/machines/places.ts";
 import { samePlace, storedModel, withStoredTarget } from "../../src/app/run-sessions.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import type { Replay } from "../../src/session/replay.ts";
+import type { Replay } from "../../src/session/read.ts";
 import { Here } from "../support/in-process.ts";
 
 const stored = (fields: Partial<Replay>) =>

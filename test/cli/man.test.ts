@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { MAN_PAGE, manPage } from "../../scripts/make-man.ts";
-import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMANDS } from "../../src/cli/command.ts";
 import { KEYS, SLASH_COMMANDS } from "../../src/ui/commands/slash-commands.ts";
 import { needs } from "../support/needs.ts";
 

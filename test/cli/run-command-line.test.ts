@@ -1,6 +1,6 @@
 /** From argv to exit code in this process: dispatch, help, errors in words. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { COMMANDS, loadCommand } from "../../src/cli/command-table.ts";
+import { COMMANDS, loadCommand } from "../../src/cli/command.ts";
 import { TOPICS } from "../../src/cli/commands/help/command.ts";
 import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
 import { readdirSync } from "node:fs";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageJson from "../../package.json";
-import { COMMANDS, loadCommand } from "../../src/cli/command-table.ts";
+import { COMMANDS, loadCommand } from "../../src/cli/command.ts";
 import { GLOBAL_ARGS } from "../../src/cli/args/options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { customCommands } from "../../src/extend/custom-commands.ts";

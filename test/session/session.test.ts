@@ -18,14 +18,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
-import { isSessionId, newSessionId } from "../../src/session/ids.ts";
-import { SessionLog } from "../../src/session/log.ts";
-import { sessionDirectory } from "../../src/session/session-directory.ts";
-import { NewerLog, readEvents } from "../../src/session/read.ts";
-import { Replay } from "../../src/session/replay.ts";
-import { ForeignSession, SessionStore } from "../../src/session/store.ts";
 import { lineSigner } from "../../src/lib/line-signer.ts";
 import { readTranscript } from "../../src/session/export/transcript.ts";
+import { isSessionId, newSessionId } from "../../src/session/outputs.ts";
+import { SessionLog } from "../../src/session/log.ts";
+import { NewerLog, readEvents, Replay } from "../../src/session/read.ts";
+import { sessionDirectory } from "../../src/session/session-directory.ts";
+import { ForeignSession, SessionStore } from "../../src/session/store.ts";
 import { until } from "../support/until.ts";
 
 let cwd: string;

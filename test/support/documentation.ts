@@ -1,7 +1,7 @@
 /** What the Markdown pages of the repository hold: commands, fenced blocks, code spans and links, with their places. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMMANDS, loadCommand } from "../../src/cli/command-table.ts";
+import { COMMANDS, loadCommand } from "../../src/cli/command.ts";
 import { rootHelp } from "../../src/cli/args/help.ts";
 
 export const ROOT = join(import.meta.dir, "../..");

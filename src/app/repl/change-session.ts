@@ -2,7 +2,7 @@
 import type { LoadedConfig } from "../../config/load.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { defined } from "../../lib/values.ts";
-import type { Replay } from "../../session/replay.ts";
+import type { Replay } from "../../session/read.ts";
 import { SessionInUse } from "../../session/session-lock.ts";
 import { ForeignSession } from "../../session/store.ts";
 import { isLocal, samePaths } from "../../targets/place.ts";

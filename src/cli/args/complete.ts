@@ -4,11 +4,10 @@ import { resolve } from "node:path";
 import { currentDirectory } from "../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
-import type { Arg, Args } from "../command.ts";
-import { COMMANDS, loadCommand } from "../command-table.ts";
-import { GLOBAL_ARGS } from "./options.ts";
 import { askProgram } from "../../lib/start-child.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
+import { type Arg, type Args, COMMANDS, loadCommand } from "../command.ts";
+import { GLOBAL_ARGS } from "./options.ts";
 
 /** One candidate a line, `word<TAB>what it is`; a first line `:files` or `:directories` asks the shell for names. */
 export async function complete(words: readonly string[]): Promise<ExitCode> {

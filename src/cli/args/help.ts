@@ -1,6 +1,5 @@
 /** Help texts, made from the definitions of commands and options; at most 80 columns. */
-import type { Arg, Args, Command } from "../command.ts";
-import { COMMANDS } from "../command-table.ts";
+import { type Arg, type Args, type Command, COMMANDS } from "../command.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 
 const WIDTH = 80;

@@ -1,10 +1,9 @@
 /** The strict parser: what reaches a command, and what is refused. */
 import { describe, expect, test } from "bun:test";
-import { command as exec } from "../../../src/cli/commands/exec/command.ts";
-import { COMMANDS } from "../../../src/cli/command-table.ts";
-import type { Args } from "../../../src/cli/command.ts";
-import { type GlobalOptions, GLOBAL_ARGS, readGlobalOptions } from "../../../src/cli/args/options.ts";
+import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { judgeTokens, takeCommand, tokenize } from "../../../src/cli/args/parse-arguments.ts";
+import { type Args, COMMANDS } from "../../../src/cli/command.ts";
+import { command as exec } from "../../../src/cli/commands/exec/command.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
 
 interface Parsed {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AuditLog } from "../../../src/audit/audit-log.ts";
 import type { AuditEntry } from "../../../src/audit/entry.ts";
-import { recordRows } from "../../../src/cli/commands/audit/record-rows.ts";
+import { recordRows } from "../../../src/cli/commands/audit/command.ts";
 import { Here } from "../../support/in-process.ts";
 import { runHere } from "../../support/stdout.ts";
 

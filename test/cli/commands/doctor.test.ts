@@ -2,14 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Finding, howToInstall } from "../../../src/cli/commands/doctor/machine.ts";
-import { localServers } from "../../../src/cli/commands/doctor/model.ts";
-import { checkTarget } from "../../../src/cli/commands/doctor/target.ts";
+import { checkTarget, type Finding, howToInstall } from "../../../src/cli/commands/doctor/machine.ts";
+import { localServers } from "../../../src/cli/commands/doctor/configuration.ts";
+import { LOCAL } from "../../../src/targets/place.ts";
 import { Here } from "../../support/in-process.ts";
 import { startLoginServer } from "../../support/login-server.ts";
-import { runHere } from "../../support/stdout.ts";
 import { missing } from "../../support/needs.ts";
-import { LOCAL } from "../../../src/targets/place.ts";
+import { runHere } from "../../support/stdout.ts";
 
 async function examine(...args: string[]) {
   const { code, stdout, stderr } = await runHere("doctor", "--json", ...args);

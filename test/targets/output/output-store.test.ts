@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { storedOutputs } from "../../../src/cli/commands/sessions/stored-outputs.ts";
+import { storedOutputs } from "../../../src/app/export-session.ts";
 import { copyOutputs, outputsDirectory, prepareOutputs, removeKept } from "../../../src/session/outputs.ts";
 import { Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore, type OutputStoreOptions } from "../../../src/targets/output/output-store.ts";

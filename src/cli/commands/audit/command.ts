@@ -1,11 +1,16 @@
 /** `buddy audit`: show or verify the record of decisions and effects. */
-import { DURATION_FORMAT, parseDuration } from "../../../lib/durations.ts";
+import type { AuditEntry, StoredEntry } from "../../../audit/entry.ts";
+import type { Machine } from "../../../audit/record-files.ts";
+import { DURATION_FORMAT, localTime, parseDuration } from "../../../lib/durations.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
+import { matchNames } from "../../../lib/names.ts";
 import { print } from "../../../lib/output.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
+import { alignColumns, clip, plural, printable } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
+import { showLine } from "../../../policy/screen/terminal-text.ts";
 import { defineCommand } from "../../command.ts";
-import { plural } from "../../../lib/text.ts";
 
 export const command = defineCommand({
   name: "audit",
@@ -63,10 +68,7 @@ async function list(
   filter: { readonly since?: number; readonly session?: string },
   json: boolean,
 ): Promise<ExitCode> {
-  const [{ readRecord }, { machineMatcher, recordRows }] = await Promise.all([
-    import("../../../audit/record-files.ts"),
-    import("./record-rows.ts"),
-  ]);
+  const { readRecord } = await import("../../../audit/record-files.ts");
   const wanted = { ...filter, ...(on === undefined ? {} : { machine: machineMatcher(on) }) };
   const found = readRecord(directory, wanted);
   const filtered = Object.keys(wanted).length > 0;
@@ -80,7 +82,6 @@ async function verify(directory: string, json: boolean): Promise<ExitCode> {
   const { lines, files, from, to, findings, unfinished } = found;
   if (json) await print([`${JSON.stringify({ whole: findings.length === 0, ...found })}\n`]);
   else {
-    const { printable } = await import("../../../lib/text.ts");
     const span =
       lines === 0
         ? "the record is empty"
@@ -116,3 +117,51 @@ function readSince(value: string, flag: string): number {
 }
 
 const MOST_FINDINGS = 20;
+
+// ── Entries of the record as rows of text, and the machines that were asked for.
+
+/** Time, machine, decision or outcome, who decided, and the action. On a terminal a row is one line. */
+export function recordRows(entries: readonly StoredEntry[], filtered: boolean): string[] {
+  if (entries.length === 0) return [filtered ? "no line of the record matches\n" : "nothing was recorded\n"];
+  const rows = entries.map((entry) => [
+    timeText(entry.ts),
+    showLine(placeOf(entry)),
+    showLine(factOf(entry)),
+    showLine(entry.kind === "note" ? `${entry.note}: ${entry.detail}` : entry.action),
+  ]);
+  const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
+  return alignColumns(rows, 28).map((line) => `${clip(line, columns)}\n`);
+}
+
+function factOf(entry: AuditEntry): string {
+  switch (entry.kind) {
+    case "decision":
+      return `${entry.decision} ${entry.by === "operator" && entry.tool !== "you" ? "you" : entry.by}`;
+    case "effect":
+      return entry.exit_code === undefined ? entry.outcome : `exit code ${entry.exit_code}`;
+    case "note":
+      return "note";
+  }
+}
+
+function placeOf(entry: AuditEntry): string {
+  if (entry.kind === "note") return "-";
+  const who = entry.host === undefined ? entry.target : `${entry.target_user ?? "?"}@${entry.host}`;
+  return entry.label === undefined ? who : `${who} ${entry.label}`;
+}
+
+/** A list of patterns; one of them must fit the name, the host, the label or the machine-id. */
+function machineMatcher(what: string): (machine: Machine) => boolean {
+  return ({ target, names = [], host, machine, label }) => {
+    const words = target.split(/\s+/);
+    const bare = words.map((word) => word.replace(/^[^@]*@/, ""));
+    const known = [target, ...words, ...bare, ...names, host, machine, label].filter((name) => name !== undefined);
+    return matchNames([what], known).length > 0;
+  };
+}
+
+/** A record that was tampered with may have any text as its time. */
+function timeText(iso: string): string {
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? iso : localTime(time);
+}

@@ -28,9 +28,8 @@ export const command = defineCommand({
 });
 
 async function examine(globals: GlobalOptions): Promise<Finding[]> {
-  const [{ checkConfiguration }, { checkModel }, { checkUnasked, checkMachine }] = await Promise.all([
+  const [{ checkConfiguration, checkModel }, { checkTarget, checkUnasked, checkMachine }] = await Promise.all([
     import("./configuration.ts"),
-    import("./model.ts"),
     import("./machine.ts"),
   ]);
   const { findings, loaded } = await checkConfiguration(globals);
@@ -44,7 +43,6 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
     await using transport = new LocalTransport();
     return [...findings, await checkUnasked(transport, secondLock)];
   }
-  const { checkTarget } = await import("./target.ts");
   const { secretVariables } = await import("../../../config/profiles.ts");
   const cwd = globals.cd ?? place.cd;
   const target = await checkTarget({

@@ -1,7 +1,7 @@
 /** `buddy exec`: one prompt, the answer on stdout, everything else on stderr. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
-import { LIMIT_ARGS, readCount, readLimits } from "../../args/flag-values.ts";
+import { LIMIT_ARGS, readCount, readLimits } from "../../args/options.ts";
 
 export const command = defineCommand({
   name: "exec",

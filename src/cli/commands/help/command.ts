@@ -1,10 +1,9 @@
 /** `buddy help [COMMAND|TOPIC]`. */
-import { closestMatch } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
-import { defineCommand } from "../../command.ts";
-import { COMMANDS, loadCommand } from "../../command-table.ts";
+import { closestMatch } from "../../../lib/text.ts";
 import { commandHelp, rootHelp } from "../../args/help.ts";
+import { COMMANDS, defineCommand, loadCommand } from "../../command.ts";
 
 /** Topic → what its page is about. */
 export const TOPICS = {

@@ -1,6 +1,6 @@
 /** `buddy run`: one command on one machine or many, without a model. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { LIMIT_ARGS, readLimits } from "../../args/flag-values.ts";
+import { LIMIT_ARGS, readLimits } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({

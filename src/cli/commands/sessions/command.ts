@@ -69,7 +69,7 @@ export const command = defineCommand({
     }
     const session = store.readable(id);
     if (action === "output") {
-      const { storedOutputs } = await import("./stored-outputs.ts");
+      const { storedOutputs } = await import("../../../app/export-session.ts");
       await print(storedOutputs(stateDirectory(), session.id, output));
       return EXIT.ok;
     }

@@ -16,8 +16,7 @@ import { rulesOf } from "../../../app/machines/machine-rules.ts";
 import { ruleWords } from "../../../app/repl/change-machines.ts";
 import { ruleFacts } from "../policy/machine-rules.ts";
 import { placeSources } from "../../../app/machines/places.ts";
-import { checkLocks, findingRows } from "../doctor/machine.ts";
-import { clockWords, isFull, isOff } from "../doctor/target.ts";
+import { checkLocks, clockWords, findingRows, isFull, isOff } from "../doctor/machine.ts";
 
 /** The longest wait for a machine. */
 const LONGEST_MS = 25_000;
