@@ -5,6 +5,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -123,10 +124,11 @@ export class AuditLog {
   }
 
   async #write(batch: readonly Waiting[]): Promise<undefined> {
-    mkdirSync(this.#options.directory, { recursive: true, mode: 0o700 });
-    this.#signer ??= lineSigner(this.#options.directory)?.derived("audit");
+    const { directory } = this.#options;
+    if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: 0o700 });
+    this.#signer ??= lineSigner(directory)?.derived("audit");
     if (this.#signer === undefined) throw new Error("the key that signs it cannot be created");
-    const held = await this.#lock.take(AbortSignal.timeout(LOCK_MS));
+    const held = await this.#lock.take(LOCK_MS);
     try {
       this.#writeLocked(batch, this.#signer);
     } finally {
@@ -139,14 +141,10 @@ export class AuditLog {
     try {
       const { notes, ...from } = this.#continue(file, signer);
       let link: Link = from;
-      const put = (entry: AuditEntry, at: Date): void => {
-        const line = chainLine(entry, link, signer, this.#options.redact, at);
+      for (const one of [...notes, ...batch]) {
+        const line = chainLine(one.entry, link, signer, this.#options.redact, one.at);
         appendWhole(file, [`${line}\n`]);
         link = { seq: link.seq + 1, hash: sha256(line) };
-      };
-      for (const { entry, at } of notes) put(entry, at);
-      for (const one of batch) {
-        put(one.entry, one.at);
         one.written = true;
       }
       if (this.#options.durable) fsyncSync(file);

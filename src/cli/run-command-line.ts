@@ -80,10 +80,16 @@ async function startTrace({ trace: file, debug, apiKey }: GlobalOptions, argv: r
 /** In a directory that PATH names relative to the current one, a repository could have a program of any name. */
 function dropRelativePath(): void {
   const { PATH } = process.env;
-  if (PATH === undefined || !/(?:^|:)(?!\/)/.test(PATH)) return;
+  if (PATH === undefined || allAbsolute(PATH)) return;
   const absolute = PATH.split(":").filter((directory) => directory.startsWith("/"));
   // An empty PATH means the current directory.
   process.env["PATH"] = absolute.join(":") || "/usr/bin:/bin";
+}
+
+/** Without a regular expression, whose first use takes longer than all of this. */
+function allAbsolute(path: string): boolean {
+  for (let at = 0; path[at] === "/"; at++) if ((at = path.indexOf(":", at)) < 0) return true;
+  return false;
 }
 
 /** For a bug report. */

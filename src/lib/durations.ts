@@ -17,12 +17,8 @@ export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)}ms`;
   let seconds = Math.round(ms / 1000);
   let text = "";
-  for (const [unit, size] of [
-    ["d", 86_400],
-    ["h", 3600],
-    ["m", 60],
-    ["s", 1],
-  ] as const) {
+  for (const unit of "dhms" as Iterable<"d" | "h" | "m" | "s">) {
+    const size = UNITS[unit] / 1000;
     const amount = Math.floor(seconds / size);
     if (amount > 0) text += `${amount}${unit}`;
     seconds -= amount * size;

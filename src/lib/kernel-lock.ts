@@ -23,15 +23,16 @@ export async function tryLock(path: string): Promise<KernelLock | undefined> {
 /** A lock that is taken many times: its file stays open, because opening it is most of the work. */
 export class StandingLock {
   readonly #path: string;
-  #open: { readonly database: Database; readonly inode: number | undefined } | undefined;
+  #open: { readonly database: Database; readonly inode: number | undefined; held: boolean } | undefined;
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Waits until it is free. */
-  take(signal?: AbortSignal): Promise<KernelLock> {
-    return untilHeld(() => this.#try(), signal);
+  /** Waits until it is free; `ms`: not longer. */
+  async take(ms?: number): Promise<KernelLock> {
+    const held = await this.#try();
+    return held ?? untilHeld(() => this.#try(), ms === undefined ? undefined : AbortSignal.timeout(ms));
   }
 
   close(): void {
@@ -40,9 +41,10 @@ export class StandingLock {
   }
 
   async #try(): Promise<KernelLock | undefined> {
-    requireOwnFiles(this.#path);
-    const { database, inode } = (this.#open ??= await openStanding(this.#path));
-    if (!begin(database)) return (await locksWork(this.#path)) ? undefined : tryLockFile(this.#path);
+    const open = (this.#open ??= await openStanding(this.#path));
+    const { database, inode } = open;
+    if (!begin(database, open.held)) return (await locksWork(this.#path)) ? undefined : tryLockFile(this.#path);
+    open.held = true;
     if (inode === inodeOf(this.#path)) return { release: () => database.run("ROLLBACK") };
     // A lock on a removed file excludes no other process.
     this.close();
@@ -51,8 +53,9 @@ export class StandingLock {
 }
 
 async function openStanding(path: string) {
+  requireOwnFiles(path);
   const database = await openDatabase(path);
-  return { database, inode: inodeOf(path) };
+  return { database, inode: inodeOf(path), held: false };
 }
 
 function inodeOf(path: string): number | undefined {
@@ -101,11 +104,11 @@ function createEmpty(path: string): void {
   }
 }
 
-/** False: another process has the lock, or the file system has no locks. */
-function begin(database: Database): boolean {
+/** False: another process has the lock, or the file system has no locks. `before`: this connection has held it. */
+function begin(database: Database, before = false): boolean {
   try {
     // Nothing is written, so a journal file would only be created and removed each time.
-    database.run("PRAGMA journal_mode = MEMORY");
+    if (!before) database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {

@@ -78,7 +78,7 @@ export class SessionLog {
       }
       if (durable && this.#file !== undefined) {
         fsyncSync(this.#file);
-        this.#restoreIfRemoved();
+        this.#restoreIfRemoved(this.#file);
       }
       if (this.#reported) this.#problem(`the session can be saved again in ${this.path}`);
       this.#reported = false;
@@ -117,12 +117,15 @@ export class SessionLog {
       });
   }
 
-  /** When the directory was removed meanwhile, the content of the open file is written again. */
-  #restoreIfRemoved(): void {
-    const old = this.#file as number;
+  #restoreIfRemoved(file: number): void {
     const found = statSync(this.path, { throwIfNoEntry: false });
-    if (found?.ino === fstatSync(old).ino) return;
+    if (found?.ino === fstatSync(file).ino) return;
     if (found !== undefined) throw new Error("another file is in its place");
+    this.#writeAgain(file);
+  }
+
+  /** The directory was removed meanwhile: the content of the open file is written again. */
+  #writeAgain(old: number): void {
     const fresh = this.#open();
     try {
       const chunk = Buffer.alloc(1 << 20);

@@ -14,7 +14,7 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 const path = () => join(directory, "lock");
 const lockOf = () => {
   const standing = new StandingLock(path());
-  return { take: (signal?: AbortSignal) => standing.take(signal), [Symbol.dispose]: () => standing.close() };
+  return { take: (ms?: number) => standing.take(ms), [Symbol.dispose]: () => standing.close() };
 };
 
 test("a standing lock keeps others out while it is taken, each time, and leaves no other file", async () => {
@@ -50,7 +50,7 @@ test("a standing lock whose file was removed is taken on the new one", async () 
   (await one.take()).release();
   rmSync(path());
   const other = await tryLock(path());
-  await expect(one.take(AbortSignal.timeout(50))).rejects.toThrow();
+  await expect(one.take(50)).rejects.toThrow();
   other?.release();
   const held = await one.take();
   expect(await tryLock(path())).toBeUndefined();

@@ -20,7 +20,7 @@ export class Answer {
   #form: "unknown" | "events" | "document" = "unknown";
   #early: Uint8Array[] = [];
   #document: LongJson | undefined;
-  readonly #decoder = new TextDecoder();
+  #decoder: TextDecoder | undefined;
   /** Its first character. */
   #opening: string | undefined;
   #documentChars = 0;
@@ -86,7 +86,7 @@ export class Answer {
   #pushFormed(bytes: Uint8Array): void {
     if (this.#form === "events") return this.#parser.push(bytes);
     collectAfter(bytes.length);
-    const text = this.#decoder.decode(bytes, { stream: true });
+    const text = (this.#decoder ??= new TextDecoder()).decode(bytes, { stream: true });
     this.#document ??= new LongJson({ aside: this.#aside, known: this.#known });
     this.#document.push(text);
     this.#opening ??= text.trimStart()[0];
@@ -129,7 +129,7 @@ export class Answer {
   }
 
   #takeDocument(): void {
-    this.#document?.push(this.#decoder.decode());
+    this.#document?.push(this.#decoder?.decode() ?? "");
     const text = this.#document?.end().trim() ?? "";
     if (text === "") return;
     if (this.#takeObjects(text)) return;
