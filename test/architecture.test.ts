@@ -143,7 +143,6 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
   "with a value that is not plainly right, or a file of the working directory": [
     "src/config/zod.ts",
     "src/config/trust.ts",
-    "src/config/remembered-trust.ts",
     "src/config/create.ts",
   ],
   "while the answer is awaited": [

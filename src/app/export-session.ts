@@ -2,7 +2,7 @@
 import { BuddyError } from "../lib/errors.ts";
 import { readTranscript, type Transcript, type TranscriptEntry } from "../session/export/transcript.ts";
 import { outputsDirectory } from "../session/outputs.ts";
-import { SessionOutputs } from "../targets/output/session-outputs.ts";
+import type { SessionOutputs } from "../targets/output/session-outputs.ts";
 
 export type ExportFormat = "markdown" | "html" | "json" | "script" | "cast" | "runbook";
 
@@ -68,16 +68,7 @@ async function readable(transcript: Transcript): Promise<Transcript> {
 /** Reads the full outputs kept with a session. */
 async function keptOutputs(id: string, state: string | undefined): Promise<(output: string) => string | undefined> {
   if (state === undefined) return () => undefined;
-  const { SessionOutputs } = await import("../targets/output/session-outputs.ts");
-  const kept = new SessionOutputs({
-    directory: outputsDirectory(state, id),
-    prepare: () => undefined,
-    temporary: () => "",
-    hide: () => (text) => text,
-    failed: () => undefined,
-    segmentBytes: MOST_READ,
-    maxBytes: Infinity,
-  });
+  const kept = await savedOutputs(state, id);
   return (output) => {
     const text = kept.find(output);
     if (text === undefined || text.totalBytes === 0) return undefined;
@@ -87,20 +78,25 @@ async function keptOutputs(id: string, state: string | undefined): Promise<(outp
 
 const MOST_READ = 512 * 1024;
 
-// ── `buddy sessions output`: what the commands of a saved session printed, in full.
-
-/** Without an id: the ids there are, one per line. */
-export function* storedOutputs(state: string | undefined, session: string, output?: string): Generator<string> {
-  const directory = state === undefined ? undefined : outputsDirectory(state, session);
-  const outputs = new SessionOutputs({
-    directory,
+async function savedOutputs(state: string | undefined, session: string): Promise<SessionOutputs> {
+  const { SessionOutputs } = await import("../targets/output/session-outputs.ts");
+  return new SessionOutputs({
+    directory: state === undefined ? undefined : outputsDirectory(state, session),
     prepare: () => {},
-    temporary: () => directory ?? "",
+    temporary: () => "",
     hide: () => (text) => text,
     failed: () => {},
     segmentBytes: 1 << 30,
-    maxBytes: Number.POSITIVE_INFINITY,
+    maxBytes: Infinity,
   });
+}
+
+/** What a command of a session printed, in full; without an id: the ids there are, one per line. */
+export async function storedOutputs(state: string | undefined, session: string, output?: string) {
+  return outputPieces(await savedOutputs(state, session), session, output);
+}
+
+function* outputPieces(outputs: SessionOutputs, session: string, output?: string): Generator<string> {
   const ids = outputs.ids();
   if (output === undefined) {
     if (ids.length === 0) yield "no output of this session was kept\n";

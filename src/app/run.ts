@@ -1,36 +1,37 @@
 /** A run: configuration, model, target, tools, policy, approvals and session, wired together in this one place. */
-import { defined } from "../lib/values.ts";
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
 import { Passwords } from "../agent/calls/passwords.ts";
-import { systemPrompt, type OperatorFile } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/calls/tool-calls.ts";
+import { type OperatorFile, systemPrompt } from "../agent/system-prompt.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
-
-import { trace } from "../lib/trace.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { trace, tracing } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
+import { defined } from "../lib/values.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ModelClient } from "../model/types.ts";
 import { Approvals, type Asker } from "../policy/approvals.ts";
 import type { ResumedSession } from "../session/store.ts";
+import { pathKey, type Place } from "../targets/place.ts";
 import type { OutputDirectory, Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
-import { pathKey, type Place } from "../targets/place.ts";
-import type { Extensions } from "./extensions/extensions.ts";
+import { AuditRecorder } from "./audit-recorder.ts";
+import { type Extensions, loadExtensions, NO_EXTENSIONS } from "./extensions/extensions.ts";
+import { AboutMachines } from "./machines/about-machines.ts";
 import type { FleetLimits, LazyFleet } from "./machines/lazy-fleet.ts";
 import type { RunTarget } from "./machines/lazy-target.ts";
-import type { MachineRules } from "./machines/machine-rules.ts";
+import { type MachineRules, uncertainRules } from "./machines/machine-rules.ts";
+import { chosenPlaces } from "./machines/places.ts";
+import { fleetFor, keptOutputs, type MakeFleet, prepareWorkplace, type Workplace } from "./machines/workplace.ts";
 import { modelClient } from "./model/model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
 import { type RunHooks, runHooks } from "./run-hooks.ts";
-import { AuditRecorder } from "./audit-recorder.ts";
-import { AboutMachines } from "./machines/about-machines.ts";
-import { type RunSessions, samePlace } from "./run-sessions.ts";
+import { clientFor, RunSessions, samePlace, withStoredTarget } from "./run-sessions.ts";
 import { toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
-import { prepareWorkplace, type Workplace, fleetFor, keptOutputs, type MakeFleet } from "./machines/workplace.ts";
 
 export interface RunOptions {
   readonly globals: GlobalOptions;
@@ -323,3 +324,57 @@ export class Run implements AsyncDisposable {
 }
 
 const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
+
+// ── Builds a run from the command line. A resumed session is read first: it may choose the target and the model.
+
+export async function composeRun(options: RunOptions): Promise<Run> {
+  const { loaded, problem } = options;
+  const state = stateDirectory(loaded.env);
+  const secrets: Secrets = new Secrets({
+    mask: loaded.config.privacy.to_model === "mask",
+    keep: async (list) => {
+      if (state === undefined || options.record === false) return undefined;
+      return (await import("../session/secrets-file.ts")).writeSecrets(state, sessions.id, list);
+    },
+    problem,
+  });
+  const sessions: RunSessions = new RunSessions({
+    cwd: loaded.cwd,
+    stateDirectory: state,
+    record: options.record !== false,
+    redact: secrets.redact,
+    problem,
+  });
+  const resumed =
+    options.resume === undefined ? undefined : await sessions.resume(options.resume, options.fork === true);
+  const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
+  const [place, ...others] = await chosenPlaces(globals, loaded, {
+    stdin: options.stdin,
+    stored: resumed?.replay.places,
+  });
+  if (place === undefined) throw new BuddyError("internal", "no machine was chosen");
+  for (const warning of uncertainRules(loaded.config, [place, ...others])) problem(warning);
+  const chosen =
+    options.client === undefined
+      ? await clientFor(loaded, options.globals, resumed)
+      : { client: options.client, secrets: [], note: [] };
+  const warning = options.client === undefined ? requirePrice(chosen.client, globals, loaded.config.limits) : undefined;
+  if (warning !== undefined) problem(warning);
+  secrets.learn(chosen.secrets);
+  if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
+  const places: Run["places"] = [place, ...others];
+  let run: Run | undefined;
+  const extensionParts = {
+    place: () => run?.place ?? place,
+    notice: (message: string) =>
+      run === undefined ? problem(message) : run.agent.publish({ type: "notice", kind: "info", message }),
+  };
+  const extensions = options.client === undefined ? await loadExtensions(loaded, extensionParts) : NO_EXTENSIONS;
+  if (extensions.mcp !== undefined) secrets.learn((await import("./extensions/mcp-servers.ts")).serverSecrets(loaded));
+  for (const notice of extensions.notices) problem(notice);
+  const fleet = await fleetFor(places, options);
+  const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };
+  run = new Run({ ...options, globals }, parts);
+  if (resumed !== undefined) run.notes.push(...chosen.note, ...run.continueFrom(resumed));
+  return run;
+}

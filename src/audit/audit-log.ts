@@ -21,8 +21,7 @@ import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 import { shorten } from "../lib/text.ts";
 import { sha256 } from "../lib/values.ts";
 import { isTimeout } from "../lib/waiting.ts";
-import { chainLine, type Link, readHead, readLine, START, writeHead } from "./chain.ts";
-import type { AuditEntry } from "./entry.ts";
+import { type AuditEntry, chainLine, type Link, readHead, readLine, START, writeHead } from "./entry.ts";
 import { readTail, recordPaths, rotatedFiles } from "./record-files.ts";
 
 export interface AuditLogOptions {

@@ -140,10 +140,7 @@ async function checkTrust(
   { flags = {}, env, cwd, ask }: LoadOptions,
   warnings: string[],
 ): Promise<void> {
-  const [{ dropSettings, weakSettings }, { rememberAnswer, rememberedAnswer }] = await Promise.all([
-    import("./trust.ts"),
-    import("./remembered-trust.ts"),
-  ]);
+  const { dropSettings, rememberAnswer, rememberedAnswer, weakSettings } = await import("./trust.ts");
   const keyGiven = flags.apiKey !== undefined || buddyVariable(env, "API_KEY") !== undefined;
   const weak = weakSettings(settings, own, keyGiven);
   if (weak.length === 0) return;

@@ -9,7 +9,7 @@ import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./http/exchange.ts";
 import type { Protocol, Reply } from "./protocols/protocol.ts";
 import type { Environment } from "../lib/values.ts";
-import { RequestText } from "./request-text.ts";
+import { RequestText, StreamedBody } from "./request-text.ts";
 import { HistoryShaper } from "./shape-history.ts";
 import type { Api, ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
 import { usageOf } from "./usage.ts";
@@ -278,7 +278,7 @@ class HttpModelClient implements ModelClient {
     return {
       url: this.#endpoint.url(protocol.path),
       headers: { "content-type": "application/json", accept: "text/event-stream, application/json", ...headers },
-      body: this.#text.of(sent) ?? new (await import("./http/streamed-body.ts")).StreamedBody(sent),
+      body: this.#text.of(sent) ?? new StreamedBody(sent),
       sent,
       token,
       protocol,

@@ -1,13 +1,13 @@
 /** Asks an endpoint what models it offers, with their windows and prices where it reports them. */
 import { boundedText, fetchVia } from "../lib/network.ts";
 import { isRecord } from "../lib/values.ts";
+import { deadline } from "../lib/waiting.ts";
 import type { ModelOptions } from "./client.ts";
 import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { explain, explainProviderError } from "./explain.ts";
 import { jsonOr, pageWords } from "./http/answer.ts";
 import { errorIn, Malformed, ProviderError } from "./provider-error.ts";
-import { deadline } from "../lib/waiting.ts";
 
 export interface OfferedModel {
   readonly id: string;
@@ -21,8 +21,8 @@ export interface OfferedModel {
 /** A list of a thousand models with their descriptions is about 1 MB. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** How the request is sent: by `fetchVia` during an answer, otherwise by the openai package (openai-client.ts). */
-export type Send = (url: string, init: BunFetchRequestInit) => Promise<Response>;
+/** How the request is sent: by `fetchVia` during an answer, otherwise by the openai package. */
+type Send = (url: string, init: BunFetchRequestInit) => Promise<Response>;
 
 /** Throws a ModelError with a hint where something is wrong. */
 export async function listModels(
@@ -137,4 +137,91 @@ export function chatModels(offered: readonly OfferedModel[]): string[] {
   return offered
     .map(({ id }) => id)
     .filter((id) => !/embed|rerank|whisper|\btts\b|moderation|dall-e|\bbge\b/i.test(id));
+}
+
+// ── The client of the openai package, for lists of models. Address, headers, proxy and certificates are the
+// profile's; nothing of OPENAI_* and no header of the package's own is sent.
+
+export function listModelsByClient(
+  options: ModelOptions,
+  signal: AbortSignal,
+  timeoutMs?: number,
+): Promise<readonly OfferedModel[]> {
+  return listModels(options, signal, timeoutMs, send);
+}
+
+const send: Send = async (url, init) => {
+  const { default: OpenAI } = await import("openai");
+  let refused: Response | undefined;
+  const client = new OpenAI({
+    baseURL: url.replace(/\/models(\?.*)?$/, ""),
+    apiKey: "in the headers of the profile",
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    maxRetries: 0,
+    logLevel: "off",
+    // The client makes the call; what is sent is `init` alone.
+    fetch: async () => {
+      const response = await fetchVia(url, init);
+      if (response.ok) return response;
+      refused = response;
+      throw new Error("refused");
+    },
+  });
+  try {
+    return await client.models.list().asResponse();
+  } catch (error) {
+    // The caller explains refusals and failed connections.
+    if (refused !== undefined) return refused;
+    throw (error as Error).cause ?? error;
+  }
+};
+
+// ── Looks for model servers on this machine: Ollama, LM Studio, llama.cpp on their usual ports, and what models they
+// offer.
+
+export interface LocalServer {
+  readonly name: string;
+  /** For api_base_url. */
+  readonly baseUrl: string;
+  readonly models: readonly string[];
+}
+
+export interface Candidate {
+  readonly name: string;
+  readonly baseUrl: string;
+}
+
+const USUAL: readonly Candidate[] = [
+  { name: "Ollama", baseUrl: "http://127.0.0.1:11434/v1" },
+  { name: "LM Studio", baseUrl: "http://127.0.0.1:1234/v1" },
+  { name: "llama.cpp", baseUrl: "http://127.0.0.1:8080/v1" },
+];
+
+/** For all of them together: the user is waiting. */
+const BUDGET_MS = 150;
+/** A list of models is short; port 8080 may belong to anything. */
+const MAX_BYTES = 1024 * 1024;
+
+/** Never throws: what does not answer in time, or not as a model server would, is left out. */
+export async function findLocalServers(
+  candidates: readonly Candidate[] = USUAL,
+  budgetMs = BUDGET_MS,
+): Promise<LocalServer[]> {
+  using late = deadline(budgetMs);
+  const found = await Promise.all(candidates.map((candidate) => probe(candidate, late.signal).catch(() => undefined)));
+  return found.filter((server) => server !== undefined);
+}
+
+async function probe(candidate: Candidate, signal: AbortSignal): Promise<LocalServer | undefined> {
+  const response = await fetch(`${candidate.baseUrl}/models`, {
+    signal,
+    redirect: "error",
+    proxy: false,
+  } as BunFetchRequestInit);
+  if (!response.ok) return undefined;
+  const { text, whole } = await boundedText(response, MAX_BYTES);
+  const offered = whole ? modelsIn(JSON.parse(text)) : undefined;
+  return offered && { ...candidate, models: chatModels(offered) };
 }

@@ -1,4 +1,5 @@
 /** The JSON of a request: a conversation grows at its end, so the JSON of its beginning is used again. */
+import { gathered, jsonPieces } from "../lib/json-pieces.ts";
 import { textIn } from "../lib/values.ts";
 
 export class RequestText {
@@ -78,7 +79,28 @@ function json(value: unknown): string {
 }
 
 /** Half of a surrogate pair, left by a cut inside a character, is an escape here, and an error for many servers. */
-export function wellFormed(text: string): string {
+function wellFormed(text: string): string {
   if (!text.includes("\\ud")) return text;
   return text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd");
+}
+
+// ── The body of a request of megabytes, written while it is sent: as JSON and as bytes it would be in memory twice.
+
+export class StreamedBody {
+  /** Not every server takes a body of unknown length. */
+  readonly bytes: number;
+  readonly #pieces: () => Iterable<string>;
+
+  constructor(body: object) {
+    this.#pieces = () => gathered(jsonPieces(body)).map(wellFormed);
+    let bytes = 0;
+    for (const piece of this.#pieces()) bytes += Buffer.byteLength(piece);
+    this.bytes = bytes;
+  }
+
+  // oxlint-disable-next-line require-await -- fetch asks for one piece after another
+  async *send(): AsyncGenerator<Uint8Array> {
+    const encoder = new TextEncoder();
+    for (const piece of this.#pieces()) yield encoder.encode(piece);
+  }
 }

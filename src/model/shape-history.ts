@@ -3,7 +3,7 @@
  */
 import { isRecord } from "../lib/values.ts";
 import type { Adjustment } from "./adjustments.ts";
-import type { Dialect } from "./dialect.ts";
+import type { Dialect } from "./endpoint.ts";
 import type { AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, UserMessage } from "./types.ts";
 
 interface ShapeOptions {

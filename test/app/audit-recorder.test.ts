@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { DecisionEntry, EffectEntry, StoredEntry } from "../../src/audit/entry.ts";
-import { readRecord } from "../../src/audit/record-files.ts";
-import { verifyRecord } from "../../src/audit/verify.ts";
 import { operatorCommand } from "../../src/app/repl/operator-commands.ts";
+import type { DecisionEntry, EffectEntry, StoredEntry } from "../../src/audit/entry.ts";
+import { readRecord, verifyRecord } from "../../src/audit/record-files.ts";
 import { drain } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";

@@ -15,8 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AuditLog } from "../../src/audit/audit-log.ts";
 import type { AuditEntry, StoredEntry } from "../../src/audit/entry.ts";
-import { readRecord } from "../../src/audit/record-files.ts";
-import { verifyRecord } from "../../src/audit/verify.ts";
+import { readRecord, verifyRecord } from "../../src/audit/record-files.ts";
 
 let state: string;
 let problems: string[];

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { loginBaseUrl } from "../../src/auth/token-source.ts";
+import { loginBaseUrl } from "../../src/auth/sign-in.ts";
 
 test("a signed-in profile talks to OpenAI, to this machine in tests, and to no one else", () => {
   const signedIn = "https://chatgpt.com/backend-api/codex";

@@ -13,9 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OpenAiDevice } from "../../src/auth/openai-device.ts";
-import { signIn } from "../../src/auth/sign-in.ts";
+import { signIn, tokenSource } from "../../src/auth/sign-in.ts";
 import { AuthStore, type SignIn } from "../../src/auth/store.ts";
-import { tokenSource } from "../../src/auth/token-source.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { type LoginBehaviour, startLoginServer } from "../support/login-server.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OpenAiDevice } from "../../src/auth/openai-device.ts";
 import { AuthStore, type SignIn } from "../../src/auth/store.ts";
-import { tokenSource } from "../../src/auth/token-source.ts";
+import { tokenSource } from "../../src/auth/sign-in.ts";
 import type { BuddyError } from "../../src/lib/errors.ts";
 import { type LoginBehaviour, startLoginServer } from "../support/login-server.ts";
 import { until } from "../support/until.ts";

@@ -1,16 +1,15 @@
 /** What is known of models by name, what they cost, and how full the window is. */
 import { describe, expect, test } from "bun:test";
 import { parse } from "smol-toml";
+import { catalogParts } from "../../scripts/build.ts";
 import { type CatalogRule, infoFor } from "../../src/model/catalog.ts";
-import { findLocalServers } from "../../src/model/local-servers.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
-import { listModels, modelsIn } from "../../src/model/list-models.ts";
-import { startScripted } from "../support/scripted-model/server.ts";
+import { findLocalServers, listModels, modelsIn } from "../../src/model/list-models.ts";
 import type { AssistantMessage, Message } from "../../src/model/types.ts";
 import { costOf, estimateTokens, usageOf, windowUse, windowWarning } from "../../src/model/usage.ts";
-import { catalogParts } from "../../scripts/build.ts";
-import { modelOptions } from "../support/model.ts";
 import catalogText from "../../templates/models.toml" with { type: "text" };
+import { modelOptions } from "../support/model.ts";
+import { startScripted } from "../support/scripted-model/server.ts";
 
 const { rules } = parse(catalogText) as unknown as { readonly rules: readonly CatalogRule[] };
 

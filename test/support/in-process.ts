@@ -3,6 +3,7 @@
  * targets.
  */
 import { spyOn } from "bun:test";
+import { randomBytes } from "node:crypto";
 import {
   closeSync,
   mkdirSync,
@@ -13,24 +14,22 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { composeRun } from "../../src/app/compose-run.ts";
-import type { RunOptions, Run } from "../../src/app/run.ts";
-import { exec, type ExecOptions } from "../../src/cli/commands/exec/run-exec.ts";
-import type { Stdin } from "../../src/cli/commands/exec/exec-input.ts";
+import { composeRun, type Run, type RunOptions } from "../../src/app/run.ts";
 import { type GlobalOptions, readGlobalOptions } from "../../src/cli/args/options.ts";
-import { type LoadedConfig, loadConfig } from "../../src/config/load.ts";
-import * as controllingTerminal from "../../src/lib/terminal.ts";
+import type { Stdin } from "../../src/cli/commands/exec/exec-input.ts";
+import { exec, type ExecOptions } from "../../src/cli/commands/exec/run-exec.ts";
+import { loadConfig, type LoadedConfig } from "../../src/config/load.ts";
 import { Output } from "../../src/lib/output.ts";
-import type { ScriptedRequest } from "./scripted-model/read-request.ts";
-import type { Playbook, ScriptedReply, Turn } from "./scripted-model/playbook.ts";
+import * as controllingTerminal from "../../src/lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
 import { drain } from "./agent.ts";
 import { endTmuxIn } from "./end-tmux.ts";
 import { startModel, type TestModel } from "./model.ts";
+import type { Playbook, ScriptedReply, Turn } from "./scripted-model/playbook.ts";
+import type { ScriptedRequest } from "./scripted-model/read-request.ts";
 
 export type Flags = Readonly<Record<string, string | true>>;
 

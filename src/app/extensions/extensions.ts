@@ -44,7 +44,7 @@ function mayHaveSkills({ config: { tools }, env, cwd }: LoadedConfig): boolean {
 async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Promise<Extensions> {
   const { skills, notices } = await knownSkills(loaded, { builtIn: false });
   if (skills.length === 0) return { ...NO_EXTENSIONS, notices };
-  const { skillInstructions, skillSource } = await import("../../extend/skills/skill-source.ts");
+  const { skillInstructions, skillSource } = await import("../../extend/skills/find-skills.ts");
   const label = () => (isLocal(place()) ? undefined : labelOfPath(place().path));
   return { notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };
 }
@@ -56,7 +56,7 @@ export async function knownSkills(
 ) {
   const [{ builtInRunbooks, findSkills }, { rememberedTrust, rememberTrust }] = await Promise.all([
     import("../../extend/skills/find-skills.ts"),
-    import("../../config/remembered-trust.ts"),
+    import("../../config/trust.ts"),
   ]);
   const problems: string[] = [];
   const places = skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd);

@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths, type Env } from "../../config/paths.ts";
 import { resolveProfile } from "../../config/profiles.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
-import type { Candidate } from "../../model/local-servers.ts";
+import type { Candidate } from "../../model/list-models.ts";
 
 interface FirstModel {
   /** Name of the profile. */
@@ -51,7 +51,7 @@ export async function firstModels(
   servers?: readonly Candidate[],
   failed: (words: string) => void = () => {},
 ): Promise<FirstModel[]> {
-  const { findLocalServers } = await import("../../model/local-servers.ts");
+  const { findLocalServers } = await import("../../model/list-models.ts");
   const [local, ...keys] = await Promise.all([
     findLocalServers(servers),
     ...KEYS.filter(([variable]) => env[variable]?.trim()).map((key) => byKey(key, env, failed)),
@@ -153,7 +153,7 @@ export function withProfile(text: string, { profile, lines }: FirstModel): strin
 /** An error of code "auth" gets all of these in its hint; others are returned unchanged. */
 export async function withNoModelHint(error: unknown, servers?: readonly Candidate[]): Promise<unknown> {
   if (!(error instanceof BuddyError) || error.code !== "auth") return error;
-  const { findLocalServers } = await import("../../model/local-servers.ts");
+  const { findLocalServers } = await import("../../model/list-models.ts");
   const failed: string[] = [];
   const keys = (await firstModels(process.env, [], (words) => failed.push(words))).map(({ text }) => text);
   const lines = [

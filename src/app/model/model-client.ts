@@ -67,7 +67,7 @@ export async function modelOptions(loaded: LoadedConfig, profile: ResolvedProfil
 async function signIn() {
   const [{ signInParts }, { loginBaseUrl, tokenSource }] = await Promise.all([
     import("./sign-in.ts"),
-    import("../../auth/token-source.ts"),
+    import("../../auth/sign-in.ts"),
   ]);
   const { store, device } = await signInParts();
   return { tokens: tokenSource(store, device), baseUrl: loginBaseUrl };

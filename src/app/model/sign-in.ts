@@ -8,8 +8,8 @@ import type { LoadedConfig } from "../../config/load.ts";
 import type { GlobalOptions } from "../../cli/args/options.ts";
 import { log } from "../../lib/log.ts";
 import { existsSync, rmSync } from "node:fs";
-import { providerKeyFile } from "../../config/keys.ts";
-import { buddyPaths } from "../../config/paths.ts";
+import { isLocal, providerKeyFile } from "../../config/keys.ts";
+import { buddyPaths, requirePaths } from "../../config/paths.ts";
 import { fileError } from "../../lib/files.ts";
 
 /** The store and server of a login profile; for any other profile, throws an error that says what it needs. */
@@ -20,7 +20,6 @@ export async function openSignIn(
 ) {
   const { loadConfiguration } = await import("../configuration.ts");
   const { profileNames } = await import("../../config/profiles.ts");
-  const { isLocal } = await import("../../config/keys.ts");
   const loaded = await loadConfiguration(globals);
   const profile = await chosenProfile(loaded, name);
   if (profile.auth !== "login") {
@@ -98,11 +97,8 @@ export const PROVIDER = "openai";
 
 /** auth.json and the sign-in server, for every user of a token. */
 export async function signInParts(warn: (message: string) => void = (message) => log.warn(message)) {
-  const [{ AuthStore }, { OpenAiDevice }, { requirePaths }] = await Promise.all([
-    import("../../auth/store.ts"),
-    import("../../auth/openai-device.ts"),
-    import("../../config/paths.ts"),
-  ]);
+  const { AuthStore } = await import("../../auth/store.ts");
+  const { OpenAiDevice } = await import("../../auth/openai-device.ts");
   return {
     store: new AuthStore(requirePaths(process.env, "the sign-in", "auth").auth, warn),
     device: new OpenAiDevice(process.env.BUDDY_AUTH_ISSUER || undefined),

@@ -80,17 +80,11 @@ export function replHost(parts: ReplHostParts): ReplHost {
     interruptPane: (name) => interruptPane(run, name),
     output: (id, signal) => fullOutput(run, id, signal),
     async changes() {
-      const [{ changeListing }, { storeOf }] = await Promise.all([
-        import("../changes/list-changes.ts"),
-        import("../changes/undo.ts"),
-      ]);
+      const { changeListing, storeOf } = await import("../changes/undo.ts");
       return changeListing(await storeOf(run));
     },
     async changeDiff(number) {
-      const [{ changeDiff }, { storeOf }] = await Promise.all([
-        import("../changes/list-changes.ts"),
-        import("../changes/undo.ts"),
-      ]);
+      const { changeDiff, storeOf } = await import("../changes/undo.ts");
       return changeDiff(await storeOf(run), number);
     },
     async *undo(which, signal) {
@@ -132,7 +126,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       if (profile.baseUrl === "")
         throw new BuddyError("usage", "demo is a script built into buddy: it has no models to list");
       const [{ listModelsByClient }, { modelOptions }] = await Promise.all([
-        import("../../model/openai-client.ts"),
+        import("../../model/list-models.ts"),
         import("../model/model-client.ts"),
       ]);
       const offered = await listModelsByClient(await modelOptions(loaded, profile), signal);

@@ -7,7 +7,7 @@ import { ProviderError, Malformed } from "../provider-error.ts";
 import { cancelled, ModelError } from "../errors.ts";
 import type { Situation } from "../explain.ts";
 import type { Protocol, Reply } from "../protocols/protocol.ts";
-import type { StreamedBody } from "./streamed-body.ts";
+import type { StreamedBody } from "../request-text.ts";
 import type { ModelEvent } from "../types.ts";
 
 export interface Exchange {

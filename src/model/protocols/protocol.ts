@@ -6,7 +6,7 @@ import { collectAfter } from "../../lib/garbage.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { Malformed, ProviderError } from "../provider-error.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "../endpoint.ts";
 import type { AnswerText } from "./answer-text.ts";
 import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../types.ts";
 

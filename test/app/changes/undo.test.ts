@@ -2,15 +2,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { changeDiff, changeListing } from "../../../src/app/changes/list-changes.ts";
-import { storeOf, undo } from "../../../src/app/changes/undo.ts";
-import type { Run } from "../../../src/app/run.ts";
 import type { AgentEvent } from "../../../src/agent/events.ts";
-import type { Turn } from "../../support/scripted-model/playbook.ts";
+import { changeDiff, changeListing, storeOf, undo } from "../../../src/app/changes/undo.ts";
+import type { Run } from "../../../src/app/run.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approvals.ts";
 import { drain, ofType } from "../../support/agent.ts";
 import { call, shell } from "../../support/calls.ts";
 import { type Flags, Here, type HereOptions } from "../../support/in-process.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 
 setDefaultTimeout(60_000);
 

@@ -4,14 +4,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { targetRows, workOn } from "../../../src/app/repl/change-machines.ts";
 import { newSession, resumeSession } from "../../../src/app/repl/change-session.ts";
-import { composeRun } from "../../../src/app/compose-run.ts";
-import type { Run } from "../../../src/app/run.ts";
+import { composeRun, type Run } from "../../../src/app/run.ts";
 import { readGlobalOptions } from "../../../src/cli/args/options.ts";
-import { type LoadedConfig, loadConfig } from "../../../src/config/load.ts";
-import type { Turn } from "../../support/scripted-model/playbook.ts";
+import { loadConfig, type LoadedConfig } from "../../../src/config/load.ts";
 import { sandbox } from "../../support/buddy.ts";
 import { shell } from "../../support/exec.ts";
 import { startModel } from "../../support/model.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 
 setDefaultTimeout(30_000);
 

@@ -1,17 +1,16 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { composeRun } from "../../../src/app/compose-run.ts";
-import type { Run } from "../../../src/app/run.ts";
-import { readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { replHost } from "../../../src/app/repl/repl-host.ts";
+import { composeRun, type Run } from "../../../src/app/run.ts";
+import { readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { loadConfig } from "../../../src/config/load.ts";
-import type { Turn } from "../../support/scripted-model/playbook.ts";
 import type { Display, ReplHost } from "../../../src/ui/repl/host.ts";
 import { type Sandbox, sandbox } from "../../support/buddy.ts";
 import { shell } from "../../support/calls.ts";
 import { startModel, type TestModel } from "../../support/model.ts";
 import { needs } from "../../support/needs.ts";
+import type { Turn } from "../../support/scripted-model/playbook.ts";
 
 const git = await needs("git");
 

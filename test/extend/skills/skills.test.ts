@@ -3,11 +3,16 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import {
+  findSkills,
+  skillInstructions,
+  type SkillQuestion,
+  skillSource,
+  type SkillTrust,
+} from "../../../src/extend/skills/find-skills.ts";
 import { checkSkill } from "../../../src/extend/skills/skill-folder.ts";
-import { findSkills, type SkillQuestion, type SkillTrust } from "../../../src/extend/skills/find-skills.ts";
-import { parseSkill } from "../../../src/extend/skills/skill.ts";
 import { skillPlaces } from "../../../src/extend/skills/skill-places.ts";
-import { skillInstructions, skillSource } from "../../../src/extend/skills/skill-source.ts";
+import { parseSkill } from "../../../src/extend/skills/skill.ts";
 
 interface World extends Disposable {
   readonly home: string;

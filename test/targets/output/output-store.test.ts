@@ -118,10 +118,10 @@ describe("found again", () => {
       expect(store.find("out-5").read({ offset: 8, limit: 2 }).text).toBe("4:");
       expect((await store.find("out-19").search("^machine 1\\d")).text).toStartWith("machine 18:");
     }
-    expect([...storedOutputs(state, session)].map((line) => line.trim())).toEqual(
+    expect([...(await storedOutputs(state, session))].map((line) => line.trim())).toEqual(
       texts.filter((_, at) => at % 2 === 0).map(({ id }) => id),
     );
-    expect([...storedOutputs(state, session, "out-5")].join("")).toBe(kept());
+    expect([...(await storedOutputs(state, session, "out-5"))].join("")).toBe(kept());
     const original = session;
     expect(copyOutputs(state, original, "aaaa-0000-0000-0002")).toBeUndefined();
     session = "aaaa-0000-0000-0002";

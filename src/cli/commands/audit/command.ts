@@ -77,7 +77,7 @@ async function list(
 }
 
 async function verify(directory: string, json: boolean): Promise<ExitCode> {
-  const { verifyRecord } = await import("../../../audit/verify.ts");
+  const { verifyRecord } = await import("../../../audit/record-files.ts");
   const found = verifyRecord(directory);
   const { lines, files, from, to, findings, unfinished } = found;
   if (json) await print([`${JSON.stringify({ whole: findings.length === 0, ...found })}\n`]);

@@ -32,7 +32,7 @@ export const command = defineCommand({
         import("../../../session/store.ts"),
         import("../../../changes/change-store.ts"),
         import("../../../session/outputs.ts"),
-        import("../../../app/changes/list-changes.ts"),
+        import("../../../app/changes/undo.ts"),
       ],
     );
     const session = savedSessions().find(id);

@@ -1,19 +1,18 @@
 /** `buddy demo`: the guided run. Real pane, real commands, real policy; only the model is a script. */
-import { currentDirectory } from "../../../lib/byte-names.ts";
 import { closeSync, read } from "node:fs";
 import { isatty, type WriteStream } from "node:tty";
-import { wantsColor, openTerminal } from "../../../lib/terminal.ts";
-import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
-import { Output } from "../../../lib/output.ts";
-import { pause } from "../../../lib/waiting.ts";
+import { composeRun, type Run } from "../../../app/run.ts";
 import { createDemoClient } from "../../../demo/demo-client.ts";
 import { TOUR_FILE } from "../../../demo/tour.ts";
+import { currentDirectory } from "../../../lib/byte-names.ts";
+import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
+import { Output } from "../../../lib/output.ts";
+import { openTerminal, wantsColor } from "../../../lib/terminal.ts";
+import { pause } from "../../../lib/waiting.ts";
 import type { Asker } from "../../../policy/approvals.ts";
 import { signOf } from "../../../ui/approval/question-text.ts";
-import { theme, type Theme } from "../../../ui/theme.ts";
+import { type Theme, theme } from "../../../ui/theme.ts";
 import { Transcript } from "../../../ui/transcript/transcript.ts";
-import { composeRun } from "../../../app/compose-run.ts";
-import type { Run } from "../../../app/run.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { promisePerKey } from "../../one-shot.ts";
 import { watchSignals } from "../../signals-and-crashes.ts";

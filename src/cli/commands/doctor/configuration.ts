@@ -5,7 +5,7 @@ import type { ResolvedProfile } from "../../../config/profiles.ts";
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isLoopback } from "../../../lib/network.ts";
-import type { Candidate } from "../../../model/local-servers.ts";
+import type { Candidate } from "../../../model/list-models.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { broken, type Finding, finding } from "./machine.ts";
 
@@ -92,7 +92,7 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
 
 /** Model servers of this machine that are not in use. */
 export async function localServers(inUse: string, candidates?: readonly Candidate[]): Promise<Finding[]> {
-  const { findLocalServers } = await import("../../../model/local-servers.ts");
+  const { findLocalServers } = await import("../../../model/list-models.ts");
   const found = (await findLocalServers(candidates, PATIENCE_MS)).filter(({ baseUrl }) => baseUrl !== inUse);
   return found.map(({ name, baseUrl, models }) =>
     finding(
@@ -126,8 +126,7 @@ async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding
     return { finding: finding("key", "ok", `from ${profile.key.source}`), token: profile.key.value };
   if (profile.auth !== "login") return { finding: finding("key", "ok", otherAccess(profile)) };
   const { signInParts } = await import("../../../app/model/sign-in.ts");
-  const { describeSignIn } = await import("../../../auth/sign-in.ts");
-  const { tokenSource } = await import("../../../auth/token-source.ts");
+  const { describeSignIn, tokenSource } = await import("../../../auth/sign-in.ts");
   const notes: string[] = [];
   try {
     const { store, device } = await signInParts((message) => notes.push(message));
@@ -150,7 +149,7 @@ async function checkEndpoint(
   key: string | undefined,
 ): Promise<{ finding: Finding; window?: number | undefined }> {
   const { modelOptions } = await import("../../../app/model/model-client.ts");
-  const { listModelsByClient } = await import("../../../model/openai-client.ts");
+  const { listModelsByClient } = await import("../../../model/list-models.ts");
   const { model } = profile;
   let { host } = new URL(profile.baseUrl);
   const started = performance.now();

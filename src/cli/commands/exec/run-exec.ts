@@ -3,13 +3,12 @@
  */
 import type { AgentEvent } from "../../../agent/events.ts";
 import type { TurnOptions } from "../../../agent/loop.ts";
-import { composeRun } from "../../../app/compose-run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import { readsStdin } from "../../../app/machines/places.ts";
-import type { Run, RunOptions } from "../../../app/run.ts";
+import { chosenPlaces, readsStdin } from "../../../app/machines/places.ts";
+import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
 import { BuddyError, type ErrorCode, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import type { Output } from "../../../lib/output.ts";
-import { isTerminal } from "../../../lib/terminal.ts";
+import { isTerminal, lendTerminal } from "../../../lib/terminal.ts";
 import { once } from "../../../lib/values.ts";
 import { boundText } from "../../../tools/bound-output.ts";
 import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
@@ -110,10 +109,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   try {
     run.passwords.setAsker({
       password: async (question, until) => {
-        const [{ passwordOnTerminal }, { lendTerminal }] = await Promise.all([
-          import("../../../ui/approval/tty-question.ts"),
-          import("../../../lib/terminal.ts"),
-        ]);
+        const { passwordOnTerminal } = await import("../../../ui/approval/tty-question.ts");
         const given = AbortSignal.any([until, signal]);
         return lendTerminal(() => passwordOnTerminal(question, given, look));
       },
@@ -195,10 +191,7 @@ async function runbookFor(
   given: GlobalOptions,
   loaded: Awaited<ReturnType<typeof loadConfiguration>>,
 ) {
-  const [{ prepareRunbook, targetNames }, { chosenPlaces }] = await Promise.all([
-    import("../../../app/extensions/runbooks.ts"),
-    import("../../../app/machines/places.ts"),
-  ]);
+  const { prepareRunbook, targetNames } = await import("../../../app/extensions/runbooks.ts");
   const { prompt, turn, target, requireTarget } = await prepareRunbook(loaded, name, words, true);
   const chosen = [given.on, given.ssh, given.container].some((one) => one !== undefined);
   let globals = target === undefined || chosen ? given : { ...given, on: target };

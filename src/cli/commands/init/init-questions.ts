@@ -5,10 +5,14 @@ import { CONFIG_TEMPLATE } from "../../../config/create.ts";
 import { BuddyError, messageOf } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/text.ts";
 import type { ModelOptions } from "../../../model/client.ts";
-import type { OfferedModel } from "../../../model/list-models.ts";
+import {
+  findLocalServers,
+  listModelsByClient,
+  type LocalServer,
+  type OfferedModel,
+} from "../../../model/list-models.ts";
 import type { Api } from "../../../model/types.ts";
 import { KEYED_PROFILES } from "./init-config.ts";
-import { findLocalServers, type LocalServer } from "../../../model/local-servers.ts";
 
 export interface InitAnswers {
   readonly profile: string;
@@ -177,7 +181,6 @@ function templateModel(profile: string): string {
 }
 
 async function offeredModels(options: Omit<ModelOptions, "env">): Promise<readonly OfferedModel[] | Error> {
-  const { listModelsByClient } = await import("../../../model/openai-client.ts");
   const waiting = clack.spinner();
   waiting.start("asking what it offers");
   const offered = await listModelsByClient({ ...options, env: process.env }, new AbortController().signal).catch(

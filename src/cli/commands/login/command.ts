@@ -68,8 +68,7 @@ async function login({ device, store, provider, profile }: Account, browser: boo
 
 /** The answer on stdout; a token about to expire is refreshed first, so that the answer is true. */
 async function check({ device, store, provider }: Account): Promise<ExitCode> {
-  const { describeSignIn } = await import("../../../auth/sign-in.ts");
-  const { tokenSource } = await import("../../../auth/token-source.ts");
+  const { describeSignIn, tokenSource } = await import("../../../auth/sign-in.ts");
   if (store.read(provider) !== undefined) await tokenSource(store, device, provider).token();
   const { signedIn, text } = describeSignIn(store.read(provider));
   console.log(text);

@@ -1,21 +1,20 @@
 /** `buddy`: the REPL on a terminal, or line by line where the terminal cannot do more. */
 import { isatty, type ReadStream, type WriteStream } from "node:tty";
+import { loadConfiguration } from "../../../app/configuration.ts";
+import { replHost } from "../../../app/repl/repl-host.ts";
+import { composeRun, type Run } from "../../../app/run.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { resolveProfile } from "../../../config/profiles.ts";
-import { wantsColor } from "../../../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
-import { themeFromEnv } from "../../../ui/theme.ts";
 import { Output } from "../../../lib/output.ts";
-import { within, unlessAborted } from "../../../lib/waiting.ts";
+import { wantsColor } from "../../../lib/terminal.ts";
+import { unlessAborted, within } from "../../../lib/waiting.ts";
+import { yesOnTerminal } from "../../../ui/questions/confirm-on-terminal.ts";
 import type { Display, ReplHost } from "../../../ui/repl/host.ts";
 import type { LineInput } from "../../../ui/repl/line-screen.ts";
-import { composeRun } from "../../../app/compose-run.ts";
-import type { Run } from "../../../app/run.ts";
-import { loadConfiguration } from "../../../app/configuration.ts";
+import { themeFromEnv } from "../../../ui/theme.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import { replHost } from "../../../app/repl/repl-host.ts";
-import { watchSignals, handleCrashes } from "../../signals-and-crashes.ts";
-import { yesOnTerminal } from "../../../ui/questions/confirm-on-terminal.ts";
+import { handleCrashes, watchSignals } from "../../signals-and-crashes.ts";
 
 interface ReplOptions {
   /** Id, unique start of one, or `last` of a saved session to continue. */

@@ -1,8 +1,7 @@
 /** Runs one command on the machines of `--on`, asks where the policy asks, and prints what they answered. */
 import { type AgentEvent, PROPOSED_HEADING, type ProposedChange, proposedLines } from "../../../agent/events.ts";
-import { composeRun } from "../../../app/compose-run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import type { Run, RunOptions } from "../../../app/run.ts";
+import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { foldNames } from "../../../lib/names.ts";

@@ -68,12 +68,11 @@ export const command = defineCommand({
       return EXIT.ok;
     }
     const session = store.readable(id);
+    const { exportSession, storedOutputs } = await import("../../../app/export-session.ts");
     if (action === "output") {
-      const { storedOutputs } = await import("../../../app/export-session.ts");
-      await print(storedOutputs(stateDirectory(), session.id, output));
+      await print(await storedOutputs(stateDirectory(), session.id, output));
       return EXIT.ok;
     }
-    const { exportSession } = await import("../../../app/export-session.ts");
     await print(await exportSession(session, format ?? "markdown", stateDirectory()));
     return EXIT.ok;
   },

@@ -1,6 +1,6 @@
 /** The list of models by the client of the openai package: what leaves, and what comes of a refusal. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { listModelsByClient } from "../../src/model/openai-client.ts";
+import { listModelsByClient } from "../../src/model/list-models.ts";
 import { modelOptions } from "../support/model.ts";
 
 const OPENAI = {
