@@ -124,7 +124,7 @@ export function releaseNotes(changelog: string, of: string): string {
   return `${notes}\n`;
 }
 
-/** The end of the notes: how to get this version. npm by files: in its registry buddy is the package of somebody else. */
+/** The end of the notes: how to get this version. npm by files: whether its registry has them is a setting. */
 export function installText(releases: string): string {
   const files = `${releases}/download/v${version}`;
   return `## Install

@@ -1,6 +1,7 @@
 /**
- * npm packages: `buddy` with a launcher, and one package a platform with the binary, of which npm installs the fitting
- * one.
+ * npm packages: `@OWNER/buddy` with a launcher, and one package a platform with the binary, of which npm installs the
+ * fitting one. In the scope of the repository's owner: `buddy` is the package of somebody else, and anybody could
+ * publish a `buddy-linux-x64` for npm to install.
  */
 import { type BuildTarget, TARGETS } from "../build.ts";
 import { file, gzip, tar } from "./archives.ts";
@@ -14,7 +15,7 @@ export function platformPackage(
 ): readonly [name: string, bytes: Buffer] {
   const [os, cpu, libc] = target.split("-");
   const manifest = {
-    name: `buddy-${target}`,
+    name: npmName(homepage, `buddy-${target}`),
     version,
     description: `The binary of buddy for ${target}`,
     license: "MIT",
@@ -42,7 +43,7 @@ export function mainPackage(
   readme: string,
 ): readonly [name: string, bytes: Buffer] {
   const manifest = {
-    name: "buddy",
+    name: npmName(homepage),
     version,
     description: "A terminal agent for people who run machines",
     license: "MIT",
@@ -52,7 +53,9 @@ export function mainPackage(
     man: ["man/buddy.1"],
     engines: { node: ">=18" },
     // Of these npm installs the one whose os, cpu and libc fit.
-    optionalDependencies: Object.fromEntries(Object.keys(TARGETS).map((target) => [`buddy-${target}`, version])),
+    optionalDependencies: Object.fromEntries(
+      Object.keys(TARGETS).map((target) => [npmName(homepage, `buddy-${target}`), version]),
+    ),
   };
   return [
     `npm-buddy-${version}.tgz`,
@@ -62,9 +65,14 @@ export function mainPackage(
       file("package/LICENSE", license),
       file("package/man/buddy.1", man),
       ...Object.entries(completions).map(([shell, text]) => file(`package/completions/buddy.${shell}`, text)),
-      file("package/bin/buddy.cjs", LAUNCHER, 0o755),
+      file("package/bin/buddy.cjs", launcher(npmName(homepage)), 0o755),
     ]),
   ];
+}
+
+/** A package in the scope of the repository's owner. */
+export function npmName(homepage: string, name = "buddy"): string {
+  return `@${new URL(homepage).pathname.split("/")[1]?.toLowerCase()}/${name}`;
 }
 
 /** npm refuses the provenance of a package that does not name the repository it was built in. */
@@ -76,7 +84,7 @@ function repository(homepage: string): { type: string; url: string } {
  * Works with --ignore-scripts, too. Where Node can replace itself it does; elsewhere it waits, and passes signals on,
  * except those that a terminal sends to both: the second Ctrl-C ends buddy at once.
  */
-const LAUNCHER = `#!/usr/bin/env node
+const launcher = (name: string) => `#!/usr/bin/env node
 "use strict";
 const fs = require("node:fs");
 const targets = [process.platform + "-" + process.arch];
@@ -93,7 +101,7 @@ if (process.platform === "linux") {
 }
 const found = targets.map((target) => {
   try {
-    return require.resolve("buddy-" + target + "/bin/buddy");
+    return require.resolve("${name}-" + target + "/bin/buddy");
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ import { releaseAddress } from "../../scripts/release/address.ts";
 import { file, sha256, tar } from "../../scripts/release/archives.ts";
 import { linuxPackages } from "../../scripts/release/linux-packages.ts";
 import { thirdPartyNotices } from "../../scripts/release/notices.ts";
-import { mainPackage, platformPackage } from "../../scripts/release/npm-packages.ts";
+import { mainPackage, npmName, platformPackage } from "../../scripts/release/npm-packages.ts";
 import { needs } from "../support/needs.ts";
 import { Pty } from "../support/pty.ts";
 
@@ -145,15 +145,16 @@ const npm = await needs("npm");
 npm.describe("the npm packages", () => {
   test("npm installs the one that fits, and the launcher runs it", async () => {
     const tarballs = new Map<string, Buffer>();
+    const main = npmName(FACTS.homepage);
     const targets = Object.keys(TARGETS) as BuildTarget[];
-    for (const target of targets) tarballs.set(`buddy-${target}`, platformPackage(target, PARTS, FACTS)[1]);
-    tarballs.set("buddy", mainPackage(PARTS, FACTS, "# buddy")[1]);
+    for (const target of targets) tarballs.set(npmName(FACTS.homepage, `buddy-${target}`), platformPackage(target, PARTS, FACTS)[1]);
+    tarballs.set(main, mainPackage(PARTS, FACTS, "# buddy")[1]);
     using registry = serveRegistry(tarballs);
     const home = join(directory, "npm");
     mkdirSync(home);
     const flags = ["--no-audit", "--no-fund", "--ignore-scripts", `--registry=${registry.url}`, `--prefix=${home}`];
     // A child that is waited for in this process would keep the registry from answering.
-    const child = Bun.spawn(["npm", "install", "--global", ...flags, "buddy"], {
+    const child = Bun.spawn(["npm", "install", "--global", ...flags, main], {
       env: { PATH: process.env["PATH"] ?? "", HOME: home, npm_config_cache: join(home, "cache") },
       stdout: "pipe",
       stderr: "pipe",
@@ -171,8 +172,8 @@ npm.describe("the npm packages", () => {
     expect(run([buddy, "fail"])).toMatchObject({ code: 7 });
     // Without npm that looks at the C library both builds are there.
     if (process.platform === "linux") {
-      const modules = join(home, "lib/node_modules/buddy/node_modules");
-      const musl = join(modules, `buddy-linux-${process.arch}-musl/bin/buddy`);
+      const modules = join(home, "lib/node_modules", main, "node_modules");
+      const musl = join(modules, `${main}-linux-${process.arch}-musl/bin/buddy`);
       mkdirSync(dirname(musl), { recursive: true });
       writeFileSync(musl, "#!/bin/sh\necho musl\n", { mode: 0o755 });
       const alpine = `require("node:fs").readdirSync = () => ["ld-musl-x86_64.so.1"];`;
@@ -205,7 +206,7 @@ function serveRegistry(tarballs: ReadonlyMap<string, Buffer>): Disposable & { re
     hostname: "127.0.0.1",
     fetch(request) {
       const url = new URL(request.url);
-      const name = url.pathname.slice(1).replace(/\.tgz$/, "");
+      const name = decodeURIComponent(url.pathname.slice(1)).replace(/\.tgz$/, "");
       const bytes = tarballs.get(name);
       if (bytes === undefined) return new Response("{}", { status: 404 });
       if (url.pathname.endsWith(".tgz")) return new Response(new Uint8Array(bytes));
@@ -289,7 +290,7 @@ describe("the notes", () => {
   test("end with how to install from this very address", () => {
     const text = installText("https://example.com/o/r/releases");
     expect(text).toContain(`releases/download/v${version}/install.sh`);
-    // In the registry of npm that name belongs to others.
+    // In the registry of npm the plain name belongs to somebody else.
     expect(text).not.toMatch(/npm install --global (?!\.\/)/);
   });
 });
