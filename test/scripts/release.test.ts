@@ -147,7 +147,8 @@ npm.describe("the npm packages", () => {
     const tarballs = new Map<string, Buffer>();
     const main = npmName(FACTS.homepage);
     const targets = Object.keys(TARGETS) as BuildTarget[];
-    for (const target of targets) tarballs.set(npmName(FACTS.homepage, `buddy-${target}`), platformPackage(target, PARTS, FACTS)[1]);
+    for (const target of targets)
+      tarballs.set(npmName(FACTS.homepage, `buddy-${target}`), platformPackage(target, PARTS, FACTS)[1]);
     tarballs.set(main, mainPackage(PARTS, FACTS, "# buddy")[1]);
     using registry = serveRegistry(tarballs);
     const home = join(directory, "npm");
