@@ -242,10 +242,10 @@ describe("what goes wrong", () => {
   test("a record that cannot be written is reported once, kept, and written when it works again", async () => {
     const log = open();
     symlinkSync("/dev/null", path());
-    await expect(log.append(entry("one"))).rejects.toThrow("cannot be written: it is a link");
+    await expect(log.append(entry("one"))).rejects.toThrow("link");
     rmSync(path());
     Bun.spawnSync(["mkfifo", path()]);
-    await expect(log.append(entry("two"))).rejects.toThrow("cannot be written: it is not a regular file");
+    await expect(log.append(entry("two"))).rejects.toThrow("regular file");
     expect(problems).toHaveLength(1);
     rmSync(path());
     await log.append(entry("three"));

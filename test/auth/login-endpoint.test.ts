@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { loginBaseUrl } from "../../src/auth/sign-in.ts";
+import { buddyError } from "../support/errors.ts";
 
 test("a signed-in profile talks to OpenAI, to this machine in tests, and to no one else", () => {
   const signedIn = "https://chatgpt.com/backend-api/codex";
@@ -14,5 +15,5 @@ test("a signed-in profile talks to OpenAI, to this machine in tests, and to no o
     "https://127.0.0.1.evil.example",
     "x",
   ])
-    expect(() => loginBaseUrl(url, {})).toThrow(/cannot use/);
+    expect(() => loginBaseUrl(url, {})).toThrow(buddyError("config", 'auth = "login"'));
 });

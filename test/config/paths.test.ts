@@ -9,20 +9,21 @@ import {
   shownPath,
 } from "../../src/config/paths.ts";
 import { fileError } from "../../src/lib/files.ts";
+import { buddyError } from "../support/errors.ts";
 
 test("below XDG_CONFIG_HOME or ~/.config, or nowhere", () => {
   expect(buddyPaths({ HOME: "/tmp" })?.auth).toBe("/tmp/.config/buddy/auth.json");
   expect(buddyPaths({ HOME: "/no/such/home" })).toBeUndefined();
   expect(buddyPaths({ HOME: "/home/u", XDG_CONFIG_HOME: "/x" })?.trust).toBe("/x/buddy/trust.json");
   expect(buddyPaths({ HOME: "relative" })).toBeUndefined();
-  expect(() => requirePaths({}, "it")).toThrow("HOME is not set, so there is no place for it");
+  expect(() => requirePaths({}, "it")).toThrow(buddyError("config", "HOME"));
 });
 
 test("~ is read and written", () => {
   expect(expandHome("~/k", { HOME: "/home/u" })).toBe("/home/u/k");
   expect(expandHome("~", { HOME: "/home/u" })).toBe("/home/u");
   expect(expandHome("~other/k", { HOME: "/home/u" })).toBe("~other/k");
-  expect(() => expandHome("~/k", {})).toThrow('HOME is not set, so "~/k" cannot be resolved');
+  expect(() => expandHome("~/k", {})).toThrow(buddyError("config", "HOME", "~/k"));
   expect(shortenHome("/home/u/k", { HOME: "/home/u" })).toBe("~/k");
   expect(shortenHome("/home/user2/k", { HOME: "/home/u" })).toBe("/home/user2/k");
   expect(shortenHome("/k", { HOME: "/" })).toBe("/k");

@@ -6,6 +6,7 @@ import { isLocal } from "../../src/config/keys.ts";
 import { type ConfigFlags, loadConfig } from "../../src/config/load.ts";
 import { profileHeaders, profileNames, resolveProfile, secretVariables } from "../../src/config/profiles.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
+import { buddyError } from "../support/errors.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
 
 const root = temporaryDirectory();
@@ -259,12 +260,12 @@ ca_file = "ca.pem"
 
   test("a variable of a header that is not set is an error that names it", async () => {
     const loaded = await load(GATEWAY);
-    expect(() => profileHeaders(loaded, resolveProfile(loaded))).toThrow(/needs TEAM for its header x-team/);
+    expect(() => profileHeaders(loaded, resolveProfile(loaded))).toThrow(buddyError("auth", "TEAM", "x-team"));
   });
 
   test.each(["a\nb", "a\r\nx-evil: 1", "schlüssel…"])("a header with %j is an error that names it", async (TEAM) => {
     const loaded = await load(GATEWAY, { env: { TEAM } });
-    expect(() => profileHeaders(loaded, resolveProfile(loaded))).toThrow(/header x-team has a line break or another/);
+    expect(() => profileHeaders(loaded, resolveProfile(loaded))).toThrow(buddyError("config", "x-team"));
   });
 
   test("a command counts as a key source", async () => {

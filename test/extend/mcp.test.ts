@@ -14,6 +14,7 @@ import { serverTool } from "../../src/extend/mcp/server-tool.ts";
 import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { isAlive, hideFromChildren } from "../../src/lib/processes.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
+import { buddyError } from "../support/errors.ts";
 import { until } from "../support/until.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
 
@@ -216,7 +217,7 @@ describe("one bad server", () => {
     await servers.ready(never);
     for (let round = 0; round < 3; round++) await expect(call(servers, "a__echo")).rejects.toThrow();
     await until(() => notices.filter((text) => text.includes("exit code 7")).length >= 3, "three ends");
-    await expect(call(servers, "a__echo")).rejects.toThrow("times in a minute");
+    await expect(call(servers, "a__echo")).rejects.toThrow(buddyError("tool", "MCP server a", "3"));
   });
 });
 

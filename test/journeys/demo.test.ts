@@ -42,7 +42,7 @@ describe("buddy demo", () => {
     expect(takeFile(stdout)).toBe("written by buddy demo\n");
     expect(sessions(env)).toBe("");
     expect(readdirSync(box.cwd)).toEqual([]);
-    expect(existsSync(join(box.home, ".config"))).toBe(false);
+    expect(existsSync(join(box.home, ".config/buddy"))).toBe(false);
   });
 
   pane.test("without a terminal to ask on the change is not made, the tour continues", async () => {

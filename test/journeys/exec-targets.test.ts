@@ -127,7 +127,7 @@ function onTarget(kind: Kind): void {
         shell("echo hello"),
         shell("cd /tmp && export X=7"),
         shell('pwd; echo "$X"'),
-        shell("echo out; echo err >&2; exit_code() { return 3; }; exit_code"),
+        shell("echo out; echo err >&2; sh -c 'exit 3'"),
         shell("printf 'a\\nb'"),
       ],
       (rig, { code, events }) => {

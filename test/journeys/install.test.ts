@@ -91,6 +91,8 @@ const environment = (port: number | undefined) => ({
   HOME: home,
   TMPDIR: join(home, "tmp"),
   PATH: process.env.PATH ?? "",
+  // Where there is none, bash sets it to the login shell.
+  SHELL: "/bin/sh",
   BUDDY_INSTALL_BASE_URL: `http://127.0.0.1:${port}`,
 });
 

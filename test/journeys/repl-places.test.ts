@@ -89,7 +89,7 @@ for (const [state, confirm, command, wanted] of [
         until(holds, what).catch((error: Error) => {
           throw new Error(`${error.message}\n${all()}`);
         });
-      tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", `${await buddyBinary()} --no-tmux`);
+      tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", await buddyBinary(), "--no-tmux");
       await shows(() => /> *$/.test(all()), "the prompt");
       tmux("send-keys", "-t", "outer", "go", "Enter");
       await shows(() => wanted.test(tmux("capture-pane", "-p", "-t", "outer")), String(wanted));

@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
 import { homeDirectory, temporaryDirectory } from "../../src/lib/local-directories.ts";
+import { buddyError } from "../support/errors.ts";
 
 test("a TMPDIR that does not exist, or is not a directory, is skipped", () => {
   const dir = mkdtempSync(join(os.tmpdir(), "buddy-places-"));
   try {
     writeFileSync(join(dir, "file"), "");
     expect(temporaryDirectory([join(dir, "missing"), join(dir, "file"), dir, "/tmp"])).toBe(dir);
-    expect(() => temporaryDirectory([join(dir, "missing")])).toThrow("no directory for temporary files");
+    expect(() => temporaryDirectory([join(dir, "missing")])).toThrow(buddyError("target"));
   } finally {
     rmSync(dir, { recursive: true });
   }

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { createModelClient, type ModelOptions } from "../../src/model/client.ts";
 import { ModelError, type ModelFailure } from "../../src/model/errors.ts";
+import { buddyError } from "../support/errors.ts";
 import type { Fault, ScriptedReply } from "../support/scripted-model/playbook.ts";
 import { startScripted, type ScriptedServer } from "../support/scripted-model/server.ts";
 import type { ModelClient, ModelEvent } from "../../src/model/types.ts";
@@ -450,6 +451,6 @@ describe("no one there", () => {
   });
 
   test("a base URL that is none", () => {
-    expect(() => createModelClient(modelOptions("ftp://example.org"))).toThrow(/not an HTTP/);
+    expect(() => createModelClient(modelOptions("ftp://example.org"))).toThrow(buddyError("config", "api_base_url"));
   });
 });

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { proxyFor, proxyLabel } from "../../src/lib/network.ts";
+import { buddyError } from "../support/errors.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 import { createModelClient } from "../../src/model/client.ts";
 import { explainNetworkError } from "../../src/model/http/network-errors.ts";
@@ -55,13 +56,13 @@ describe("which proxy", () => {
   ])("%p with %j: %p", (target, env, expected) => expect(proxyFor(new URL(target), env)).toBe(expected));
 
   test.each(["socks5://127.0.0.1:1080", "socks5h://u:pw@h:1", "socks4://h:1"])("%s is refused in words", (value) => {
-    expect(() => proxyFor(new URL(https), { ALL_PROXY: value })).toThrow(/ALL_PROXY names a socks proxy/);
+    expect(() => proxyFor(new URL(https), { ALL_PROXY: value })).toThrow(buddyError("config", "ALL_PROXY", "socks"));
     expect(() => proxyFor(new URL(https), { HTTPS_PROXY: value, NO_PROXY: "example.org" })).not.toThrow();
     expect(proxyLabel("http://u:pw@p:3128/")).toBe("http://p:3128");
   });
 
   test("something else altogether too", () =>
-    expect(() => proxyFor(new URL(https), { HTTPS_PROXY: "ftp://x" })).toThrow(/not the URL of an http proxy/));
+    expect(() => proxyFor(new URL(https), { HTTPS_PROXY: "ftp://x" })).toThrow(buddyError("config", "HTTPS_PROXY")));
 
   test("a socks proxy stops the turn before anything is sent", async () => {
     await using model = startModel([], { env: { ALL_PROXY: "socks5://127.0.0.1:9" } });
@@ -112,7 +113,7 @@ describe("through a proxy", () => {
     await expect(collect(client)).rejects.toMatchObject({
       retryable: false,
       message: expect.stringContaining("407"),
-      hint: expect.stringContaining("user and password before the host"),
+      hint: expect.stringContaining("password"),
     });
     proxy.close();
   });
@@ -130,7 +131,7 @@ describe("through a proxy", () => {
     const error: unknown = await collect(client).catch((caught: unknown) => caught);
     expect(error).toMatchObject({
       reason: "network",
-      message: expect.stringContaining(`through the proxy http://127.0.0.1:${port}`),
+      message: expect.stringContaining(`http://127.0.0.1:${port}`),
     });
     expect(Bun.inspect(error)).not.toContain("hush-hush");
   });
@@ -207,7 +208,7 @@ describe("certificates", () => {
       "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -addext subjectAltName=DNS:other.example -keyout other.key -out other.pem",
     );
     const other = await read("other.pem").text();
-    expect(await words(https.port, other)).toContain("no certificate in ca_file signed");
+    expect(await words(https.port, other)).toContain("ca_file");
     expect(await shown("other.key", "other.pem", other)).toContain("another name");
     sh(`: >index.txt; echo 01 >serial
       printf '[ca]\\ndefault_ca=x\\n[x]\\ndatabase=index.txt\\nnew_certs_dir=.\\nserial=serial\\ndefault_md=sha256\\npolicy=p\\n[p]\\ncommonName=supplied\\n' >ca.cnf

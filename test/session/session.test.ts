@@ -24,7 +24,9 @@ import { isSessionId, newSessionId } from "../../src/session/outputs.ts";
 import { SessionLog } from "../../src/session/log.ts";
 import { NewerLog, readEvents, Replay } from "../../src/session/read.ts";
 import { sessionDirectory } from "../../src/session/session-directory.ts";
+import { SessionInUse } from "../../src/session/session-lock.ts";
 import { ForeignSession, SessionStore } from "../../src/session/store.ts";
+import { buddyError } from "../support/errors.ts";
 import { until } from "../support/until.ts";
 
 let cwd: string;
@@ -322,7 +324,7 @@ describe("links below .buddyx", () => {
     symlinkSync(elsewhere, join(cwd, ".buddyx/locks"));
     await (await root().resume(log.id)).log.close();
     expect(problems.join()).toContain("is a link");
-    await expect(root().remove(log.id)).rejects.toThrow("is a link");
+    await expect(root().remove(log.id)).rejects.toThrow(buddyError("session", "link"));
     expect(readdirSync(elsewhere)).toEqual([`${log.id}.lock`]);
     expect(readFileSync(join(elsewhere, `${log.id}.lock`), "utf8")).toBe("precious");
   });
@@ -419,7 +421,7 @@ describe("damage", () => {
     expect(problems.get(pipe)).toBe("not a regular file");
     expect(problems.get(link)).toBe("not a regular file");
     expect(root().find("last").id).toBe(log.id);
-    for (const id of [pipe, link]) expect(root().resume(id)).rejects.toThrow(/cannot be read: not a regular file/);
+    for (const id of [pipe, link]) expect(root().resume(id)).rejects.toThrow(buddyError("session", id, "regular file"));
     await root().remove(pipe);
     expect(existsSync(join(cwd, "elsewhere"))).toBe(false);
   });
@@ -484,12 +486,12 @@ describe("resume", () => {
   });
 
   test("unknown, ambiguous and missing ids are explained", async () => {
-    expect(() => root().find("last")).toThrow(/in this directory/);
+    expect(() => root().find("last")).toThrow(buddyError("usage"));
     const first = await written(session, turn("x"));
     const twinId = `${first.id.slice(0, 14)}-${first.id.endsWith("0000") ? "1111" : "0000"}`;
     writeFileSync(join(first.directory, `${twinId}.jsonl`), `${JSON.stringify(turn("twin"))}\n`);
-    expect(() => root().find(first.id.slice(0, 9))).toThrow(/start of 2 sessions/);
-    expect(() => root().find("zzzz")).toThrow(/"zzzz" does not exist/);
+    expect(() => root().find(first.id.slice(0, 9))).toThrow(buddyError("usage", first.id.slice(0, 9), "2 sessions"));
+    expect(() => root().find("zzzz")).toThrow(buddyError("usage", "zzzz"));
     expect(root().find(first.id).id).toBe(first.id);
   });
 
@@ -501,8 +503,8 @@ describe("resume", () => {
 
   test("an empty id was the start of the only session, and rm removed it", async () => {
     const log = await written(session, turn("kept"));
-    expect(() => root().find("")).toThrow(/"" does not exist/);
-    expect(root().remove("")).rejects.toThrow(/does not exist/);
+    expect(() => root().find("")).toThrow(buddyError("usage", '""'));
+    expect(root().remove("")).rejects.toThrow(buddyError("usage", '""'));
     expect(existsSync(log.path)).toBe(true);
   });
 
@@ -524,7 +526,7 @@ describe("resume", () => {
     const { log } = await root().resume("last", { current: now.id });
     await log.close();
     expect(log.id).toBe(before.id);
-    await expect(root().resume(now.id, { current: now.id })).rejects.toThrow("already open");
+    await expect(root().resume(now.id, { current: now.id })).rejects.toThrow(buddyError("usage", now.id));
   });
 
   test("a full disk left an empty log, and last was that one", async () => {
@@ -561,7 +563,7 @@ describe("resume", () => {
       .resume(log.id)
       .catch((error: Error) => error);
     expect((refused as Error).message).toContain(`in use by process ${holder.pid} on `);
-    expect(root().remove(log.id)).rejects.toThrow(/in use/);
+    expect(root().remove(log.id)).rejects.toBeInstanceOf(SessionInUse);
     const copy = root().fork(log.id);
     expect(copy.log.id).not.toBe(log.id);
     expect(copy.replay.messages[0]?.content).toBe("mine");
@@ -595,7 +597,7 @@ describe("resume", () => {
     await again.close();
     expect(replay.messages).toHaveLength(20_000);
     expect(replay.turns).toBe(5000);
-  }, 30_000);
+  });
 
   test("a file without permission is reported in the list and on resume", async () => {
     const log = await written(session, turn("secret"));

@@ -32,6 +32,8 @@ export async function machines(names: readonly string[]): Promise<Machines> {
       `PATH=${server.remoteBin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
       // A tmux server of its own: the environment of the first session would be that of all.
       `TMUX_TMPDIR=${sockets(name)}`,
+      // See needs.ts.
+      "FISH_UNIT_TESTS_RUNNING=1",
     ].map((one) => `environment="${one}"`);
     lines.push(`${environment.join(",")} ${readFileSync(`${path}.pub`, "utf8")}`);
     hosts.push(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${path}`);

@@ -102,6 +102,8 @@ export function sshFiles(options: SshFilesOptions): SshFiles {
     `HOME=${remoteHome}`,
     `PATH=${remoteBin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
     `TMUX_TMPDIR=${sockets}`,
+    // See needs.ts.
+    "FISH_UNIT_TESTS_RUNNING=1",
   ].map((one) => `environment="${one}"`);
   const authorized = join(dir, "authorized_keys");
   writeFileSync(authorized, "");

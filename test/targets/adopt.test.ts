@@ -14,6 +14,7 @@ import { runShellTool } from "../../src/tools/run-shell.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
 import { available, needs } from "../support/needs.ts";
 import { type Container, containerTarget } from "../support/container.ts";
+import { buddyError } from "../support/errors.ts";
 import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";
 import { type OpenedTarget, openTestTarget } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
@@ -84,7 +85,7 @@ describe("a shell inside the pane", () => {
     await target.shell.run("cd /etc");
     expect(target.shell.cwd).toBe("/etc");
     expect((await target.shell.run("for i in 1 2; do\n\techo $i!\ndone")).output.head).toBe("1!\n2!\n");
-    await expect(target.files.read("/etc/hosts")).rejects.toThrow("this would act on admin@outer");
+    await expect(target.files.read("/etc/hosts")).rejects.toThrow(buddyError("target", "admin@outer", "root@outer"));
     await expect(target.background.start("true")).rejects.toThrow("root@outer");
     const decided = target.now!();
     notices.length = 0;
@@ -137,10 +138,10 @@ describe("a shell inside the pane", () => {
   });
 
   test("nothing is typed at the pane's own prompt, or into a program that is not a shell", async () => {
-    await expect(target.adopt!()).rejects.toThrow("there is no other shell");
+    await expect(target.adopt!()).rejects.toThrow(buddyError("usage"));
     await target.shell.run("sleep 60", { noWait: true });
     await until(async () => (await pane.where()).program === "sleep", "sleep runs");
-    await expect(target.adopt!()).rejects.toThrow("sleep is in the foreground");
+    await expect(target.adopt!()).rejects.toThrow(buddyError("usage", "sleep"));
     await pane.keys({ keys: ["C-c"] });
     expect((await target.shell.wait()).outcome.kind).toBe("exited");
   });
@@ -187,12 +188,14 @@ elsewhere.describe("another machine inside the pane", () => {
     await until(async () => isBelow(await screen(), line, prompt), `${line} shows its prompt`);
   };
   const refuses = async (): Promise<void> => {
-    const { files, background, panes } = opened.target;
-    await expect(files.read("/etc/hosts")).rejects.toThrow("this would act on");
-    await expect(files.write("/tmp/x", "x")).rejects.toThrow("this would act on");
-    await expect(background.start("true")).rejects.toThrow("this would act on");
-    await expect(panes!.createPane("other")).rejects.toThrow("this would act on");
-    await expect(panes!.pane({ pane: "other" })).rejects.toThrow("this would act on");
+    const { files, background, panes, identity } = opened.target;
+    await expect(files.read("/etc/hosts")).rejects.toThrow(buddyError("target", `${identity.user}@${identity.host}`));
+    await expect(files.write("/tmp/x", "x")).rejects.toThrow(buddyError("target", `${identity.user}@${identity.host}`));
+    await expect(background.start("true")).rejects.toThrow(buddyError("target", `${identity.user}@${identity.host}`));
+    await expect(panes!.createPane("other")).rejects.toThrow(buddyError("target", `${identity.user}@${identity.host}`));
+    await expect(panes!.pane({ pane: "other" })).rejects.toThrow(
+      buddyError("target", `${identity.user}@${identity.host}`),
+    );
   };
   const back = () => until(() => opened.target.isAdopted === false, "buddy is back");
 

@@ -1,8 +1,10 @@
 /** Files as root, with the real sudo: users with and without a password, and one who may not. */
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { SshTransport } from "../../src/targets/connection/ssh.ts";
+import { PermissionDenied } from "../../src/targets/errors.ts";
 import { fileAccess } from "../../src/targets/files/files.ts";
 import type { FileAccess } from "../../src/targets/target.ts";
+import { buddyError } from "../support/errors.ts";
 import { needs } from "../support/needs.ts";
 import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";
 
@@ -39,7 +41,7 @@ describe("sudo on a machine of its own", () => {
     expect(await files.resolve("/etc/secret/file")).toMatchObject({ kind: "file", hidden: false });
     const plain = fileAccess(transport, { cwd: () => "/" });
     expect(await plain.resolve("/etc/secret/file")).toMatchObject({ kind: "missing", hidden: true });
-    await expect(plain.read("/etc/secret/file")).rejects.toThrow("permission denied");
+    await expect(plain.read("/etc/secret/file")).rejects.toBeInstanceOf(PermissionDenied);
   });
 
   test("a file is replaced whole and keeps owner and mode; a new one belongs to root", async () => {
@@ -56,17 +58,19 @@ describe("sudo on a machine of its own", () => {
     inside("mkdir -p /home/deploy/site /etc/target; chown deploy: /home/deploy/site; echo safe >/etc/target/file");
     const { path: judged } = await files.resolve("/home/deploy/site/file");
     inside("rmdir /home/deploy/site; ln -s /etc/target /home/deploy/site");
-    await expect(files.write("/home/deploy/site/file", "bad", { onlyAt: judged })).rejects.toThrow("leads elsewhere");
+    await expect(files.write("/home/deploy/site/file", "bad", { onlyAt: judged })).rejects.toThrow(
+      buddyError("target", "/home/deploy/site/file"),
+    );
     expect(inside("cat /etc/target/file")).toBe("safe");
   });
 
   test("sudoers rules that do not allow it, and a password that no one can give, are reported", async () => {
     await using other = await SshTransport.open({ destination: "guest@sudoers", interactive: false });
     const denied = fileAccess(other, { cwd: () => "/" }).asRoot();
-    await expect(denied.read("/etc/shadow")).rejects.toThrow("the sudoers rules do not let guest@sudoers");
+    await expect(denied.read("/etc/shadow")).rejects.toThrow(buddyError("target", "/etc/shadow", "guest@sudoers"));
     await using asks = await SshTransport.open({ destination: "deploy@sudoers", interactive: false });
     const needed = fileAccess(asks, { cwd: () => "/" }).asRoot();
-    await expect(needed.read("/etc/shadow")).rejects.toThrow("sudo needs a password");
+    await expect(needed.read("/etc/shadow")).rejects.toThrow(buddyError("target", "/etc/shadow", "password"));
   });
 
   test("root needs no sudo, and a machine without sudo says so", async () => {
@@ -80,7 +84,7 @@ describe("sudo on a machine of its own", () => {
     ).toContain("root:");
     inside("touch /mnt/none; chmod 600 /mnt/none; mount --bind /mnt/none /usr/bin/sudo");
     try {
-      await expect(files.read("/etc/shadow")).rejects.toThrow("sudo is not installed on sudoers");
+      await expect(files.read("/etc/shadow")).rejects.toThrow(buddyError("target", "/etc/shadow", "sudo", "sudoers"));
     } finally {
       inside("umount /usr/bin/sudo");
     }
@@ -108,7 +112,9 @@ describe("sudo on a machine of its own", () => {
     expect(await files.write("/etc/ssh/sshd_config", `${old}\nPermitRootLogin no\n`)).toMatchObject({
       checked: { by: "sshd" },
     });
-    await expect(files.write("/etc/profile.d/path.sh", "if true; then\n")).rejects.toThrow("was not changed");
+    await expect(files.write("/etc/profile.d/path.sh", "if true; then\n")).rejects.toThrow(
+      buddyError("target", "/etc/profile.d/path.sh"),
+    );
     expect(inside("ls /etc/profile.d")).not.toContain("path.sh");
   });
 
@@ -116,7 +122,9 @@ describe("sudo on a machine of its own", () => {
     inside("echo 'if true; then' >/etc/profile.d/broken.sh");
     const written = await files.write("/etc/profile.d/broken.sh", "if true; then\n");
     expect(written.uncheckable).toStartWith("sh:");
-    await expect(files.write("/etc/profile.d/broken.sh", "case\n")).rejects.toThrow("was not changed");
+    await expect(files.write("/etc/profile.d/broken.sh", "case\n")).rejects.toThrow(
+      buddyError("target", "/etc/profile.d/broken.sh"),
+    );
   });
 
   nginx.test("a fragment of nginx is checked in its place, before and also where that is not possible", async () => {

@@ -68,7 +68,7 @@ test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s, where only reads run: in
 test("typed by its name into a program that asks for it", async () => {
   await using here = new Here([
     call("read_file", { path: "app.json" }),
-    shell('read -r answer; printf %s "$answer" > typed', { ...DECLARED, wait: 20 }),
+    shell(`sh -c 'read -r answer; printf %s "$answer" > typed'`, { ...DECLARED, wait: 20 }),
     call("send-keys", { literal_text: NAME, enter: true, ...DECLARED }),
     call("shell_output", { wait: 20 }),
     call("capture-pane", { start: "-" }),

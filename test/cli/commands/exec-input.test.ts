@@ -3,12 +3,14 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { closeSync, constants, openSync, readlinkSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { execInput, processStdin } from "../../../src/cli/commands/exec/exec-input.ts";
+import { buddyError } from "../../support/errors.ts";
 import { Pty } from "../../support/pty.ts";
 import { temporaryDirectory } from "../../support/temporary.ts";
 
 const dir = temporaryDirectory();
 const fifo = join(dir, "fifo");
 const never = new AbortController().signal;
+const NO_PROMPT = buddyError("usage", "prompt");
 beforeAll(() => void Bun.spawnSync(["mkfifo", fifo]));
 
 /** Runs with a descriptor that is closed afterwards. */
@@ -39,7 +41,7 @@ describe("standard input", () => {
       expect(await execInput("look", processStdin(fd), never)).toEqual({ prompt: "look" });
     });
     await withFd(file("\n"), async (fd) => {
-      expect(execInput("-", processStdin(fd), never)).rejects.toThrow("no prompt given");
+      expect(execInput("-", processStdin(fd), never)).rejects.toThrow(NO_PROMPT);
     });
   });
 
@@ -70,16 +72,16 @@ describe("standard input", () => {
 
   test("binary data and more than 16 MiB are refused, with what to do", async () => {
     await withFd(file(new Uint8Array([0x7f, 0x45, 0, 1])), async (fd) => {
-      expect(execInput("look", processStdin(fd), never)).rejects.toThrow("standard input is binary (4 bytes)");
+      expect(execInput("look", processStdin(fd), never)).rejects.toThrow(buddyError("usage", "binary", "4 bytes"));
     });
     await withFd(file(new Uint8Array(600).fill(0xe9)), async (fd) => {
-      expect(execInput("look", processStdin(fd), never)).rejects.toThrow("standard input is binary");
+      expect(execInput("look", processStdin(fd), never)).rejects.toThrow(buddyError("usage", "binary"));
     });
     const path = join(dir, "large");
     writeFileSync(path, "x");
     truncateSync(path, 17 * 1024 * 1024);
     await withFd(openSync(path, "r"), async (fd) => {
-      expect(execInput("look", processStdin(fd), never)).rejects.toThrow("more than 16 MiB on standard input");
+      expect(execInput("look", processStdin(fd), never)).rejects.toThrow(buddyError("usage", "16 MiB"));
     });
   });
 
@@ -89,12 +91,12 @@ describe("standard input", () => {
     await withFd(tty, async (fd) => {
       expect(processStdin(fd).kind).toBe("terminal");
       expect(await execInput("hi", processStdin(fd), never)).toEqual({ prompt: "hi" });
-      expect(execInput(undefined, processStdin(fd), never)).rejects.toThrow("no prompt given");
+      expect(execInput(undefined, processStdin(fd), never)).rejects.toThrow(NO_PROMPT);
     });
     expect(processStdin(tty).kind).toBe("none");
     await withFd(openSync("/dev/null", "r"), async (fd) => {
       expect(processStdin(fd).kind).toBe("none");
-      expect(execInput("-", processStdin(fd), never)).rejects.toThrow("no prompt given");
+      expect(execInput("-", processStdin(fd), never)).rejects.toThrow(NO_PROMPT);
     });
   });
 });

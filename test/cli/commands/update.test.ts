@@ -17,6 +17,7 @@ import { hostTarget } from "../../../scripts/build.ts";
 import { archives, contents } from "../../../scripts/release.ts";
 import { compareVersions, packageOwner, Update, type UpdateOptions } from "../../../src/cli/commands/update/update.ts";
 import { buddyBinary } from "../../support/buddy.ts";
+import { buddyError } from "../../support/errors.ts";
 import { needs } from "../../support/needs.ts";
 import { runHere } from "../../support/stdout.ts";
 
@@ -124,7 +125,7 @@ describe("buddy update", () => {
       [...files.keys()].find((name) => name.endsWith(".tar.zst"))!,
       new Uint8Array(3),
     );
-    await expect(one.install(await one.findRelease("1.1.0"))).rejects.toThrow("checksum");
+    await expect(one.install(await one.findRelease("1.1.0"))).rejects.toThrow(buddyError("tool", "checksum"));
     expect(calls.at(-1)?.[0]).toBe(3);
   });
 
@@ -144,11 +145,11 @@ describe("buddy update", () => {
     expect(found.base).toEndWith("/v0.9.0");
     await update().install(found);
     expect(inPlace()).toContain("0.9.0");
-    await expect(update().findRelease("7.7.7")).rejects.toThrow("404");
+    await expect(update().findRelease("7.7.7")).rejects.toThrow(buddyError("tool", "404"));
   });
 
   test("a mirror that holds another version than asked is refused", async () => {
-    await expect(update().findRelease("9.9.9")).rejects.toThrow("holds buddy 1.1.0, not 9.9.9");
+    await expect(update().findRelease("9.9.9")).rejects.toThrow(buddyError("tool", "1.1.0", "9.9.9"));
   });
 
   test.each([
@@ -166,7 +167,7 @@ describe("buddy update", () => {
     ["the new binary does not run", () => release("1.1.0", Buffer.from("#!/bin/sh\nexit 3\n"))],
   ])("%s: nothing changes", async (_, spoil) => {
     spoil();
-    await expect(update().install(await update().findRelease())).rejects.toThrow("nothing was changed");
+    await expect(update().install(await update().findRelease())).rejects.toThrow(buddyError("tool"));
     expect(inPlace()).toContain("1.0.0");
     expect(existsSync(join(home, "bin/.buddy-previous"))).toBe(false);
     expect(leftovers()).toEqual([]);
@@ -202,7 +203,7 @@ describe("buddy update", () => {
 
   test("a page in the place of the checksums is not a release without a build for this machine", async () => {
     files.set("SHA256SUMS", Buffer.from("<html>log in</html>\n"));
-    await expect(update().findRelease()).rejects.toThrow("is not a list of checksums");
+    await expect(update().findRelease()).rejects.toThrow(buddyError("tool", "SHA256SUMS"));
   });
 
   test("interrupted, it leaves nothing behind", async () => {
@@ -228,15 +229,15 @@ describe("buddy update", () => {
     files = new Map([...files].map(([name, data]) => [`new/${name}`, data]));
     expect(await update().findRelease()).toMatchObject({ newest: "1.1.0" });
     redirect = (path) => `http://127.0.0.1:${server.port}/again/${path}`;
-    await expect(update().findRelease()).rejects.toThrow("too many redirects");
+    await expect(update().findRelease()).rejects.toThrow(buddyError("tool", "redirects"));
   });
 
   test("without an earlier version there is nothing to go back to", async () => {
-    await expect(update().rollback()).rejects.toThrow("no earlier version");
+    await expect(update().rollback()).rejects.toThrow(buddyError("usage"));
   });
 
   test("a build from a checkout knows no releases, and one that runs from source is not a file to replace", async () => {
-    await expect(update({ env: {} }).findRelease()).rejects.toThrow("built from a checkout");
+    await expect(update({ env: {} }).findRelease()).rejects.toThrow(buddyError("usage", "checkout"));
     expect(await runHere("update", "--check")).toMatchObject({ code: 2 });
     expect(await runHere("update", "--check", "--rollback")).toMatchObject({ code: 2 });
     expect(await runHere("update", "--json")).toMatchObject({ code: 2 });
@@ -262,7 +263,7 @@ user.test("a directory that cannot be written is named before anything is downlo
   const found = await update().findRelease();
   files.clear();
   const nowhere = update({ executable: "/proc/self/buddy" });
-  await expect(nowhere.install(found)).rejects.toThrow("cannot write to /proc/self");
+  await expect(nowhere.install(found)).rejects.toThrow(buddyError("tool", "/proc/self"));
 });
 
 const mounts = await needs("chroot");
@@ -304,7 +305,7 @@ describe("what a package manager owns is its to replace", () => {
     ["/nix/store/abc-buddy/bin/buddy", "Nix"],
   ])("%s: %s", async (path, manager) => {
     expect(packageOwner(path)?.manager).toBe(manager);
-    await expect(update({ executable: path }).findRelease()).rejects.toThrow(`belongs to ${manager}`);
+    await expect(update({ executable: path }).findRelease()).rejects.toThrow(buddyError("usage", path, manager));
   });
 
   test("a file of one's own belongs to none, and to ask leaves nothing in the home", async () => {
@@ -319,7 +320,7 @@ describe("what a package manager owns is its to replace", () => {
 
   test("going back is refused, too", async () => {
     const packaged = update({ executable: "/usr/lib/node_modules/buddy/bin/buddy" });
-    await expect(packaged.rollback()).rejects.toThrow("belongs to npm");
+    await expect(packaged.rollback()).rejects.toThrow(buddyError("usage", "npm"));
   });
 });
 

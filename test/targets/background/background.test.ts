@@ -17,6 +17,7 @@ import type { BackgroundOutput, BackgroundShells, Transport } from "../../../src
 import { cleanScript, cleanShell, type CleanScript } from "../../../src/targets/read-only/clean-script.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
+import { buddyError } from "../../support/errors.ts";
 import { processesWith, uniqueSeconds } from "../../support/processes.ts";
 import { proxyTo } from "../../support/tcp-proxy.ts";
 import { useSshd } from "../../support/sshd.ts";
@@ -162,7 +163,7 @@ await eachPlace((place) => {
     expect((await shells.output(id, { filter: "^2" })).stdout).toBe("2\n20\n");
     expect((await shells.output(id)).stdout).toStartWith("1\n2\n3\n");
     expect((await shells.output(id, { filter: "^2" })).stdout).toBe("");
-    await expect(shells.output(id, { filter: "(" })).rejects.toThrow("not a regular expression");
+    await expect(shells.output(id, { filter: "(" })).rejects.toThrow(buddyError("tool", "filter"));
   });
 
   test("what does not fit comes with the next look", async () => {
@@ -279,12 +280,12 @@ await eachPlace((place) => {
   });
 
   test("unknown ids and empty commands are refused", async () => {
-    await expect(shells.output("sh-none")).rejects.toThrow('"sh-none"');
-    await expect(shells.kill("../../etc")).rejects.toThrow("no background shell");
-    await expect(shells.start("  ")).rejects.toThrow("empty");
-    await expect(shells.start("a\0b")).rejects.toThrow("NUL");
+    await expect(shells.output("sh-none")).rejects.toThrow(buddyError("target", "sh-none"));
+    await expect(shells.kill("../../etc")).rejects.toThrow(buddyError("target", "../../etc"));
+    await expect(shells.start("  ")).rejects.toThrow(buddyError("target"));
+    await expect(shells.start("a\0b")).rejects.toThrow(buddyError("target", "NUL"));
     const elsewhere = backgroundShells(opened.transport, { ...options, cwd: () => "/no/such/dir" });
-    await expect(elsewhere.start("true")).rejects.toThrow("working directory is gone");
+    await expect(elsewhere.start("true")).rejects.toThrow(buddyError("target", "/no/such"));
   });
 });
 
@@ -436,7 +437,7 @@ describe("the private directory", () => {
     expect(outputFile).toStartWith("/tmp/buddy-1000/shells/");
     expect((await untilEnded(shells, id)).stdout).toBe("x\n");
     await opened.transport.run("rm -rf /tmp/buddy-1000; ln -s /root /tmp/buddy-1000");
-    await expect(shells.start("echo x")).rejects.toThrow("no private directory");
+    await expect(shells.start("echo x")).rejects.toThrow(buddyError("target", "HOME"));
   });
 });
 

@@ -9,6 +9,7 @@ import { ContainerTransport, findContainer } from "../../../src/targets/connecti
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { type Container, containerTarget, type Engine } from "../../support/container.ts";
+import { buddyError } from "../../support/errors.ts";
 import { proxyTo } from "../../support/tcp-proxy.ts";
 import { useSshd } from "../../support/sshd.ts";
 import { until } from "../../support/until.ts";
@@ -95,7 +96,9 @@ describe("podman", () => {
 
   test("a name is a name", async () => {
     for (const name of ["", "-it", "a b", "$(id)", "x;y"]) {
-      await expect(findContainer(new LocalTransport({}), name)).rejects.toThrow("not a valid container name");
+      await expect(findContainer(new LocalTransport({}), name)).rejects.toThrow(
+        buddyError("usage", "--container", JSON.stringify(name)),
+      );
     }
   });
 
@@ -110,7 +113,7 @@ describe("podman", () => {
     await inPath(mine.env["PATH"], async () => {
       await using transport = await ContainerTransport.open({ name: mine.name, base: new LocalTransport({}) });
       await mine.engine("stop", "-t", "0", mine.name);
-      await expect(transport.run("echo x")).rejects.toThrow("is not running");
+      await expect(transport.run("echo x")).rejects.toThrow(buddyError("target", mine.name));
       await mine.engine("start", mine.name);
       expect((await transport.run("echo back")).stdout.toString()).toBe("back\n");
       await mine.engine("rm", "-f", "-t", "0", mine.name);

@@ -13,6 +13,7 @@ import { canAsk } from "../../../src/lib/terminal.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
 import { exitCleanup } from "../../../src/targets/connection/exit-cleanup.ts";
+import { buddyError } from "../../support/errors.ts";
 import { processesWith, uniqueSeconds } from "../../support/processes.ts";
 import { until } from "../../support/until.ts";
 import { available } from "../../support/needs.ts";
@@ -58,12 +59,12 @@ describe("who and where", () => {
   });
 
   test("a directory that is not there, and an answer that is none", async () => {
-    expect(() => new LocalTransport({ cwd: "/no/such" })).toThrow("this machine has no directory /no/such");
-    expect(() => new LocalTransport({ cwd: "/etc/passwd" })).toThrow("no directory");
+    expect(() => new LocalTransport({ cwd: "/no/such" })).toThrow(buddyError("target", "/no/such"));
+    expect(() => new LocalTransport({ cwd: "/etc/passwd" })).toThrow(buddyError("target", "/etc/passwd"));
     await using transport = new LocalTransport({ cwd: "~" });
     expect(transport.facts.cwd).toBe(realpathSync(process.env["HOME"] ?? "/"));
     const gone = await transport.run(FACTS_SCRIPT, { args: ["~/no/such/dir"] });
-    expect(() => parseFacts(gone, "host", "~/no/such/dir")).toThrow("host has no directory ~/no/such/dir");
+    expect(() => parseFacts(gone, "host", "~/no/such/dir")).toThrow(buddyError("target", "host", "~/no/such/dir"));
     for (const shell of ["buddy-lane: 7: ", "/bin/bash: line 7: ", "sh: "]) {
       const told = { code: 3, stdout: Buffer.from(""), stderr: `${shell}cd: can't cd to /x\n` };
       expect(hintOf(() => parseFacts(told, "host", "/x"))).toBe(
@@ -71,7 +72,7 @@ describe("who and where", () => {
       );
     }
     const noise = { code: 0, stdout: Buffer.from("hello"), stderr: "" };
-    expect(() => parseFacts(noise, "host")).toThrow("did not report user, host and directory");
+    expect(() => parseFacts(noise, "host")).toThrow(buddyError("target", "host"));
   });
 });
 
@@ -210,7 +211,7 @@ describe("script runners", () => {
 
   test("more than can be taken is an error, not memory", async () => {
     await using transport = new LocalTransport({});
-    await expect(transport.run("head -c 120000000 /dev/zero")).rejects.toThrow("more than 96 MiB");
+    await expect(transport.run("head -c 120000000 /dev/zero")).rejects.toThrow(buddyError("target", "96 MiB"));
     expect((await transport.run("echo on")).stdout.toString()).toBe("on\n");
   });
 

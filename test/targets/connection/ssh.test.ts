@@ -10,6 +10,7 @@ import { destinationText, parseDestination, sshArguments } from "../../../src/ta
 import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { socketDirectory, socketName } from "../../../src/targets/connection/socket-directory.ts";
+import { buddyError } from "../../support/errors.ts";
 import { processesWith, uniqueSeconds, ACCOUNT } from "../../support/processes.ts";
 import { proxyTo } from "../../support/tcp-proxy.ts";
 import { sshdWith, useSshd, type SshServer } from "../../support/sshd.ts";
@@ -88,7 +89,7 @@ describe("destinations", () => {
     "me`id`@host",
     "me\n@host",
   ])("%j is refused", (text) => {
-    expect(() => parseDestination(text)).toThrow("is not a valid host");
+    expect(() => parseDestination(text)).toThrow(buddyError("usage", JSON.stringify(text)));
   });
 });
 
@@ -138,7 +139,7 @@ describe("reaching a host", () => {
     await using transport = await open("lab", { cwd: "/usr" });
     expect(transport.facts.cwd).toBe("/usr");
     expect(await output(transport, "pwd")).toBe("/usr\n");
-    await expect(open("lab", { cwd: "/no/such" })).rejects.toThrow("has no directory /no/such");
+    await expect(open("lab", { cwd: "/no/such" })).rejects.toThrow(buddyError("target", "/no/such"));
     expect(mySockets().length).toBe(1);
   });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Process } from "../../../src/targets/target.ts";
+import { buddyError } from "../../support/errors.ts";
 import { processesWith, uniqueSeconds, ACCOUNT } from "../../support/processes.ts";
 import { eachPlace, openPlace, type Opened } from "../../support/transports.ts";
 import { until } from "../../support/until.ts";
@@ -147,7 +148,7 @@ await eachPlace((place) => {
   test("a script that hangs is given up, and the next one runs", async () => {
     const seconds = uniqueSeconds();
     const hanging = opened.transport.run(`sleep ${seconds}`, { timeoutMs: 300 });
-    await expect(hanging).rejects.toThrow("did not answer within");
+    await expect(hanging).rejects.toThrow(buddyError("target"));
     await hanging.catch(() => {});
     expect((await opened.transport.run("echo fine")).stdout.toString()).toBe("fine\n");
     await until(() => processesWith(`sleep ${seconds}`).length === 0, "the hanging script is gone");

@@ -19,6 +19,7 @@ import { storedOutputs } from "../../../src/app/export-session.ts";
 import { copyOutputs, outputsDirectory, prepareOutputs, removeKept } from "../../../src/session/outputs.ts";
 import { Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore, type OutputStoreOptions } from "../../../src/targets/output/output-store.ts";
+import { buddyError } from "../../support/errors.ts";
 import { until } from "../../support/until.ts";
 
 let state = "";
@@ -26,6 +27,9 @@ let session = "aaaa-0000-0000-0001";
 let told: string[] = [];
 const stores: OutputStore[] = [];
 const KEY = "operator-key-4711-äöü";
+/** Ids that never were, and ids whose text is gone. */
+const UNKNOWN = buddyError("tool", "no output");
+const NOT_KEPT = buddyError("tool", "no longer");
 const directory = () => outputsDirectory(state, session);
 const files = () => readdirSync(directory()).sort();
 
@@ -91,8 +95,8 @@ describe("found again", () => {
     expect((await after.find("out-1").search("^line 4999\\d$")).text).toBe(numbers(50_000).slice(-11 * 10));
     expect(after.find("err-2").read()).toMatchObject({ text: "only this\n", done: true });
     expect(after.open().id).toBe("out-3");
-    expect(() => after.find("out-77")).toThrow("there is no output");
-    expect(() => after.find("../../etc/passwd")).toThrow("there is no output");
+    expect(() => after.find("out-77")).toThrow(UNKNOWN);
+    expect(() => after.find("../../etc/passwd")).toThrow(UNKNOWN);
   });
 
   test("short texts of many machines share a file, and are read, copied, given up and removed one by one", async () => {
@@ -131,12 +135,12 @@ describe("found again", () => {
     for (const id of texts.filter((_, at) => at % 2 === 0).map((text) => text.id)) {
       expect(files()).toEqual(["bundle-1-19"]);
       expect(copy.find(id).drop()).toBeGreaterThan(0);
-      expect(() => copy.find(id)).toThrow("no longer kept");
+      expect(() => copy.find(id)).toThrow(NOT_KEPT);
     }
     expect(files()).toEqual([]);
     session = original;
     truncateSync(join(directory(), "bundle-1-19"), 0);
-    expect(() => afterCrash().find("out-5")).toThrow("no longer kept");
+    expect(() => afterCrash().find("out-5")).toThrow(NOT_KEPT);
     expect(afterCrash().open().id).toBe("out-20");
   });
 
@@ -193,10 +197,10 @@ describe("found again", () => {
     for (let i = 0; i < 4; i++) fill(before);
     const after = open(small);
     for (let i = 0; i < 6; i++) fill(after);
-    expect(() => after.find("out-1")).toThrow("is no longer kept");
+    expect(() => after.find("out-1")).toThrow(NOT_KEPT);
     expect(after.find("out-10").read({ limit: 5 }).text).toBe("xxxxx");
     expect(files().reduce((sum, name) => sum + statSync(join(directory(), name)).size, 0)).toBeLessThanOrEqual(600_000);
-    expect(() => afterCrash().find("out-1")).toThrow("is no longer kept");
+    expect(() => afterCrash().find("out-1")).toThrow(NOT_KEPT);
   });
 
   test("another session in the same process has its own, with numbers that were not used", async () => {
@@ -216,7 +220,7 @@ describe("found again", () => {
     expect(outputStore.find("out-2").read().text).toBe("of the second");
     session = "aaaa-0000-0000-0001";
     expect(afterCrash().find("out-1").read().text).toBe("of the first");
-    expect(() => afterCrash().find("out-2")).toThrow("there is no output");
+    expect(() => afterCrash().find("out-2")).toThrow(UNKNOWN);
   });
 });
 
@@ -366,7 +370,7 @@ describe("copies and clean-up", () => {
     session = "aaaa-0000-0000-0002";
     const copy = afterCrash();
     expect(copy.find("out-1").read().text).toBe("before");
-    expect(() => copy.find("out-2")).toThrow("there is no output");
+    expect(() => copy.find("out-2")).toThrow(UNKNOWN);
     removeKept(state, original);
     expect(existsSync(outputsDirectory(state, original))).toBe(false);
     expect(copy.find("out-1").read().text).toBe("before");
@@ -387,7 +391,7 @@ describe("copies and clean-up", () => {
     put("new");
     session = old;
     const again = afterCrash();
-    expect(() => again.find("out-1")).toThrow('the output "out-1" is no longer kept');
+    expect(() => again.find("out-1")).toThrow(buddyError("tool", "out-1", "no longer"));
     expect(again.open().id).toBe("out-2");
     session = "aaaa-0000-0000-0002";
     expect(afterCrash().find("out-1").read().text).toBe("new");
