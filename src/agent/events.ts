@@ -1,5 +1,5 @@
 /** Everything that happens in a run: what the REPL, `exec`, `exec --json` and the session log read. */
-import type { LineTime } from "./calls/line-times.ts";
+import type { LineTime } from "./calls/call-results.ts";
 import type { AssistantMessage, Usage, UserMessage } from "../model/types.ts";
 import type { MachineOutcome } from "../tools/tool.ts";
 import type { Hop } from "../targets/place.ts";

@@ -1,12 +1,11 @@
 /** shell_output, kill_shell and list_shells: background shells, and output that was left out of earlier results. */
-import { defined } from "../lib/values.ts";
 import { z } from "zod";
-import { durationText, millisOf } from "./run-shell.ts";
+import { defined } from "../lib/values.ts";
 import type { BackgroundShell } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
+import { durationText, millisOf, waitAgain } from "./run-shell.ts";
 import { shellFor } from "./select-shell.ts";
 import type { Tool, ToolResult } from "./tool.ts";
-import { waitAgain } from "./watch-command.ts";
 
 const outputInput = z
   .strictObject({

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { PermissionDenied } from "../targets/errors.ts";
 import type { FileAccess, Target } from "../targets/target.ts";
-import { type RunningContext, whileItRuns } from "./watch-command.ts";
+import { type RunningContext, whileItRuns } from "./run-shell.ts";
 
 export const sudoField = z.boolean().optional().describe("as root; for system files too");
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import schema from "../../docs/events.schema.json";
-import { TurnState } from "../../src/agent/calls/turn-state.ts";
+import { TurnState } from "../../src/agent/calls/tool-calls.ts";
 import { proposedLines } from "../../src/agent/events.ts";
 import { eventProblem } from "../support/event-schema.ts";
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Rows } from "../../src/policy/shell/read-only/rows.ts";
-import { readOnlyRows } from "../../src/policy/shell/read-only/table.ts";
+import { readOnlyRows } from "../../src/policy/shell/read-only/prove.ts";
 import { call, shell } from "../support/calls.ts";
 import { type Container, containerTarget } from "../support/container.ts";
 import { Here } from "../support/in-process.ts";

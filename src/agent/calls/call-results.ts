@@ -2,14 +2,15 @@
  * Results of calls: those that come from no tool (cancelled, refused, cut to their budget), and secrets kept out of all
  * of them.
  */
-
-import { isTimeout } from "../../lib/waiting.ts";
-import { boundText } from "../../tools/bound-output.ts";
-import type { ToolResult, Tool } from "../../tools/tool.ts";
-import { mapTexts } from "../../lib/values.ts";
-import type { OutputKind } from "../../policy/privacy/output-kind.ts";
+import { shownName, withoutBytes } from "../../lib/byte-names.ts";
 import type { HeldText } from "../../lib/secrets/redact.ts";
+import { mapTexts } from "../../lib/values.ts";
+import { isTimeout } from "../../lib/waiting.ts";
+import type { ToolCall } from "../../model/types.ts";
+import type { OutputKind } from "../../policy/privacy/output-kind.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
+import { boundText } from "../../tools/bound-output.ts";
+import { type TargetFacts, type Tool, type ToolResult, withNote } from "../../tools/tool.ts";
 
 /** The operator stopped it, or its time ran out. */
 export function cancelled(signal: AbortSignal): ToolResult {
@@ -146,3 +147,155 @@ export function unknownSecrets(names: readonly string[]): ToolResult {
 }
 
 export type Stream = "stdout" | "stderr" | "info";
+
+// ── What the model must know in addition to a result: news, what changed on the target, the time, and that it
+// repeats itself.
+
+interface NoteSource {
+  facts(): TargetFacts;
+  /** What the operator wrote about the machine; undefined until it is known which one that is. */
+  about?(): string | undefined;
+}
+
+export class ResultNotes {
+  readonly #source: NoteSource;
+  /** News from the target that the model has not been sent yet. */
+  readonly #news: string[] = [];
+  /** The last call with its outcome, and how many times in a row it was made. */
+  #repeated = { signature: "", times: 0 };
+  /** What the model knows about the target, and which of the operator's notes on the machine. */
+  #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
+  #about: string | undefined;
+  /** The last time that was given with a result. */
+  #stamped = 0;
+
+  constructor(source: NoteSource) {
+    this.#source = source;
+  }
+
+  /** Calls of the last turn do not count as repeated. */
+  beginTurn(): void {
+    this.#repeated = { signature: "", times: 0 };
+  }
+
+  /** Another session, whose model knows nothing yet. */
+  forget(): void {
+    this.#about = undefined;
+    this.#stamped = 0;
+  }
+
+  /** The model keeps repeating one call. */
+  get stuck(): boolean {
+    return this.#repeated.times >= STUCK_CALLS;
+  }
+
+  /** What the system prompt says about the target; changes are added to results. */
+  known(facts: TargetFacts): void {
+    this.#facts = facts;
+  }
+
+  /** What the operator wrote about the machine, if the model does not know it yet: for the newest message. */
+  newAbout(): string | undefined {
+    const about = this.#source.about?.();
+    if (about === this.#about) return undefined;
+    this.#about = about;
+    return about;
+  }
+
+  /** Something happened on the target: the model learns it with its next result. */
+  addNews(news: string): void {
+    if (this.#news.length < MOST_NEWS && !this.#news.includes(news)) this.#news.push(news);
+  }
+
+  /** What has changed, or is known now, about the target since the last result. */
+  #changedFacts(): string[] {
+    const before = this.#facts;
+    const now = this.#source.facts();
+    this.#facts = now;
+    if (before === undefined) return [];
+    const notes: string[] = [];
+    // Of this machine, the system prompt has all of it.
+    if (now.label !== "local" && now.who !== undefined && (now.who !== before.who || now.system !== before.system))
+      notes.push(
+        `target: ${[now.who, now.system, now.cwd && `directory ${shownName(now.cwd)}`].filter(Boolean).join(", ")}`,
+      );
+    else if (now.cwd !== undefined && now.cwd !== before.cwd) notes.push(`cwd: ${shownName(now.cwd)}`);
+    if (now.tmux === false && before.tmux !== false) notes.push("no tmux: commands run in a persistent shell");
+    return notes;
+  }
+
+  /** The time, at most once a minute. */
+  newTime(): number | undefined {
+    const now = Date.now();
+    if (Math.abs(now - this.#stamped) < STAMP_EVERY_MS) return undefined;
+    return (this.#stamped = now);
+  }
+
+  /** Adds the notes to a result. */
+  add(outcome: ToolResult, call: ToolCall): ToolResult {
+    let result = typeof outcome.result === "string" ? withoutBytes(outcome.result) : outcome.result;
+    const text = textOf(result);
+    const about = this.newAbout();
+    for (const news of [...this.#news.splice(0), ...this.#changedFacts(), ...(about === undefined ? [] : [about])])
+      if (!text.includes(news)) result = withNote(result, news);
+    if (outcome.outcome === "cancelled" || outcome.outcome === "timeout") this.#repeated = { signature: "", times: 0 };
+    else {
+      const signature = [call.name, call.arguments, ...(outcome.ok ? [text] : [])].join("\n");
+      const times = this.#repeated.signature === signature ? this.#repeated.times + 1 : 1;
+      this.#repeated = { signature, times };
+      if (times >= SAME_CALLS) {
+        const what = outcome.ok ? `has now given the same result ${times} times` : `has now failed ${times} times`;
+        result = withNote(
+          result,
+          `this same call ${what} in a row. Do not send it again: change your approach, or tell the operator what is blocking you`,
+        );
+      }
+    }
+    // What is added is for the model alone.
+    return result === outcome.result ? outcome : { display: text, ...outcome, result };
+  }
+}
+
+/** From here on the model is asked to stop repeating a call. */
+const SAME_CALLS = 3;
+/** From here on the turn ends. */
+const STUCK_CALLS = 10;
+const STAMP_EVERY_MS = 60_000;
+const MOST_NEWS = 20;
+
+// ── When the lines of a command's output arrived: a few points in time, so that a recording plays at the same pace.
+
+/** How long before the end, in milliseconds, and how many lines had arrived by then. */
+export type LineTime = readonly [before: number, lines: number];
+
+export class LineTimes {
+  #lines = 0;
+  #points: [at: number, lines: number][] = [];
+  #step = STEP_MS;
+
+  note(text: string): void {
+    let lines = 0;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
+    if (lines === 0) return;
+    this.#lines += lines;
+    const now = performance.now();
+    const last = this.#points.at(-1);
+    if (last !== undefined && now - last[0] < this.#step) last[1] = this.#lines;
+    else this.#points.push([now, this.#lines]);
+    if (this.#points.length <= MOST) return;
+    // Each point counts all lines so far, so every other one can go.
+    this.#points = this.#points.filter((_, at) => at % 2 === 1);
+    this.#step *= 2;
+  }
+
+  /** Nothing if all lines arrived together, or only at the end. */
+  ended(): { readonly lines?: readonly LineTime[] } {
+    const now = performance.now();
+    const [first] = this.#points;
+    if (first === undefined || now - first[0] < STEP_MS) return {};
+    return { lines: this.#points.map(([at, lines]) => [Math.round(now - at), lines] as const) };
+  }
+}
+
+const STEP_MS = 100;
+const MOST = 200;

@@ -2,28 +2,25 @@
  * From the model's tool calls to their results, a batch at a time: validated, run, masked, wrapped; a failure is a
  * result too.
  */
-import { clip, collapseSpaces } from "../../lib/text.ts";
+import { inWords } from "../../lib/errors.ts";
+import { clip, collapseSpaces, shorten } from "../../lib/text.ts";
 import { defined, mapTexts } from "../../lib/values.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../../model/types.ts";
 import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
-import type { Registry } from "../../tools/registry.ts";
-import { envelope, type TargetFacts, type Tool, type ToolResult } from "../../tools/tool.ts";
-import type { AgentEventBody } from "../events.ts";
+import { parseArguments, type Registry, takeOn } from "../../tools/registry.ts";
+import { envelope, type Intent, type TargetFacts, type Tool, type ToolResult } from "../../tools/tool.ts";
+import type { AgentEventBody, ProposedChange } from "../events.ts";
 import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { PermitParts } from "../permit/permission.ts";
 import type { AroundChange } from "../permit/permit.ts";
-import type { Clock, StartedCall } from "./begin-call.ts";
+import type { Clock, PrintedKinds, StartedCall } from "./begin-call.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import type { Recorder } from "./call-record.ts";
-import { cancelled } from "./call-results.ts";
-import { LineTimes } from "./line-times.ts";
+import { cancelled, LineTimes, ResultNotes } from "./call-results.ts";
 import type { Passwords } from "./passwords.ts";
-import { type Plan, planCall, type Ready } from "./plan-call.ts";
-import { ResultNotes } from "./result-notes.ts";
-import { TurnState } from "./turn-state.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -191,7 +188,7 @@ export class CallRunner {
   ): Promise<ToolResult> {
     const [{ runOnMachines }, { machineBatch, machineOutcome, saysHowLong }, { groupedResult }] = await Promise.all([
       import("../fleet/run-on-machines.ts"),
-      import("../fleet/machine-results.ts"),
+      import("../fleet/fleet-parts.ts"),
       import("../../tools/group-results.ts"),
     ]);
     const started = performance.now();
@@ -241,3 +238,139 @@ export class CallRunner {
     };
   }
 }
+
+// ── From a call as the model wrote it to one that is ready for a decision: tool, checked input, intent, machines.
+
+export interface Ready {
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly intent: Intent;
+  /** The machines it runs on, where the run has several. */
+  readonly machines?: readonly FleetMachine[];
+}
+
+interface Plan {
+  readonly call: ToolCall;
+  /** May run at the same time as its neighbours. */
+  readonly concurrent: boolean;
+  readonly args: unknown;
+  readonly title: string;
+  readonly problem?: string;
+  readonly ready?: Ready;
+  /** The model gets no result of it. */
+  readonly operator?: boolean;
+}
+
+interface PlanParts extends Pick<PermitParts, "confirm"> {
+  readonly registry: Registry;
+  readonly fleet?: FleetParts | undefined;
+  facts(): TargetFacts;
+}
+
+/** A call that cannot be planned fails alone: the others still get their results. */
+async function planCall(parts: PlanParts, call: ToolCall): Promise<Plan> {
+  try {
+    return await plan(parts, call);
+  } catch (error) {
+    return invalid(call, inWords(error, "model"));
+  }
+}
+
+async function plan(parts: PlanParts, call: ToolCall): Promise<Plan> {
+  const tool = await parts.registry.get(call.name);
+  if (tool === undefined) {
+    const names = parts.registry.offered(parts.facts());
+    return invalid(call, `there is no tool "${shorten(call.name, 100)}". Available: ${names.join(", ")}.`);
+  }
+  const { fleet } = parts;
+  const given = fleet === undefined || tool.onTarget !== true ? { text: call.arguments } : takeOn(call.arguments);
+  if ("problem" in given) return invalid(call, given.problem);
+  const parsed = parseArguments(tool, given.text);
+  if (!parsed.ok) return invalid(call, parsed.message, parsed.json);
+  const intent = tool.intent(parsed.input);
+  const machines =
+    fleet === undefined || tool.onTarget !== true
+      ? undefined
+      : (await import("../fleet/fleet-parts.ts")).machinesFor(fleet, given.on, parsed.input);
+  if (typeof machines === "string") return invalid(call, machines, parsed.json);
+  return {
+    call,
+    concurrent:
+      intent.kind === "read" ||
+      (intent.kind === "server" && intent.believed) ||
+      (intent.kind === "fetch" && parts.confirm.fetch !== "always"),
+    args: parsed.json,
+    title: intent.title,
+    ready: { tool, input: parsed.input, intent, ...defined({ machines }) },
+  };
+}
+
+function invalid(call: ToolCall, problem: string, json: unknown = parsedIfJson(call.arguments)): Plan {
+  return { call, concurrent: true, args: json, title: call.name, problem };
+}
+
+function parsedIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+// ── What the calls of a turn led to, and what earlier turns of the session allow later ones to use.
+
+export class TurnState {
+  /** The operator's own words, of this turn and those before it. */
+  readonly prompts: string[] = [];
+  /** What kind of output was printed; undefined before the first call. */
+  printed: PrintedKinds | undefined;
+  /** Nothing may be changed in this turn. */
+  readOnly = false;
+  /** Actions refused because there was no terminal to ask on. */
+  unapproved: readonly string[] = [];
+  /** No mode would have approved any of them. */
+  onlyByPerson = true;
+  /** Changes that were not made because the machine is read-only. */
+  proposed: readonly ProposedChange[] = [];
+  /** What the calls did, one line each. */
+  done: readonly string[] = [];
+
+  /** `prompt`: the operator's own words, without what was attached. */
+  begin(prompt: string, readOnly: boolean): void {
+    this.readOnly = readOnly;
+    this.onlyByPerson = true;
+    this.unapproved = this.proposed = this.done = [];
+    if (this.prompts.push(prompt) > MOST_PROMPTS) this.prompts.shift();
+  }
+
+  /** Another session: what was allowed by a prompt of the last one is forgotten. */
+  forget(): void {
+    this.prompts.length = 0;
+    this.printed?.forget();
+  }
+
+  refuse(action: string, onlyByPerson = false): void {
+    if (!this.unapproved.includes(action)) this.unapproved = [...this.unapproved, action];
+    this.onlyByPerson &&= onlyByPerson;
+  }
+
+  /** A change that is proposed twice is listed once. */
+  propose(change: ProposedChange, machine: string | undefined): void {
+    const proposed = machine === undefined ? change : { machine, ...change };
+    const own = this.proposed.filter((one) => one.machine === machine);
+    const isKnown = own.some((one) => identity(one) === identity(proposed));
+    if (!isKnown && own.length < MOST_PROPOSED) this.proposed = [...this.proposed, proposed];
+  }
+
+  note(line: string): void {
+    this.done = [...this.done, line];
+  }
+}
+
+function identity({ where, directory, command }: ProposedChange): string {
+  return JSON.stringify([where, directory, command]);
+}
+
+/** On one machine. */
+const MOST_PROPOSED = 200;
+const MOST_PROMPTS = 200;

@@ -2,17 +2,25 @@
  * One call on several machines: each is judged by its own rules, one question covers all, then each runs independently.
  * No machine holds up another: one that does not answer is named in the result.
  */
-import { defined } from "../../lib/values.ts";
+import { formatDuration } from "../../lib/durations.ts";
 import { foldNames } from "../../lib/names.ts";
+import { defined } from "../../lib/values.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { Approvals } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
 import { answered, type MachineResult } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody } from "../events.ts";
-import type { FleetMachine, FleetParts } from "./fleet-parts.ts";
-import { areFew, waitUntil, isLost, lateResult } from "./late-machines.ts";
-import { digest, failure, machineOutcome, notRun, STOPPED, unreachable } from "./machine-results.ts";
+import {
+  digest,
+  failure,
+  type FleetMachine,
+  type FleetParts,
+  machineOutcome,
+  notRun,
+  STOPPED,
+  unreachable,
+} from "./fleet-parts.ts";
 import { SharedQuestion } from "./shared-question.ts";
 
 /** A call on one machine after the decision: it has its result already, or it may run. */
@@ -35,7 +43,7 @@ export interface FleetCall {
   publish(body: AgentEventBody): void;
 }
 
-export interface BeginOptions {
+interface BeginOptions {
   readonly approvals: Pick<Approvals, "decide">;
   readonly signal: AbortSignal;
   readonly atLeastAsk?: string;
@@ -330,3 +338,66 @@ class MachineCalls {
 const CANCELLED_MS = 6_000;
 const MOST_WAITING = 3;
 const BEGUN_TOGETHER = 8;
+
+// ── How long the slowest machines of a call are waited for, and the results of those that take longer.
+
+/** Until when a machine is waited for once all others are done. */
+function waitUntil(one: Progress, all: readonly Progress[], { patience: given }: FleetParts): number {
+  const { connect, run } = given ?? { connect: CONNECT_MS, run: RUN_MS };
+  if (one.state === "connecting") {
+    const slowest = Math.max(0, ...all.map(({ machine }) => machine.openingMs ?? 0));
+    const connecting = all.filter(({ state }) => state === "connecting").length;
+    // If many are still connecting, or none has answered yet, this computer or the network is slow.
+    const factor = areFew(connecting, all) ? CONNECT_FACTOR : MANY_CONNECT_FACTOR;
+    const patience = Math.max(connect, factor * slowest, all.some(wasReached) ? 0 : NONE_REACHED_MS);
+    // A machine whose turn to connect has not come is not late.
+    return (one.machine.openingSince ?? performance.now()) + patience;
+  }
+  const others = Math.max(0, ...all.map(({ result }) => result?.ms ?? 0));
+  return one.since + Math.max(run, RUN_FACTOR * others);
+}
+
+/** So few that they are the exception. */
+function areFew(machines: number, all: readonly Progress[]): boolean {
+  return machines <= Math.max(1, all.length * FEW);
+}
+
+/** `patient`: this call is all there is, nothing is tried after it. */
+function lateResult(one: Progress, { patient = false }: Pick<FleetParts, "patient">): ToolResult {
+  const since = one.state === "connecting" ? (one.machine.openingSince ?? one.since) : one.since;
+  const waited = formatDuration(Math.round((performance.now() - since) / 1000) * 1000);
+  const trying = patient ? "" : "; buddy keeps trying";
+  if (one.state === "connecting")
+    return { ok: false, outcome: "unreachable", result: `no connection after ${waited}${trying}` };
+  if (one.state === "judging") return { ok: false, outcome: "unreachable", result: `no answer after ${waited}` };
+  if (isLost(one))
+    return {
+      ok: false,
+      outcome: "unreachable",
+      result: `the connection was lost, no result after ${waited}${trying}`,
+    };
+  return {
+    ok: false,
+    outcome: "still-running",
+    result: `still running after ${waited}. Wait for it with shell_output wait="5m" on=["${one.machine.name}"], or stop it with send-keys keys=["C-c"].`,
+    display: `still running after ${waited}`,
+  };
+}
+
+function isLost({ machine }: Progress): boolean {
+  return machine.opened?.transport.isReconnecting === true;
+}
+
+function wasReached({ state, result }: Progress): boolean {
+  return state !== "connecting" && result?.result.outcome !== "unreachable";
+}
+
+/** How long a machine may take to connect when all others are done. */
+const CONNECT_MS = 3_000;
+const CONNECT_FACTOR = 1.2;
+const MANY_CONNECT_FACTOR = 3;
+const NONE_REACHED_MS = 10_000;
+/** How long a command may take on a few machines when it has ended on all others. */
+const RUN_MS = 10_000;
+const RUN_FACTOR = 2;
+const FEW = 0.2;

@@ -1,6 +1,6 @@
 /** The questions of the machines of a call, asked as one: for all, for some of them, or for one first. */
-import { defined } from "../../lib/values.ts";
 import { foldNames } from "../../lib/names.ts";
+import { defined } from "../../lib/values.ts";
 import { within } from "../../lib/waiting.ts";
 import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../../policy/approvals.ts";
 import { requiredAnswer } from "../../policy/verdict.ts";
@@ -8,9 +8,8 @@ import { diffSize } from "../../tools/bound-output.ts";
 import { printedBy } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import { answeredEvent, askedEvent, stricter } from "../permit/ask-operator.ts";
-import type { FleetParts } from "./fleet-parts.ts";
-import { failure, NOT_CHOSEN } from "./machine-results.ts";
-import type { Progress, FleetCall } from "./run-on-machines.ts";
+import { failure, type FleetParts, NOT_CHOSEN } from "./fleet-parts.ts";
+import type { FleetCall, Progress } from "./run-on-machines.ts";
 
 interface Asking {
   readonly progress: Progress;

@@ -1,17 +1,27 @@
 /** May this file be read or written? Its path is resolved on the target first. */
 import { defined } from "../../lib/values.ts";
-import { fileKind } from "../../policy/privacy/output-kind.ts";
 import { holdsSecrets } from "../../policy/files/secret-files.ts";
+import { fileKind } from "../../policy/privacy/output-kind.ts";
 import { isDeviceToRead } from "../../policy/shell/dangers/protected-paths.ts";
 import type { Verdict } from "../../policy/verdict.ts";
 import type { Target } from "../../targets/target.ts";
+import { diffSize } from "../../tools/bound-output.ts";
 import { filesFor, needsRoot } from "../../tools/files-as-root.ts";
 import type { Intent } from "../../tools/tool.ts";
-import { patchCommand, removeCommand, underGuard, withheld } from "./machine-mode.ts";
-import { decide, confirms, withSecrets } from "./ask-operator.ts";
-import { denied, dryRun, type Permission, type PermitCall, type PermitParts } from "./permission.ts";
-import { refused, refusedByPolicy } from "./permission.ts";
-import { diffSize } from "../../tools/bound-output.ts";
+import { confirms, decide, withSecrets } from "./ask-operator.ts";
+import {
+  denied,
+  dryRun,
+  patchCommand,
+  type Permission,
+  type PermitCall,
+  type PermitParts,
+  refused,
+  refusedByPolicy,
+  removeCommand,
+  underGuard,
+  withheld,
+} from "./permission.ts";
 
 /** Reading needs no approval, except as root, of a device, and of files with keys (also behind a link). */
 export async function permitRead(

@@ -3,28 +3,30 @@
  * need approval. A program that asks for a password gets none: the pane refuses that (targets/tmux/pane.ts).
  */
 import { defined } from "../../lib/values.ts";
+import type { Stated } from "../../policy/approvals.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
+import { isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
 import { outsideRoots } from "../../policy/shell/shell-roots.ts";
-import { requiredAnswer, type RequiredAnswer, type ShellJudgement, type Verdict } from "../../policy/verdict.ts";
+import { type RequiredAnswer, requiredAnswer, type ShellJudgement, type Verdict } from "../../policy/verdict.ts";
 import type { ShellPlace, Unasked } from "../../targets/target.ts";
 import { keyList, type KeysInput, typedLines } from "../../tools/panes.ts";
 import { paneFor } from "../../tools/select-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
+import { AskedShell, confirms, decide, stricter, understates, withSecrets } from "./ask-operator.ts";
 import {
+  denied,
+  dryRun,
+  type Permission,
   type PermitCall,
   type PermitParts,
-  denied,
-  type Permission,
-  refusedByPolicy,
-  dryRun,
   refused,
+  refusedByPolicy,
+  rulesOfText,
+  underGuard,
+  withheld,
 } from "./permission.ts";
-import { unaskedRun } from "./read-only-run.ts";
-import { confirms, withSecrets, decide, AskedShell, stricter, understates } from "./ask-operator.ts";
-import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
-import type { Stated } from "../../policy/approvals.ts";
-import { isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
 import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
+import { unaskedRun } from "./read-only-run.ts";
 
 interface KeysVerdict {
   readonly verdict: Verdict;

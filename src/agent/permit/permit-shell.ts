@@ -3,6 +3,8 @@
  * edited or the shell changed its directory.
  */
 import { defined } from "../../lib/values.ts";
+import type { Stated } from "../../policy/approvals.ts";
+import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import { dumpsSecret } from "../../policy/privacy/dumped-secrets.ts";
 import { fileKind, isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
 import { prefixesOf } from "../../policy/shell/command-prefix.ts";
@@ -12,13 +14,23 @@ import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";
 import type { Shell, Target, Unasked } from "../../targets/target.ts";
 import { shellFor } from "../../tools/select-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
-import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
-import { decide, AskedShell, stricter, understates, confirms, withSecrets } from "./ask-operator.ts";
-import type { Permission, PermitCall, PermitParts, PlanRevert, Refusal, RevertPlan } from "./permission.ts";
-import { denied, dryRun, refused, refusedByPolicy } from "./permission.ts";
+import { AskedShell, confirms, decide, stricter, understates, withSecrets } from "./ask-operator.ts";
+import {
+  denied,
+  dryRun,
+  type Permission,
+  type PermitCall,
+  type PermitParts,
+  type PlanRevert,
+  type Refusal,
+  refused,
+  refusedByPolicy,
+  type RevertPlan,
+  rulesOfText,
+  underGuard,
+  withheld,
+} from "./permission.ts";
 import { changedFiles, conditionDoubt, inputsOf, isHere, unaskedRun } from "./read-only-run.ts";
-import type { EffectiveRules } from "../../policy/machine-rules.ts";
-import type { Stated } from "../../policy/approvals.ts";
 
 export async function permitShell(
   given: PermitParts,

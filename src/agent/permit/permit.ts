@@ -3,16 +3,25 @@
  * for the model.
  */
 import { defined } from "../../lib/values.ts";
-import { isListedHost, namesHost } from "../../policy/web/domain-list.ts";
 import { NO_RULES } from "../../policy/machine-rules.ts";
 import { outgoingSecret } from "../../policy/privacy/outgoing-secret.ts";
-import { judgeUrl } from "../../policy/web/urls.ts";
 import type { Verdict } from "../../policy/verdict.ts";
+import { isListedHost, namesHost } from "../../policy/web/domain-list.ts";
+import { judgeUrl } from "../../policy/web/urls.ts";
 import type { Intent, ToolResult } from "../../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
-import { underGuard, withheld } from "./machine-mode.ts";
-import type { Permission, PermitCall, PermitParts, PermittedCall, Refusal } from "./permission.ts";
-import { denied, dryRun, refused } from "./permission.ts";
+import {
+  denied,
+  dryRun,
+  type Permission,
+  type PermitCall,
+  type PermitParts,
+  type PermittedCall,
+  type Refusal,
+  refused,
+  underGuard,
+  withheld,
+} from "./permission.ts";
 import { permitRead, permitWrite } from "./permit-files.ts";
 import { permitKeys } from "./permit-keys.ts";
 import { permitShell } from "./permit-shell.ts";

@@ -2,7 +2,7 @@
 import { defined, jsonObject } from "../../lib/values.ts";
 import type { RecordedEntry } from "../../agent/calls/call-record.ts";
 import type { AgentEvent } from "../../agent/events.ts";
-import { LineTimes } from "../../agent/calls/line-times.ts";
+import { LineTimes } from "../../agent/calls/call-results.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { approvalRequest, type ApprovalRequest } from "../../policy/approvals.ts";

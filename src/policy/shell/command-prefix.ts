@@ -1,7 +1,7 @@
 /** What "always" remembers of a command: a narrow word prefix, so that the operator knows what was allowed. */
 import { words } from "../../lib/text.ts";
 import { readOptions, rowOf } from "./known-options.ts";
-import { outsideCommonGrammar } from "./syntax/common-grammar.ts";
+import { outsideCommonGrammar } from "./syntax/parse.ts";
 import { programName } from "./syntax/field.ts";
 import type { CommandPrefix } from "../approvals.ts";
 import type { ShellJudgement } from "../verdict.ts";

@@ -2,12 +2,11 @@
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
 import { isHarmlessSink } from "./dangers/protected-paths.ts";
-import { type Field, field, isFixed, isGlob, programName, readable } from "./syntax/field.ts";
+import { type Field, field, globMatches, isFixed, isGlob, programName, readable } from "./syntax/field.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
-import { globMatches } from "./syntax/glob.ts";
 import type { Write } from "./syntax/redirections.ts";
 import { findPlan } from "./wrappers/find.ts";
-import { longOption } from "./wrappers/leading-options.ts";
+import { longOption } from "./wrappers/wrapped.ts";
 
 export type Verb =
   /** Deletes it, or moves it away. */

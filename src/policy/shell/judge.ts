@@ -1,7 +1,9 @@
 /** Judges a shell command. Import it lazily: it loads the bash parser. */
 import { words as wordList } from "../../lib/text.ts";
-import { allowedBy, allowedForDevelopers } from "./allowlist.ts";
-import { deniedBy, textDeniedBy } from "./denylist.ts";
+import { namesBuddy } from "../files/secret-files.ts";
+import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
+import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
+import { allowedBy, allowedForDevelopers, deniedBy, textDeniedBy } from "./allow-deny-lists.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { dataDanger, overwrittenStore } from "./dangers/data.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
@@ -11,17 +13,14 @@ import { otherReadings } from "./dangers/other-shells.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
 import { mayBe, redirected } from "./file-changes.ts";
-import { isBash, outsideCommonGrammar } from "./syntax/common-grammar.ts";
-import { field, HOME, isGlob, isUnknown, programName, readable, shown } from "./syntax/field.ts";
-import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
-import { namesBuddy } from "../files/secret-files.ts";
 import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads, touchesSystem, whatItDoes } from "./risk.ts";
 import { secretInput, secretPassedOn, secretRead } from "./secret-reads.ts";
+import { isBash, outsideCommonGrammar } from "./syntax/parse.ts";
+import { field, HOME, isGlob, isUnknown, programName, readable, shown } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
-import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
 
 /** What is known about the machine and the shell a text would run on. */
 export interface ShellContext {

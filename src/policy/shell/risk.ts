@@ -2,9 +2,8 @@
 import { words } from "../../lib/text.ts";
 import { criticalPath, resolved, startingAt } from "./dangers/protected-paths.ts";
 import { fileChanges, type LocatedChange, pathsOf } from "./file-changes.ts";
-import { isUnknown, programName } from "./syntax/field.ts";
+import { globMatches, isUnknown, programName } from "./syntax/field.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
-import { globMatches } from "./syntax/glob.ts";
 import { isPrivileging } from "./wrappers/wrappers.ts";
 
 export function isHighRisk(command: FoundCommand, cwd: string | undefined): boolean {

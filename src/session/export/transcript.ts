@@ -1,5 +1,5 @@
 /** A stored session in order: prompts, answers, what ran and who approved it. */
-import type { LineTime } from "../../agent/calls/line-times.ts";
+import type { LineTime } from "../../agent/calls/call-results.ts";
 import { type AgentEvent, PROPOSED_HEADING, proposedLines, resultText } from "../../agent/events.ts";
 import type { ToolCall } from "../../model/types.ts";
 import { words } from "../../lib/text.ts";

@@ -8,7 +8,7 @@ import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../questions/picker.ts";
 import { approvalBadge } from "./status-line.ts";
 import type { Repl } from "./repl.ts";
-import type { ReplScreen } from "./screen.ts";
+import type { ReplScreen } from "./host.ts";
 import { oneLine } from "../words.ts";
 
 export class LineScreen implements ReplScreen {

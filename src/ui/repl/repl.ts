@@ -2,19 +2,18 @@
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode, messageOf } from "../../lib/errors.ts";
-import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
-import { runningShells, workLines } from "../commands/running.ts";
+import { onSignals } from "../../lib/processes.ts";
 import { clip } from "../../lib/text.ts";
+import { runningShells, workLines } from "../commands/running.ts";
+import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
 import { History } from "../editor/history.ts";
 import type { Choice } from "../questions/picker.ts";
-import { onSignals } from "../../lib/processes.ts";
-import { theme, type Theme } from "../theme.ts";
+import { type Theme, theme } from "../theme.ts";
 import { Transcript } from "../transcript/transcript.ts";
 import { oneLine, wrapped } from "../words.ts";
-import type { ReplHost, WorkInFlight } from "./host.ts";
+import type { ReplHost, ReplScreen, WorkInFlight } from "./host.ts";
 import { Leaving } from "./leaving.ts";
 import { promptText } from "./status-line.ts";
-import type { ReplScreen } from "./screen.ts";
 import { droppedWords, KeptResults, Plan, TaskView } from "./task-view.ts";
 import { attachLines, replHint, welcome } from "./welcome.ts";
 

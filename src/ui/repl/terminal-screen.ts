@@ -1,30 +1,29 @@
 /** The REPL on a terminal: the input line stays usable below what is printed, questions take its place. */
-import { paintsOnTerminal } from "../../lib/terminal.ts";
 import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
+import { onSignals } from "../../lib/processes.ts";
+import { paintsOnTerminal } from "../../lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
-import { ApprovalQueue } from "../approval/approval-queue.ts";
 import type { ApprovalPrompt } from "../approval/approval-prompt.ts";
+import { ApprovalQueue } from "../approval/approval-queue.ts";
 import { answeredLine } from "../approval/question-text.ts";
 import { Editor } from "../editor/editor.ts";
 import type { Cell } from "../editor/line-buffer.ts";
 import { PasswordLine } from "../questions/password-line.ts";
 import { type Choice, Picker } from "../questions/picker.ts";
-import { oneLine, SPINNER_MS } from "../words.ts";
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
-import { onSignals } from "../../lib/processes.ts";
 import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
 import { ScrollView } from "../terminal/scroll-view.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { supportsLinks } from "../theme.ts";
+import { oneLine, SPINNER_MS } from "../words.ts";
 import { completer } from "./completer.ts";
-import { type LiveRows, liveRows } from "./live-rows.ts";
 import { Notifier } from "./notifier.ts";
-import { Painter } from "./painter.ts";
-import { approvalBadge, statusLine } from "./status-line.ts";
+import { type LiveRows, liveRows, Painter } from "./painter.ts";
 import type { Repl } from "./repl.ts";
-import type { ReplScreen } from "./screen.ts";
+import type { ReplScreen } from "./host.ts";
+import { approvalBadge, statusLine } from "./status-line.ts";
 
 export class TerminalScreen implements ReplScreen {
   readonly links: boolean;

@@ -3,7 +3,7 @@
  * together.
  */
 import type { Form } from "../../../src/policy/shell/read-only/form.ts";
-import { readOnlyRows } from "../../../src/policy/shell/read-only/table.ts";
+import { readOnlyRows } from "../../../src/policy/shell/read-only/prove.ts";
 import { words } from "../../../src/lib/text.ts";
 import type { Seeded } from "../../support/seeded.ts";
 

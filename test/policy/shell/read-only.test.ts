@@ -1,7 +1,7 @@
 /** Every row of the read-only table against its own examples. */
 import { expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
-import { readOnlyRows } from "../../../src/policy/shell/read-only/table.ts";
+import { readOnlyRows } from "../../../src/policy/shell/read-only/prove.ts";
 import { RULES } from "./rules.ts";
 
 for (const row of readOnlyRows().all())

@@ -1,5 +1,5 @@
 /** The rules that hold on a machine: as JSON, and the verdict under them. */
-import { underGuard } from "../../../agent/permit/machine-mode.ts";
+import { underGuard } from "../../../agent/permit/permission.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Verdict } from "../../../policy/verdict.ts";
 

@@ -5,8 +5,7 @@ import { fileChanges, type LocatedChange, redirected } from "../file-changes.ts"
 import { programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Write } from "../syntax/redirections.ts";
-import type { Danger } from "./danger.ts";
-import { DangerTable, knownWords, matches, ListedFiles } from "./danger-table.ts";
+import { type Danger, DangerTable, knownWords, ListedFiles, matches } from "./danger.ts";
 
 export function dataDanger(found: FoundCommand, cwd: string | undefined): Danger | undefined {
   const does = deletingUse(found) ?? storeOf(fileChanges(found), cwd);

@@ -1,11 +1,10 @@
 /** Blind `git add`, forced `git push` and permanent deletion by git, also with abbreviated options and plumbing. */
 import { words } from "../../../lib/text.ts";
-import { type Field, HOME, isUnknown, ONE, STAR } from "../syntax/field.ts";
+import { type Field, HOME, isUnknown, matchesEverything, ONE, STAR } from "../syntax/field.ts";
 import { gitCall } from "../wrappers/git.ts";
-import { matchesEverything } from "../syntax/glob.ts";
-import { resolved } from "./protected-paths.ts";
-import { deletesData } from "./data.ts";
 import { BLIND_ADD, type Danger, FORCED_PUSH } from "./danger.ts";
+import { deletesData } from "./data.ts";
+import { resolved } from "./protected-paths.ts";
 
 export function gitDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const call = gitCall(argv);

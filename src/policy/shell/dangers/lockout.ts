@@ -7,8 +7,7 @@ import { once } from "../../../lib/values.ts";
 import { fileChanges, type LocatedChange, pathsOf, redirected } from "../file-changes.ts";
 import { type Field, field, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand, Walked } from "../syntax/findings.ts";
-import type { Danger } from "./danger.ts";
-import { DangerTable, knownWords, matches, type ListedFile, ListedFiles } from "./danger-table.ts";
+import { type Danger, DangerTable, knownWords, type ListedFile, ListedFiles, matches } from "./danger.ts";
 
 /** A part of a command that could lock the operator out. */
 export interface Lockout {

@@ -4,8 +4,7 @@
  */
 import { words } from "../../../lib/text.ts";
 import { once } from "../../../lib/values.ts";
-import { HOME, isUnknown, readable, SPLIT, STAR } from "../syntax/field.ts";
-import { globMatches, matchesEverything } from "../syntax/glob.ts";
+import { globMatches, HOME, isUnknown, matchesEverything, readable, SPLIT, STAR } from "../syntax/field.ts";
 
 export interface CriticalPath {
   readonly kind: "root" | "home" | "working-directory" | "repository" | "system";

@@ -1,5 +1,5 @@
 /** The operator preset: reads with `sudo -n` and over ssh. */
-import { differsBetweenShells, outsideCommonGrammar } from "../syntax/common-grammar.ts";
+import { differsBetweenShells, outsideCommonGrammar } from "../syntax/parse.ts";
 import { isFixed, isUnknown, programName } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { walkText } from "../syntax/walk.ts";

@@ -1,10 +1,9 @@
 /** Builtins that change what later words mean: directories, aliases, positional parameters, declarations, reading. */
+import { type Input, leadingOptions } from "../wrappers/wrapped.ts";
 import { type Field, HOME, isFixed, isGlob, maybeOption, outputs, UNKNOWN } from "./field.ts";
 import { printedByPrintf } from "./printed.ts";
 import type { Scope, Value } from "./scope.ts";
-import { leadingOptions } from "../wrappers/leading-options.ts";
 import type { Expansion } from "./words.ts";
-import type { Input } from "../wrappers/wrapped.ts";
 
 export function applyBuiltin(
   argv: readonly Field[],

@@ -8,16 +8,15 @@ import {
   type Statement,
   type SyntaxNode,
 } from "unbash";
+import { INHERITED, type Input, inputOf } from "../wrappers/wrapped.ts";
 import { Arithmetic } from "./arithmetic.ts";
 import { areNames, areNumbers, NUMBER, SPLIT, UNKNOWN, WORD } from "./field.ts";
 import { comparesNothing, type Findings, OutOfWork, type Printed } from "./findings.ts";
-import { namesOfAll } from "./printed-names.ts";
-import { perhaps } from "./printed.ts";
+import { namesOfAll, perhaps } from "./printed.ts";
 import { redirected } from "./redirections.ts";
 import type { Value } from "./scope.ts";
 import { SimpleCommands } from "./simple-commands.ts";
-import { type Expansion, expandWord, wordValues } from "./words.ts";
-import { INHERITED, type Input, inputOf } from "../wrappers/wrapped.ts";
+import { expandWord, type Expansion, wordValues } from "./words.ts";
 
 export class Lists {
   /** The text that positions in the tree refer to. */

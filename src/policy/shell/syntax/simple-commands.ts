@@ -1,22 +1,21 @@
 /** Walks simple commands: their words, the wrappers, aliases and functions they call, and texts that these run. */
 import type { Assignment, Command, Function as FunctionNode, Script } from "unbash";
+import { inQuotes } from "../../../lib/quote.ts";
 import { words } from "../../../lib/text.ts";
+import { namesBuddy } from "../../files/secret-files.ts";
+import { CallGraph } from "../dangers/fork-bomb.ts";
+import { gitAliasRuns } from "../wrappers/git.ts";
+import type { InnerScript, Input, Wrapped } from "../wrappers/wrapped.ts";
+import { unwrap } from "../wrappers/wrappers.ts";
 import { applyBuiltin } from "./builtins.ts";
 import { type Field, field, HOME, isFixed, isUnknown, programName, UNKNOWN } from "./field.ts";
-import { differsBetweenShells, isBash, outsideCommonGrammar } from "./common-grammar.ts";
-import { CallGraph } from "../dangers/fork-bomb.ts";
 import { comparesNothing, type Findings, type FoundCommand, type Printed } from "./findings.ts";
 import type { Lists } from "./lists.ts";
-import { gitAliasRuns } from "../wrappers/git.ts";
-import { parseInner } from "./parse.ts";
+import { differsBetweenShells, isBash, outsideCommonGrammar, parseInner } from "./parse.ts";
 import { perhaps, printed } from "./printed.ts";
 import { redirected, type Write } from "./redirections.ts";
 import { type DefinedFunction, flat } from "./scope.ts";
-import { type Expansion, expandWord, type Outcome } from "./words.ts";
-import type { InnerScript, Input, Wrapped } from "../wrappers/wrapped.ts";
-import { namesBuddy } from "../../files/secret-files.ts";
-import { unwrap } from "../wrappers/wrappers.ts";
-import { inQuotes } from "../../../lib/quote.ts";
+import { expandWord, type Expansion, type Outcome } from "./words.ts";
 
 /** Programs that transform their input. */
 const TRANSFORMS = new Set(

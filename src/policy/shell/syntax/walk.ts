@@ -1,15 +1,14 @@
 /** Finds every command a text would run, by walking its syntax tree as a shell would execute it. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
+import { isSecretVariable } from "../../privacy/listed-secrets.ts";
+import { INHERITED } from "../wrappers/wrapped.ts";
 import { assignmentEffect, isFromEnvironment, isScriptVariable } from "./assignments.ts";
-import { isBash, outsideCommonGrammar } from "./common-grammar.ts";
 import { outputs, UNKNOWN } from "./field.ts";
 import { Findings, OutOfWork, type Printed, type Walked } from "./findings.ts";
 import { Lists } from "./lists.ts";
-import { parseText } from "./parse.ts";
+import { isBash, outsideCommonGrammar, parseText } from "./parse.ts";
 import { flat, Scope, type Value } from "./scope.ts";
-import { type Expansion, expandWord, wordValues } from "./words.ts";
-import { INHERITED } from "../wrappers/wrapped.ts";
-import { isSecretVariable } from "../../privacy/listed-secrets.ts";
+import { expandWord, type Expansion, wordValues } from "./words.ts";
 
 export interface WalkContext {
   /** `bash` by default; with any other, only the grammar that all shells share is certain. */

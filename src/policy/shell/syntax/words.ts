@@ -1,8 +1,7 @@
 /** From words to arguments: quotes, tildes, braces, globs and values of variables, as far as the text shows them. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
-import { expandBraces } from "./braces.ts";
 import { activated, cleaned, type Field, HOME, isFixed, NUMBER, ONE, SPLIT, STAR, UNKNOWN } from "./field.ts";
-import { parameterValues } from "./parameters.ts";
+import { expandBraces, parameterValues } from "./expansions.ts";
 import type { Scope, Value } from "./scope.ts";
 
 /** What expanding needs from the walk: the scope, and functions for commands inside words. */

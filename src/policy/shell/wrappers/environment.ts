@@ -1,8 +1,7 @@
 /** Programs that start another one with a changed environment, priority or time limit, repeatedly, or under a lock. */
 import { mayBeUnset } from "../syntax/assignments.ts";
 import { type Field, field, NUMBER } from "../syntax/field.ts";
-import { leadingOptions, type OptionShape } from "./leading-options.ts";
-import { assignments, joined, plain, runs, script, type Wrapper } from "./wrapped.ts";
+import { assignments, joined, leadingOptions, type OptionShape, plain, runs, script, type Wrapper } from "./wrapped.ts";
 
 /** `env` with its assignments, its directory and the words that -S splits. */
 export const env: Wrapper = (argv) => {

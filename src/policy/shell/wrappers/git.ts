@@ -1,8 +1,7 @@
 /** git's command line: options before the subcommand, aliases given with -c, and subcommands that run shell text. */
 import { words } from "../../../lib/text.ts";
 import { type Field, field, isUnknown, programName } from "../syntax/field.ts";
-import { longOption } from "./leading-options.ts";
-import type { InnerScript, Wrapped } from "./wrapped.ts";
+import { type InnerScript, longOption, type Wrapped } from "./wrapped.ts";
 
 export interface GitCall {
   readonly subcommand: string | undefined;

@@ -1,7 +1,6 @@
 /** Commands that run on another machine, in a container or in another terminal. */
 import { type Field, field, programName } from "../syntax/field.ts";
-import { leadingOptions } from "./leading-options.ts";
-import { fromInput, joined, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+import { fromInput, joined, leadingOptions, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 
 const SSH_OPTIONS = { flags: "46AaCfGgKkMNnqsTtVvXxYy", values: "BbcDEeFIiJLlmOopQRSWw" };
 

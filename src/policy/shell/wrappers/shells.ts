@@ -3,8 +3,17 @@
  * command later.
  */
 import { type Field, field, programName, UNKNOWN } from "../syntax/field.ts";
-import { leadingOptions, type OptionShape } from "./leading-options.ts";
-import { assignments, fromInput, joined, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+import {
+  assignments,
+  fromInput,
+  joined,
+  leadingOptions,
+  type OptionShape,
+  runs,
+  script,
+  type Wrapped,
+  type Wrapper,
+} from "./wrapped.ts";
 
 /** Only bash, dash and ash are harmless: zsh, fish and csh read start-up files even for `-c`. */
 export const shell: Wrapper = (argv, input) => {

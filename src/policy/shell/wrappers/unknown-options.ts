@@ -2,9 +2,8 @@
 import { words } from "../../../lib/text.ts";
 import { type Field, field, programName } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
-import { leadingOptions } from "./leading-options.ts";
 import { debuggerRuns } from "./other-languages.ts";
-import { fromInput, joined, runs, script, type Wrapper } from "./wrapped.ts";
+import { fromInput, joined, leadingOptions, runs, script, type Wrapper } from "./wrapped.ts";
 
 interface Loose {
   /** Runs something only after this word. */

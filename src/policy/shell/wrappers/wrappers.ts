@@ -1,23 +1,22 @@
 /** The table of wrappers: programs that run a command given in their arguments or input. */
 import { words } from "../../../lib/text.ts";
 import { type Field, programName } from "../syntax/field.ts";
-import { findRuns } from "./find.ts";
-import { leadingOptions } from "./leading-options.ts";
-import { type Input, plain, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
-import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./other-machines.ts";
-import { callback, crontab, evaluate, keyBinding, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
-import { LOOSE } from "./unknown-options.ts";
 import { env, flock, nice, scheduler, scriptCommand, timeout, watch } from "./environment.ts";
+import { findRuns } from "./find.ts";
 import {
   awkRuns,
   clientRuns,
   editorRuns,
-  makeRuns,
   javaScript,
+  makeRuns,
   otherLanguage,
   sedRuns,
   tarRuns,
 } from "./other-languages.ts";
+import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./other-machines.ts";
+import { callback, crontab, evaluate, keyBinding, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
+import { LOOSE } from "./unknown-options.ts";
+import { type Input, leadingOptions, plain, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
 /** What the program would run; undefined if it is not a wrapper. */

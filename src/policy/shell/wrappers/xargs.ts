@@ -2,8 +2,7 @@
 import { words } from "../../../lib/text.ts";
 import { type Field, field, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
-import { leadingOptions } from "./leading-options.ts";
-import type { Input, Wrapped } from "./wrapped.ts";
+import { type Input, leadingOptions, type Wrapped } from "./wrapped.ts";
 
 /** Items that are checked one by one; the rest is unknown. */
 const MOST_ITEMS = 64;
