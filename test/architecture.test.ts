@@ -136,7 +136,6 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/model/error-rows.ts",
     "src/model/explain.ts",
     "src/model/http/retry.ts",
-    "src/model/http/network-errors.ts",
     "src/app/model/first-model.ts",
     "src/cli/report-error.ts",
   ],

@@ -8,7 +8,7 @@ import { proxyFor, proxyLabel } from "../../src/lib/network.ts";
 import { buddyError } from "../support/errors.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 import { createModelClient } from "../../src/model/client.ts";
-import { explainNetworkError } from "../../src/model/http/network-errors.ts";
+import { explainNetworkError } from "../../src/model/explain.ts";
 import { httpProxy } from "../support/http-proxy.ts";
 
 describe("what this machine refuses", () => {

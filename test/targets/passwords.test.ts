@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unaskedRun } from "../../src/agent/permit/read-only-run.ts";
-import { dropSudo, sudoState } from "../../src/app/repl/sudo-ticket.ts";
+import { dropSudo, sudoState } from "../../src/app/repl/operator-commands.ts";
 import { judgeShell } from "../../src/policy/shell/judge.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import { placeOf } from "../../src/targets/place.ts";

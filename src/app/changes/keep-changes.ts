@@ -1,7 +1,6 @@
 /** Keeps copies of files before a permitted call changes them, and records what they are afterwards. */
 import type { PermittedCall } from "../../agent/permit/permission.ts";
-import type { Change } from "../../changes/change.ts";
-import type { ChangeStore } from "../../changes/change-store.ts";
+import type { Change, ChangeStore } from "../../changes/change-store.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import type { FileAccess, FilePlace, SeenFile, Target } from "../../targets/target.ts";
 import { filesFor } from "../../tools/files-as-root.ts";

@@ -1,8 +1,14 @@
 /** /undo: undoes changes of the session, one by one, each after a question. */
 import { z } from "zod";
 import type { AgentEvent } from "../../agent/events.ts";
-import { type ChangeStore, keptState } from "../../changes/change-store.ts";
-import { type Change, sameState, type SeenState, stateDiff } from "../../changes/change.ts";
+import {
+  type Change,
+  type ChangeStore,
+  keptState,
+  sameState,
+  type SeenState,
+  stateDiff,
+} from "../../changes/change-store.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { defined } from "../../lib/values.ts";
 import type { FileState, Target } from "../../targets/target.ts";

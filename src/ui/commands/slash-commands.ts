@@ -2,18 +2,17 @@
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { closestMatch } from "../../lib/text.ts";
 import type { Suggestion } from "../editor/completion.ts";
-import { labelled, oneLine } from "../words.ts";
 import type { Choice } from "../questions/picker.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { Theme } from "../theme.ts";
+import { labelled, oneLine } from "../words.ts";
 import { approve, privacy } from "./approve-and-privacy.ts";
-import { changeCommands } from "./changes.ts";
-import { extendCommands } from "./skills-and-mcp.ts";
 import { login, logout, model } from "./model.ts";
-import { sessionCommands, themeCommand } from "./session.ts";
+import { workCommands } from "./running.ts";
+import { changeCommands, sessionCommands, themeCommand } from "./session.ts";
+import { extendCommands } from "./skills-and-mcp.ts";
 import { config, context, cost, status, tools } from "./status.ts";
 import { adopt, attach, reconnect, sudo, targetCommands } from "./targets.ts";
-import { workCommands } from "./running.ts";
 
 /** What a command may do to the REPL. */
 export interface CommandScreen {

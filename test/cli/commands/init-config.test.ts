@@ -2,7 +2,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fillTemplate, initConfig } from "../../../src/cli/commands/init/init-config.ts";
+import { fillTemplate, initConfig } from "../../../src/cli/commands/init/command.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { CONFIG_TEMPLATE, backUp } from "../../../src/config/create.ts";
 import { loadConfig } from "../../../src/config/load.ts";

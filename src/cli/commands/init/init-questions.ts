@@ -12,7 +12,7 @@ import {
   type OfferedModel,
 } from "../../../model/list-models.ts";
 import type { Api } from "../../../model/types.ts";
-import { KEYED_PROFILES } from "./init-config.ts";
+import { KEYED_PROFILES } from "./command.ts";
 
 export interface InitAnswers {
   readonly profile: string;
