@@ -1,5 +1,6 @@
 /** Asks an endpoint what models it offers, with their windows and prices where it reports them. */
 import { boundedText, fetchVia } from "../lib/network.ts";
+import { words } from "../lib/text.ts";
 import { isRecord } from "../lib/values.ts";
 import { deadline } from "../lib/waiting.ts";
 import type { ModelOptions } from "./client.ts";
@@ -95,18 +96,8 @@ export function modelsIn(answer: unknown): OfferedModel[] | undefined {
 }
 
 /** In the order of trust: what the server runs with comes before what the model could hold. */
-const WINDOW_KEYS = [
-  "n_ctx",
-  "loaded_context_length",
-  "max_model_len",
-  "context_length",
-  "context_window",
-  "max_context_length",
-  "max_prompt_tokens",
-  "max_context_window_tokens",
-  "max_input_tokens",
-  "inputTokenLimit",
-];
+const WINDOW_KEYS = words(`n_ctx loaded_context_length max_model_len context_length context_window max_context_length
+  max_prompt_tokens max_context_window_tokens max_input_tokens inputTokenLimit`);
 
 function windowOf(entry: Record<string, unknown>): { contextLimit?: number } {
   const capabilities = isRecord(entry["capabilities"]) ? entry["capabilities"]["limits"] : undefined;

@@ -1,6 +1,6 @@
 /** What a provider reports as an error, in whatever shape, and answers that are not valid in any protocol. */
-import { isRecord } from "../lib/values.ts";
-import { shorten } from "../lib/text.ts";
+import { isRecord, once } from "../lib/values.ts";
+import { shorten, words } from "../lib/text.ts";
 
 export class ProviderError extends Error {
   /** The provider's name for it: "context_length_exceeded", "1113", "RESOURCE_EXHAUSTED". */
@@ -77,25 +77,10 @@ function isEmpty(raw: unknown): boolean {
   return raw === undefined || raw === null || raw === "" || (typeof raw === "object" && Object.keys(raw).length === 0);
 }
 
-const WORD_KEYS = [
-  "error",
-  "Error",
-  "errors",
-  "ErrorMsg",
-  "fault",
-  "faultstring",
-  "base_resp",
-  "message",
-  "Message",
-  "detail",
-  "details",
-  "msg",
-  "Msg",
-  "status_msg",
-  "error_msg",
-  "title",
-  "description",
-];
+const wordKeys = once(() =>
+  words(`error Error errors ErrorMsg fault faultstring base_resp message Message detail details msg Msg
+    status_msg error_msg title description`),
+);
 
 /**
  * `{error: {message}}`, `{message}`, `{detail}` (FastAPI, Codex), `{error: "…"}`, `[{…}]` (Google), and OpenRouter's
@@ -107,7 +92,7 @@ function findWords(raw: unknown, depth: number): string | undefined {
   if (Array.isArray(raw)) return raw.map((one) => findWords(one, depth + 1)).find((words) => words !== undefined);
   if (!isRecord(raw)) return undefined;
   let name: string | undefined;
-  for (const key of WORD_KEYS) {
+  for (const key of wordKeys()) {
     const words = raw[key] === undefined ? undefined : findWords(raw[key], depth + 1);
     if (words === undefined) continue;
     if (STATUS_NAME.test(words)) {
@@ -151,19 +136,9 @@ interface Facts {
   readonly words: string[];
 }
 
-const NAME_KEYS = new Set([
-  "code",
-  "Code",
-  "type",
-  "__type",
-  "reason",
-  "status",
-  "error_code",
-  "error_type",
-  "errorCode",
-  "status_code",
-  "quotaId",
-]);
+const nameKeys = once(
+  () => new Set(words("code Code type __type reason status error_code error_type errorCode status_code quotaId")),
+);
 const STATUS_KEYS = ["status", "status_code", "statusCode", "http_code", "code"];
 /** Walks the body once; a hostile one ends at its depth and its number of fields. */
 function collect(raw: unknown): Facts {
@@ -198,7 +173,7 @@ function visit(
   for (const key of STATUS_KEYS) facts.status ??= statusOf(node[key]);
   for (const [key, value] of Object.entries(node).slice(0, 50)) {
     facts.retryAfterMs ??= waitOf(key, value);
-    if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number"))
+    if (nameKeys().has(key) && (typeof value === "string" || typeof value === "number"))
       facts.names.add(excerpt(String(value)).slice(0, MAX_PARAM));
     else if (typeof value === "string" && /^(raw|error|faultstring)$|message|msg|detail|title|description/i.test(key)) {
       facts.words.push(excerpt(value));

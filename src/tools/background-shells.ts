@@ -3,8 +3,7 @@ import { z } from "zod";
 import { defined } from "../lib/values.ts";
 import type { BackgroundShell } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
-import { durationText, millisOf, waitAgain } from "./run-shell.ts";
-import { shellFor } from "./select-shell.ts";
+import { durationText, millisOf, shellFor, waitAgain } from "./run-shell.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
 const outputInput = z

@@ -1,14 +1,22 @@
 /** edit_file: replaces one exact piece of text in a file, or says what is there instead. */
 import { z } from "zod";
-import type { FileAccess, Target } from "../targets/target.ts";
-import { boundText, boundDiff } from "./bound-output.ts";
-import { unifiedDiff } from "./diff.ts";
 import { lineEndsOf } from "../lib/text-encoding.ts";
-import { filesFor, needsRoot, sudoField } from "./files-as-root.ts";
-import { checkNote, editableText, LINE_END, MOST_EDITED, writeOptions } from "./text-file.ts";
-import type { Prepared, Tool, ToolResult } from "./tool.ts";
-import { shorten, collapseSpaces } from "../lib/text.ts";
+import { collapseSpaces, shorten } from "../lib/text.ts";
 import { defined } from "../lib/values.ts";
+import type { FileAccess, Target } from "../targets/target.ts";
+import { boundDiff, boundText } from "./bound-output.ts";
+import { unifiedDiff } from "./diff.ts";
+import {
+  checkNote,
+  editableText,
+  filesFor,
+  LINE_END,
+  MOST_EDITED,
+  needsRoot,
+  sudoField,
+  writeOptions,
+} from "./text-file.ts";
+import type { Prepared, Tool, ToolResult } from "./tool.ts";
 
 const input = z.strictObject({
   path: z.string().min(1),

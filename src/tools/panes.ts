@@ -1,13 +1,12 @@
 /** capture-pane and send-keys: what a tmux pane shows, and typing into it. */
-import { defined } from "../lib/values.ts";
 import { z } from "zod";
 import { formatDuration } from "../lib/durations.ts";
-import { boundTail } from "./bound-output.ts";
-import { declaredFields, durationText, millisOf } from "./run-shell.ts";
+import { defined } from "../lib/values.ts";
 import type { CaptureOptions } from "../targets/target.ts";
-import { paneFor } from "./select-shell.ts";
-import type { Tool, ToolResult } from "./tool.ts";
 import { keyList, typedLines } from "../targets/tmux/typed-keys.ts";
+import { boundTail } from "./bound-output.ts";
+import { declaredFields, durationText, millisOf, paneFor } from "./run-shell.ts";
+import type { Tool, ToolResult } from "./tool.ts";
 
 const delay = z
   .union([z.number().nonnegative(), durationText('"2s"')])

@@ -1,13 +1,12 @@
 /** read_file: text of a file on the target, by lines, within the budget. */
-import { defined } from "../lib/values.ts";
 import { z } from "zod";
-import type { FileSlice } from "../targets/target.ts";
-import { BOM } from "../lib/text-encoding.ts";
-import { boundText, type Mask } from "./bound-output.ts";
-import { filesFor, sudoField } from "./files-as-root.ts";
-import { fileNotes } from "./text-file.ts";
 import type { Image } from "../lib/images.ts";
+import { BOM } from "../lib/text-encoding.ts";
+import { defined } from "../lib/values.ts";
 import { readImage } from "../targets/files/read-image.ts";
+import type { FileSlice } from "../targets/target.ts";
+import { boundText, type Mask } from "./bound-output.ts";
+import { fileNotes, filesFor, sudoField } from "./text-file.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
 const input = z.strictObject({

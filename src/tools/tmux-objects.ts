@@ -1,8 +1,7 @@
 /** tmux-create-session, tmux-kill-session, tmux-create-pane and tmux-kill-pane, for panes besides the shared one. */
 import { z } from "zod";
 import type { Panes } from "../targets/target.ts";
-import { declaredFields } from "./run-shell.ts";
-import { NoTmux } from "./select-shell.ts";
+import { declaredFields, NoTmux } from "./run-shell.ts";
 import type { Tool } from "./tool.ts";
 
 const sessionInput = z.strictObject({ session: z.string().min(1), ...declaredFields });

@@ -1,10 +1,18 @@
 /** write_file: creates or replaces a file on the target, after the operator saw what changes. */
-import { defined } from "../lib/values.ts";
-import { plural } from "../lib/text.ts";
 import { z } from "zod";
+import { plural } from "../lib/text.ts";
+import { defined } from "../lib/values.ts";
 import { unifiedDiff } from "./diff.ts";
-import { filesFor, sudoField } from "./files-as-root.ts";
-import { checkNote, editableText, likeOldFile, MOST_EDITED, type NewContent, writeOptions } from "./text-file.ts";
+import {
+  checkNote,
+  editableText,
+  filesFor,
+  likeOldFile,
+  MOST_EDITED,
+  type NewContent,
+  sudoField,
+  writeOptions,
+} from "./text-file.ts";
 import type { Prepared, Tool, ToolContext } from "./tool.ts";
 
 const input = z.strictObject({ path: z.string().min(1), content: z.string(), sudo: sudoField });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { withAttachment } from "../../src/cli/commands/exec/exec-input.ts";
-import { loadOutputSchema } from "../../src/cli/commands/exec/output-schema.ts";
+import { loadOutputSchema } from "../../src/cli/commands/exec/final-answer.ts";
 import { createDemoClient } from "../../src/demo/demo-client.ts";
 import type { Message, ModelRequest, ToolDefinition } from "../../src/model/types.ts";
 import { done } from "../support/model.ts";

@@ -10,7 +10,7 @@ import { isListing, type OutputKind, outputKind } from "../../policy/privacy/out
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 import type { Shell, Target } from "../../targets/target.ts";
 import { boundText } from "../../tools/bound-output.ts";
-import { paneFor, shellFor } from "../../tools/select-shell.ts";
+import { paneFor, shellFor } from "../../tools/run-shell.ts";
 import { type Tool, type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";

@@ -6,7 +6,7 @@ import { isDeviceToRead } from "../../policy/shell/dangers/protected-paths.ts";
 import type { Verdict } from "../../policy/verdict.ts";
 import type { Target } from "../../targets/target.ts";
 import { diffSize } from "../../tools/bound-output.ts";
-import { filesFor, needsRoot } from "../../tools/files-as-root.ts";
+import { filesFor, needsRoot } from "../../tools/text-file.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
 import {

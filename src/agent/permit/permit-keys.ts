@@ -10,7 +10,7 @@ import { outsideRoots } from "../../policy/shell/shell-roots.ts";
 import { type RequiredAnswer, requiredAnswer, type ShellJudgement, type Verdict } from "../../policy/verdict.ts";
 import type { ShellPlace, Unasked } from "../../targets/target.ts";
 import { keyList, type KeysInput, typedLines } from "../../tools/panes.ts";
-import { paneFor } from "../../tools/select-shell.ts";
+import { paneFor } from "../../tools/run-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { AskedShell, confirms, decide, stricter, understates, withSecrets } from "./ask-operator.ts";
 import {

@@ -12,7 +12,7 @@ import { mayNameMachines } from "../../policy/shell/named-machines.ts";
 import { outsideRoots } from "../../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";
 import type { Shell, Target, Unasked } from "../../targets/target.ts";
-import { shellFor } from "../../tools/select-shell.ts";
+import { shellFor } from "../../tools/run-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { AskedShell, confirms, decide, stricter, understates, withSecrets } from "./ask-operator.ts";
 import {

@@ -3,9 +3,9 @@ import type { PermittedCall } from "../../agent/permit/permission.ts";
 import type { Change, ChangeStore } from "../../changes/change-store.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import type { FileAccess, FilePlace, SeenFile, Target } from "../../targets/target.ts";
-import { filesFor } from "../../tools/files-as-root.ts";
+import { filesFor } from "../../tools/text-file.ts";
 import { type KeysInput, typedLines } from "../../tools/panes.ts";
-import { paneFor, shellFor } from "../../tools/select-shell.ts";
+import { paneFor, shellFor } from "../../tools/run-shell.ts";
 import { noted, type ToolResult } from "../../tools/tool.ts";
 
 export interface KeepOptions {

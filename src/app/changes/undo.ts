@@ -14,7 +14,7 @@ import { defined } from "../../lib/values.ts";
 import type { FileState, Target } from "../../targets/target.ts";
 import { boundDiff } from "../../tools/bound-output.ts";
 import { unifiedDiff } from "../../tools/diff.ts";
-import { filesFor } from "../../tools/files-as-root.ts";
+import { filesFor } from "../../tools/text-file.ts";
 import type { Prepared, Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
 import type { ChangeListing } from "../../ui/repl/host.ts";
 import type { Run } from "../run.ts";

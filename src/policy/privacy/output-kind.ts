@@ -205,105 +205,64 @@ function listsVariables(name: string, rest: readonly string[]): boolean {
   }
 }
 
-/** Commands that print secrets: the program and words that follow it in this order, perhaps with options between. */
-const PRINTS_SECRETS: readonly string[] = [
-  "kubectl get secret",
-  "kubectl get secrets",
-  "kubectl config view --raw",
-  "oc get secret",
-  "oc extract",
-  "oc whoami --show-token",
-  "vault kv get",
-  "vault read",
-  "vault token create",
-  "vault print token",
-  "aws secretsmanager get-secret-value",
-  "aws secretsmanager batch-get-secret-value",
-  "aws ssm get-parameter",
-  "aws ssm get-parameters",
-  "aws ssm get-parameters-by-path",
-  "aws sts assume-role",
-  "aws sts get-session-token",
-  "aws ecr get-login-password",
-  "aws iam create-access-key",
-  "aws configure get",
-  "aws configure export-credentials",
-  "gcloud secrets versions access",
-  "gcloud auth print-access-token",
-  "gcloud auth print-identity-token",
-  "gcloud auth application-default print-access-token",
-  "az keyvault secret show",
-  "az account get-access-token",
-  "az storage account keys list",
-  "az acr credential show",
-  "op read",
-  "op item get",
-  "op inject",
-  "pass show",
-  "pass",
-  "gopass show",
-  "bw get",
-  "lpass show",
-  "secret-tool lookup",
-  "security find-generic-password",
-  "security find-internet-password",
-  "sops -d",
-  "sops --decrypt",
-  "sops decrypt",
-  "ansible-vault view",
-  "ansible-vault decrypt",
-  "doppler secrets",
-  "chamber read",
-  "chamber export",
-  "infisical secrets",
-  "infisical export",
-  "heroku config",
-  "flyctl config env",
-  "gh auth token",
-  "glab auth token",
-  "git credential fill",
-  "docker context export",
-  "kubeadm token list",
-  "kubeadm token create",
-  "wg showconf",
-  "wg genkey",
-  "openssl genrsa",
-  "openssl genpkey",
-  "age-keygen",
-  "etcdctl get",
-  "consul kv get",
-  "systemctl show-environment",
-];
+/** Commands that print secrets: a program, and the words that follow it in this order, perhaps with others between. */
+const PRINTS_SECRETS = `
+  kubectl: get secret, config view --raw
+  oc: get secret, extract, whoami --show-token
+  vault: kv get, read, token create, print token
+  aws: secretsmanager get-secret-value, secretsmanager batch-get-secret-value, ssm get-parameter,
+    ssm get-parameters-by-path, sts assume-role, sts get-session-token, ecr get-login-password, iam create-access-key,
+    configure get, configure export-credentials
+  gcloud: secrets versions access, auth print-access-token, auth print-identity-token,
+    auth application-default print-access-token
+  az: keyvault secret show, account get-access-token, storage account keys list, acr credential show
+  op: read, item get, inject
+  pass:
+  gopass: show
+  bw: get
+  lpass: show
+  secret-tool: lookup
+  security: find-generic-password, find-internet-password
+  sops: -d, --decrypt, decrypt
+  ansible-vault: view, decrypt
+  doppler: secrets
+  chamber: read, export
+  infisical: secrets, export
+  heroku: config
+  flyctl: config env
+  gh: auth token
+  glab: auth token
+  git: credential fill
+  docker: context export
+  kubeadm: token list, token create
+  wg: showconf, genkey
+  openssl: genrsa, genpkey
+  age-keygen:
+  etcdctl: get
+  consul: kv get
+  systemctl: show-environment
+`;
 
 /** Commands that print settings. */
-const PRINTS_SETTINGS: readonly string[] = [
-  "helm get",
-  "kubectl get configmap",
-  "kubectl get cm",
-  "kubectl describe",
-  "docker inspect",
-  "docker compose config",
-  "aws lambda",
-  "aws ecs",
-  "aws batch",
-  "gcloud run",
-  "gcloud functions",
-  "az containerapp",
-  "az container",
-  "doctl apps",
-  "podman inspect",
-  "terraform show",
-  "terraform output",
-  "ansible-inventory",
-  "systemctl cat",
-  "systemctl show",
-  "nginx -T",
-  "git config",
-  "redis-cli config",
-];
+const PRINTS_SETTINGS = `
+  helm: get
+  kubectl: get configmap, get cm, describe
+  docker: inspect, compose config
+  aws: lambda, ecs, batch
+  gcloud: run, functions
+  az: containerapp, container
+  doctl: apps
+  podman: inspect
+  terraform: show, output
+  ansible-inventory:
+  systemctl: cat, show
+  nginx: -T
+  git: config
+  redis-cli: config
+`;
 
-const printsSecrets = once(() => byProgram(PRINTS_SECRETS));
-const printsSettings = once(() => byProgram(PRINTS_SETTINGS));
+const printsSecrets = once(() => byProgram(entriesOf(PRINTS_SECRETS)));
+const printsSettings = once(() => byProgram(entriesOf(PRINTS_SETTINGS)));
 
 /** For each program, the words that must follow it, one list per entry. */
 function byProgram(entries: readonly string[]): Map<string, string[][]> {
@@ -311,6 +270,13 @@ function byProgram(entries: readonly string[]): Map<string, string[][]> {
   return new Map(
     [...Map.groupBy(split, ([program = ""]) => program)].map(([name, all]) => [name, all.map(([, ...rest]) => rest)]),
   );
+}
+
+function entriesOf(table: string): string[] {
+  return table.split(/(?<!,)\n/).flatMap((row) => {
+    const [program = "", rest = ""] = row.split(":");
+    return rest.split(",").map((words) => `${program} ${words}`);
+  });
 }
 
 function isListed(entries: ReadonlyMap<string, readonly string[][]>, name: string, rest: readonly string[]): boolean {

@@ -10,7 +10,7 @@ export function highlight(
   style: Theme,
 ): { text: string; state: string } {
   if (!style.color || line.length > 2000) return { text: line, state: "" };
-  const grammar = grammars()[ALIASES[language] ?? language];
+  const grammar = grammars()[grammarOf().get(language) ?? language];
   if (grammar === undefined) return { text: line, state: "" };
   if (grammar.line !== undefined) return { text: grammar.line(line, style), state: "" };
   let out = "";
@@ -188,53 +188,22 @@ const grammars = once((): Readonly<Record<string, Grammar>> => ({
   diff: { line: diffLine },
 }));
 
-const ALIASES: Record<string, string> = {
-  sh: "shell",
-  bash: "shell",
-  zsh: "shell",
-  fish: "shell",
-  console: "shell",
-  "shell-session": "shell",
-  ts: "javascript",
-  typescript: "javascript",
-  tsx: "javascript",
-  js: "javascript",
-  jsx: "javascript",
-  mjs: "javascript",
-  py: "python",
-  python3: "python",
-  golang: "go",
-  rs: "rust",
-  cpp: "c",
-  "c++": "c",
-  h: "c",
-  java: "c",
-  kotlin: "c",
-  csharp: "c",
-  cs: "c",
-  swift: "c",
-  php: "c",
-  postgresql: "sql",
-  mysql: "sql",
-  yaml: "config",
-  yml: "config",
-  toml: "config",
-  ini: "config",
-  conf: "config",
-  nginx: "config",
-  properties: "config",
-  hcl: "config",
-  terraform: "config",
-  systemd: "config",
-  service: "config",
-  env: "config",
-  makefile: "config",
-  jsonc: "json",
-  json5: "json",
-  docker: "dockerfile",
-  rb: "ruby",
-  html: "markup",
-  xml: "markup",
-  svg: "markup",
-  patch: "diff",
+/** Other names of a grammar. */
+const ALIASES: Readonly<Record<string, string>> = {
+  shell: "sh bash zsh fish console shell-session",
+  javascript: "ts typescript tsx js jsx mjs",
+  python: "py python3",
+  go: "golang",
+  rust: "rs",
+  c: "cpp c++ h java kotlin csharp cs swift php",
+  sql: "postgresql mysql",
+  config: "yaml yml toml ini conf nginx properties hcl terraform systemd service env makefile",
+  json: "jsonc json5",
+  dockerfile: "docker",
+  ruby: "rb",
+  markup: "html xml svg",
+  diff: "patch",
 };
+const grammarOf = once(
+  () => new Map(Object.entries(ALIASES).flatMap(([grammar, names]) => names.split(" ").map((name) => [name, grammar]))),
+);

@@ -16,7 +16,7 @@ import type { ThemeName } from "../../../ui/theme.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
 import { approvalNeeded, colorOf, type OneShot, oneShot, promisePerKey } from "../../one-shot.ts";
 import { execInput, imageFrom, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
-import type { OutputSchema } from "./output-schema.ts";
+import type { OutputSchema } from "./final-answer.ts";
 
 export interface ExecOptions {
   readonly prompt?: string | undefined;
@@ -61,11 +61,11 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   const lastMessage =
     options.lastMessage === undefined
       ? undefined
-      : (await import("./last-message.ts")).lastMessageTo(options.lastMessage);
+      : (await import("./final-answer.ts")).lastMessageTo(options.lastMessage);
   const schema =
     options.outputSchema === undefined
       ? undefined
-      : await (await import("./output-schema.ts")).loadOutputSchema(options.outputSchema);
+      : await (await import("./final-answer.ts")).loadOutputSchema(options.outputSchema);
   const images = await Promise.all((options.images ?? []).map(imageFrom));
   const input = await execInput(
     options.run === undefined ? options.prompt : `/run ${[options.run.name, ...options.run.words].join(" ")}`,

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadOutputSchema } from "../../../src/cli/commands/exec/output-schema.ts";
+import { loadOutputSchema } from "../../../src/cli/commands/exec/final-answer.ts";
 import { buddyError } from "../../support/errors.ts";
 import { temporaryDirectory } from "../../support/temporary.ts";
 

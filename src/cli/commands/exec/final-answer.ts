@@ -1,7 +1,8 @@
-/** --output-schema: reads the JSON Schema, passes it to the model, and checks the answer. */
-import { readFileSync } from "node:fs";
+/** The final answer: --output-schema tells the model its form and checks it, --last-message writes it to a file. */
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { BuddyError, messageOf } from "../../../lib/errors.ts";
-import { fileError } from "../../../lib/files.ts";
+import { fileError, writeError, writeFileAtomic } from "../../../lib/files.ts";
 import { isRecord } from "../../../lib/values.ts";
 
 export interface OutputSchema {
@@ -84,3 +85,48 @@ function unfenced(answer: string): string {
 }
 
 const MOST_PROBLEMS = 8;
+
+// ── The file of --last-message: checked before anything is sent, so that no answer is lost; written at the end.
+
+/** Throws where the file could not be written; returns how to write it. */
+export function lastMessageTo(path: string): (answer: string) => Promise<void> {
+  requireWritable(path);
+  return (answer) => write(path, answer);
+}
+
+function requireWritable(path: string): void {
+  if (openAs(path) !== undefined) return;
+  try {
+    const existing = statSync(path, { throwIfNoEntry: false });
+    if (existing?.isDirectory()) throw unwritable(path, "it is a directory");
+    accessSync(existing === undefined || existing.isFile() ? dirname(path) : path, constants.W_OK);
+  } catch (cause) {
+    if (cause instanceof BuddyError) throw cause;
+    throw unwritable(path, writeError(cause), cause);
+  }
+}
+
+async function write(path: string, answer: string): Promise<void> {
+  const text = answer.endsWith("\n") ? answer : `${answer}\n`;
+  try {
+    const open = openAs(path);
+    if (open !== undefined) return void (await Bun.write(Bun.file(open), text));
+    // A directory that was removed meanwhile must not be made again.
+    accessSync(dirname(path));
+    writeFileAtomic(path, text, 0o644);
+  } catch (cause) {
+    throw unwritable(path, fileError(cause), cause);
+  }
+}
+
+function unwritable(path: string, why: string, cause?: unknown): BuddyError {
+  return new BuddyError("usage", `cannot write ${path}: ${why}`, { cause });
+}
+
+/** The descriptor that a path stands for: a socket cannot be opened by its path, only written to. */
+function openAs(path: string): number | undefined {
+  if (path === "/dev/stdout") return 1;
+  if (path === "/dev/stderr") return 2;
+  const number = /^\/(?:dev|proc\/self)\/fd\/(\d{1,6})$/.exec(path)?.[1];
+  return number === undefined ? undefined : Number(number);
+}
