@@ -90,12 +90,14 @@ const MOST_STANDING = 8192;
 
 /**
  * Whether a text is only a program and plain words: it cannot change the shell that starts it, so that needs no
- * subshell. `hash` knows neither builtins nor functions, and looks up each program again.
+ * subshell. `hash` knows neither builtins nor functions, and looks up each program again. __buddy_part becomes "" if it
+ * is a builtin that changes nothing in the shell and starts no process.
  */
 const PLAIN =
   "__buddy_plain() { case $__buddy_text in *[!a-zA-Z0-9_./:,@%+=\\ -]*) return 1 ;; esac; " +
   "__buddy_part=${__buddy_text%% *}; " +
-  "case $__buddy_part in '' | *[/=]* | if | then | elif | else | fi | case | esac | for | select | while | until | do | " +
+  "case $__buddy_part in : | true | false | echo | pwd) __buddy_part=; return 0 ;; " +
+  "'' | *[/=]* | if | then | elif | else | fi | case | esac | for | select | while | until | do | " +
   "done | in | function | time | coproc) return 1 ;; esac; " +
   `hash -r; hash -- "$__buddy_part" 2>/dev/null && [ -n "\${BASH_CMDS[$__buddy_part]-}" ]; }`;
 
@@ -125,7 +127,9 @@ export const STAND = [
   PLAIN,
   NEXT_TEXT,
   "__buddy_text=$__buddy_text$__buddy_part; __buddy_same || exit 0",
-  `if __buddy_plain; then echo taken >&6; $__buddy_text 2>&9 5<&- 6>&- ${HELD}; else echo taken >&6`,
+  "if __buddy_plain; then echo taken >&6",
+  'if [ -z "$__buddy_part" ]; then $__buddy_text 2>&9; echo $? >&6; continue; fi',
+  `$__buddy_text 2>&9 5<&- 6>&- ${HELD}; else echo taken >&6`,
   '( set -- "$__buddy_text"; unset -f __buddy_same __buddy_plain; unset ${!__buddy_@}; exec 5<&- 6>&-; ' +
     `eval "set --; $1" ) 2>&9 ${HELD}; fi`,
   `__buddy_code=$?; ${END_HOLDERS}; echo $__buddy_code >&6; done`,

@@ -160,6 +160,11 @@ test("a program with plain words is found and run as in a shell of its own: buil
   expect(await said("type -t test")).toBe("builtin");
   expect((await run("time true")).stderr?.head).toContain("real");
   expect(await said("echo a  b=c")).toBe("a b=c");
+  expect((await run("echo -n no newline")).output.head).toBe("no newline");
+  expect(await said("pwd")).toBe(target.shell.cwd);
+  for (const [text, code] of Object.entries({ ":": 0, true: 0, false: 1, "pwd --none": 2 }))
+    expect((await run(text)).outcome).toEqual({ kind: "exited", code });
+  expect((await run("pwd --none")).stderr?.head).toContain("pwd: --: invalid option");
   // Only what any program gets.
   expect(await said("env")).not.toContain("__buddy");
   expect((await said("ls /proc/self/fd")).replace("\n9", "")).toBe("0\n1\n2\n3");
