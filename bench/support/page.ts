@@ -61,6 +61,10 @@ run. All machines are one computer here: what each of them does for itself (a sh
 is paid for by the same cores, which separate machines would do side by side. Plain shells that stay open are the least that
 any tool can do: where the others are less than 20 times slower than these, no tool meets the goal for later commands here.
 
+Round trips are those of a builtin of the shell, \`echo ok\`, as for one machine above: how often a command crosses the line does not
+depend on how long 50 programs take to start on one computer, which \`uname -n\` beside it shows (half a millisecond each, and more, for
+plain shells, too). All that both sides do, and the proxy that delays, shares these cores.
+
 “Start-up files”: the shells of the machines read the \`.bashrc\` of the account that runs the bench, as they would in an account with
 version managers and the like. The others pay for it with every command, a shell that stays open only once.`,
     },
