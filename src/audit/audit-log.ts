@@ -140,11 +140,24 @@ export class AuditLog {
     try {
       const { notes, ...from } = this.#continue(file, signer);
       let link: Link = from;
-      for (const one of [...notes, ...batch]) {
-        const line = chainLine(one.entry, link, signer, this.#options.redact, one.at);
-        appendWhole(file, [`${line}\n`]);
-        link = { seq: link.seq + 1, hash: sha256(line) };
-        one.written = true;
+      const put = (some: readonly Waiting[]): void => {
+        let next = link;
+        let text = "";
+        for (const { entry, at } of some) {
+          const line = chainLine(entry, next, signer, this.#options.redact, at);
+          text += `${line}\n`;
+          next = { seq: next.seq + 1, hash: sha256(line) };
+        }
+        appendWhole(file, [text]);
+        link = next;
+        for (const one of some) one.written = true;
+      };
+      const all = [...notes, ...batch];
+      try {
+        put(all);
+      } catch {
+        // As many of them as the disk has room for.
+        for (const one of all) put([one]);
       }
       if (this.#options.durable) fsyncSync(file);
       writeHead(this.#paths.head, link, signer);

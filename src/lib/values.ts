@@ -37,7 +37,10 @@ export function jsonObject(text: string): Record<string, unknown> | undefined {
 /** The fields that have a value: an optional property must be left out rather than undefined. */
 export function defined<T extends object>(fields: T): Defined<T> {
   const kept: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields)) if (value !== undefined) kept[key] = value;
+  for (const key of Object.keys(fields)) {
+    const value = fields[key as keyof T];
+    if (value !== undefined) kept[key] = value;
+  }
   return kept as Defined<T>;
 }
 

@@ -36,7 +36,7 @@ export function groupResults(
     const { outcome, exitCode, outputs = [], images = [] } = one.result;
     // Ids and the machine's own name in a message do not make answers different.
     const unnumbered = outputs.reduce((rest, id) => rest.replaceAll(id, SAME), answer);
-    const named = renamed(one, unnumbered, SAME);
+    const named = renamed(one, unnumbered, () => SAME);
     // A newline at the end of the output makes no difference.
     const neutral = one.result.printed === undefined ? named : withEnd(named);
     const hashes = images.map(({ data }) => String(Bun.hash(data)));
@@ -47,7 +47,7 @@ export function groupResults(
   }
   const rank = ({ sample }: ResultGroup): number => (answered(sample) ? 0 : 1);
   return [...groups.values()]
-    .map((group) => ({ ...group, text: renamed(group.sample, group.text, foldNames(group.machines)) }))
+    .map((group) => ({ ...group, text: renamed(group.sample, group.text, () => foldNames(group.machines)) }))
     .sort((a, b) => rank(a) - rank(b) || b.machines.length - a.machines.length);
 }
 
@@ -55,12 +55,12 @@ export function groupResults(
  * Replaces the machine's name in what buddy says about it: in the whole text if the machine gave no answer; in the line
  * before the output if the command did not end.
  */
-function renamed(one: MachineResult, text: string, name: string): string {
+function renamed(one: MachineResult, text: string, name: () => string): string {
   const { ok, exitCode, printed } = one.result;
   if (printed !== undefined || (answered(one) && (ok || exitCode !== undefined))) return text;
   const end = answered(one) ? text.indexOf("\n") : -1;
   const words = end < 0 ? text : text.slice(0, end);
-  return words.replace(wholeName(one.machine), () => name) + text.slice(words.length);
+  return words.replace(wholeName(one.machine), name) + text.slice(words.length);
 }
 
 /** The tool ran on the machine, with or without success. */
@@ -75,14 +75,19 @@ export function groupedResult(results: readonly MachineResult[], budget: number)
   const codes = new Set(results.map(({ result }) => result.exitCode));
   const [outcome = "done"] = outcomes;
   const [code] = codes;
+  const groups = groupResults(results);
+  // What a command printed is shown to people as it is.
+  const shown = results.every(({ result }) => result.printed !== undefined)
+    ? groups
+    : groupResults(results, shownBy, (one) => shownBy(one) + printedBy(one));
   // In the order of the groups, so that it is clear which machine each is from.
-  const images = groupResults(results).flatMap(({ sample }) => sample.result.images ?? []);
+  const images = groups.flatMap(({ sample }) => sample.result.images ?? []);
   return {
     ok: results.every(({ result }) => result.ok),
     outcome: outcomes.size === 1 ? outcome : "mixed",
     ...(codes.size === 1 && code !== undefined ? { exitCode: code } : {}),
-    result: groupedText(results, budget, false),
-    display: groupedText(results, PEOPLE, true),
+    result: groupedText(results, groups, budget, false),
+    display: groupedText(results, shown, PEOPLE, true),
     outputs: results.flatMap(({ result }) => result.outputs ?? []),
     ...(images.length === 0 ? {} : { images: images.slice(0, MOST_IMAGES) }),
   };
@@ -95,10 +100,12 @@ const MOST_IMAGES = 8;
 const PEOPLE = 8_000;
 
 /** `people`: without advice to the model. */
-function groupedText(results: readonly MachineResult[], budget: number, people: boolean): string {
-  const groups = people
-    ? groupResults(results, shownBy, (one) => shownBy(one) + printedBy(one))
-    : groupResults(results);
+function groupedText(
+  results: readonly MachineResult[],
+  groups: readonly ResultGroup[],
+  budget: number,
+  people: boolean,
+): string {
   const first = groups[0];
   const bodies = groups.map((group) => body(group, first));
   const summary = summaryLine(results, groups);

@@ -57,6 +57,8 @@ export interface BatchContext {
 
 export class CallRunner {
   readonly #parts: CallParts;
+  /** Loaded with the first call. */
+  #beginCall: typeof import("./begin-call.ts").beginCall | undefined;
   /** What the model learns in addition to the results. */
   readonly notes: ResultNotes;
   readonly turn = new TurnState();
@@ -223,8 +225,11 @@ export class CallRunner {
   }
 
   async #begin(started: Omit<StartedCall, "budget">): Promise<Attempt> {
-    const { beginCall } = await import("./begin-call.ts");
-    return beginCall(this.#parts, this.turn, { ...started, budget: this.#budget(started.ready.tool, started.batch) });
+    this.#beginCall ??= (await import("./begin-call.ts")).beginCall;
+    return this.#beginCall(this.#parts, this.turn, {
+      ...started,
+      budget: this.#budget(started.ready.tool, started.batch),
+    });
   }
 
   /** No secret reaches the model, the screen or the log, whatever part of a result it is in. */

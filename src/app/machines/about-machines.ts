@@ -7,6 +7,7 @@ import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 import { areLocal, type Place } from "../../targets/place.ts";
 import type { Target } from "../../targets/target.ts";
+import type { FleetMachine } from "../../agent/fleet/fleet-parts.ts";
 import type { LazyFleet } from "./lazy-fleet.ts";
 import type { RunTarget } from "./lazy-target.ts";
 import { MachineRules } from "./machine-rules.ts";
@@ -28,11 +29,18 @@ interface Machines {
   readonly fleet: LazyFleet | undefined;
 }
 
+interface FoundPlace extends Pick<Machines, "places"> {
+  readonly machine: FleetMachine;
+  readonly place: Place;
+}
+
 export class AboutMachines {
   readonly rules: MachineRules;
   readonly #at: Machines;
   readonly #hostFiles: HostFiles;
   readonly #privacy: Privacy;
+  /** Every line of the record asks for one of many. /on changes the places. */
+  readonly #found = new WeakMap<Target, FoundPlace>();
 
   constructor(at: Machines, loaded: LoadedConfig, privacy: Privacy, problem: (message: string) => void) {
     this.#at = at;
@@ -56,8 +64,13 @@ export class AboutMachines {
   #placeOf(target: Target): Place | undefined {
     const { fleet, places } = this.#at;
     if (fleet === undefined) return places[0];
-    const machine = fleet.machines.find(({ opened }) => opened === target || opened?.now?.() === target);
-    return places.find(({ name }) => name === machine?.name);
+    const is = ({ opened }: FleetMachine) => opened === target || opened?.now?.() === target;
+    const found = this.#found.get(target);
+    if (found?.places === places && is(found.machine)) return found.place;
+    const machine = fleet.machines.find(is);
+    const place = places.find(({ name }) => name === machine?.name);
+    if (machine !== undefined && place !== undefined) this.#found.set(target, { machine, place, places });
+    return place;
   }
 
   about(): string | undefined {

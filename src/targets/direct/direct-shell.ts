@@ -203,9 +203,9 @@ export class DirectShell implements Shell, AsyncDisposable {
     else if (unasked !== undefined && guard !== undefined && this.#options.guardShell.mayStand(guard, command, unasked))
       live.process.stdin.write(guard.question(command, tag, this.#cwd));
     else live.process.stdin.write(line());
-    const over = new AbortController();
-    using _ = { [Symbol.dispose]: () => over.abort() };
-    const gone = guard === undefined ? this.#options.transport.gone?.(over.signal) : undefined;
+    const over = guard === undefined ? new AbortController() : undefined;
+    using _ = { [Symbol.dispose]: () => over?.abort() };
+    const gone = over && this.#options.transport.gone?.(over.signal);
     let ended = live.finished;
     let how = await waitForCommand(ended, options, asked, gone);
     if (how === "ended" && (await ended).kind === "not-taken") {
