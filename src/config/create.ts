@@ -3,10 +3,9 @@ import { chmodSync, constants, copyFileSync, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import schema from "../../docs/buddy.schema.json" with { type: "text" };
 import template from "../../templates/buddy.toml" with { type: "text" };
-import { writeFileAtomic, fileError } from "../lib/files.ts";
 import { BuddyError } from "../lib/errors.ts";
-import type { Place } from "./find-file.ts";
-import { shownPath } from "./paths.ts";
+import { fileError, writeFileAtomic } from "../lib/files.ts";
+import { type Place, shownPath } from "./paths.ts";
 
 export const CONFIG_TEMPLATE: string = template;
 

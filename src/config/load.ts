@@ -5,17 +5,27 @@ import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import { hideFromChildren } from "../lib/processes.ts";
-
-import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./find-file.ts";
-import { buddyPaths, type Env, describeOrigin, type Origin, shownPath } from "./paths.ts";
+import { words } from "../lib/text.ts";
+import { once, variablesIn } from "../lib/values.ts";
+import {
+  buddyPaths,
+  buddyVariable,
+  type ConfigFile,
+  describeOrigin,
+  type Env,
+  findConfigFiles,
+  type Origin,
+  type Place,
+  shownPath,
+} from "./paths.ts";
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
 import {
   BUILT_IN_PROFILES,
   type Config,
   defaultsOf,
+  type HookSettings,
   hookSettings,
   machineRuleSettings,
-  type HookSettings,
   type ModelRule,
   NAMED_SETTINGS,
   PROFILE_SETTINGS,
@@ -23,8 +33,6 @@ import {
   SETTINGS,
 } from "./schema.ts";
 import { judged, type Setting } from "./setting.ts";
-import { words } from "../lib/text.ts";
-import { once, variablesIn } from "../lib/values.ts";
 import { parseToml } from "./toml.ts";
 import type { AskTrust } from "./trust.ts";
 

@@ -1,14 +1,13 @@
 /** Every tool buddy has. */
 import { killShellTool, listShellsTool, shellOutputTool } from "./background-shells.ts";
 import { editFileTool } from "./edit-file.ts";
-import { capturePaneTool, sendKeysTool } from "./panes.ts";
 import { type FetchSettings, fetchUrlTool } from "./fetch-url.ts";
+import { capturePaneTool, sendKeysTool, tmuxObjectTools } from "./panes.ts";
 import { planTool } from "./plan.ts";
 import { readFileTool } from "./read-file.ts";
 import { runShellTool, type ShellSettings } from "./run-shell.ts";
 import { type SkillSource, skillTool } from "./skill.ts";
 import { timeTool } from "./time.ts";
-import { tmuxObjectTools } from "./tmux-objects.ts";
 import type { Tool } from "./tool.ts";
 import { type SearchSettings, webSearchTool } from "./web-search.ts";
 import { writeFileTool } from "./write-file.ts";

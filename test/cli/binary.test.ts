@@ -170,7 +170,7 @@ describe("bad input", () => {
   test("with --verbose there is a stack, without it there is none", async () => {
     const args = ["exec", "--config", "/does/not/exist.toml", "hi"];
     expect((await buddy(args)).stderr).not.toContain(" at ");
-    expect((await buddy([...args, "--verbose"])).stderr).toMatch(/at .*find-file\.ts:\d+/);
+    expect((await buddy([...args, "--verbose"])).stderr).toMatch(/at .*paths\.ts:\d+/);
   });
 
   test("colour of errors: off in a pipe, on with FORCE_COLOR, off with --no-color and NO_COLOR", async () => {

@@ -10,7 +10,7 @@ import { type RevertState, RevertTimer, type ScriptOnTarget } from "../../change
 import { formatDuration } from "../../lib/durations.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { within, pause } from "../../lib/waiting.ts";
-import { changedFiles } from "../../policy/shell/changed-files.ts";
+import { changedFiles } from "../../policy/shell/file-changes.ts";
 import type { Lockout } from "../../policy/shell/dangers/lockout.ts";
 import { runAsRoot } from "../../targets/as-root.ts";
 import type { Target } from "../../targets/target.ts";

@@ -77,7 +77,7 @@ async function changedPlaces(
     return { places: [], skipped: [] };
   const input = permission.input as Typed;
   const entered = onlyWhere === undefined ? "" : typedLines(onlyWhere.typed, input).lines.join("\n");
-  const { changedFiles } = await import("../../policy/shell/changed-files.ts");
+  const { changedFiles } = await import("../../policy/shell/file-changes.ts");
   const { cwd } = await (intent.kind === "keys" ? paneFor(target, input) : shellFor(target, input));
   const { places, unknown, elsewhere, privileged } = changedFiles(input.command ?? entered, {
     cwd,

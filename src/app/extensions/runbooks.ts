@@ -55,7 +55,7 @@ function findRunbook(skills: readonly Skill[], name: string): Skill {
 
 async function requireUnchanged({ folder, hash, name }: Skill): Promise<void> {
   if (folder === undefined || hash === undefined) return;
-  const { hashFolder } = await import("../../extend/skills/skill-folder.ts");
+  const { hashFolder } = await import("../../extend/skills/skill.ts");
   if (hashFolder(folder) === hash) return;
   throw new BuddyError("usage", `runbook ${name} has changed since you trusted it`, {
     hint: "Start buddy on a terminal to be asked again.",

@@ -9,9 +9,17 @@ import { readTextFile } from "../../lib/files.ts";
 import { shorten } from "../../lib/text.ts";
 import type { LoadedSkill, SkillSource } from "../../tools/skill.ts";
 import { runbookUsage } from "../runbook.ts";
-import { hashFolder, inside, listFolder, MOST_SKILL_TEXT, readInFolder, SKILL_FILE } from "./skill-folder.ts";
 import type { SkillPlace } from "./skill-places.ts";
-import { parseSkill, type SkillText } from "./skill.ts";
+import {
+  hashFolder,
+  inside,
+  listFolder,
+  MOST_SKILL_TEXT,
+  parseSkill,
+  readInFolder,
+  SKILL_FILE,
+  type SkillText,
+} from "./skill.ts";
 
 export interface Skill extends SkillText {
   readonly from: "own" | "repository" | "built-in";

@@ -10,9 +10,8 @@ import {
   skillSource,
   type SkillTrust,
 } from "../../../src/extend/skills/find-skills.ts";
-import { checkSkill } from "../../../src/extend/skills/skill-folder.ts";
 import { skillPlaces } from "../../../src/extend/skills/skill-places.ts";
-import { parseSkill } from "../../../src/extend/skills/skill.ts";
+import { checkSkill, parseSkill } from "../../../src/extend/skills/skill.ts";
 
 interface World extends Disposable {
   readonly home: string;

@@ -1,6 +1,6 @@
 /** The dangers `data` and `lockout`: every example of their tables, and what the verdict makes of them. */
 import { describe, expect, test } from "bun:test";
-import { changedFiles } from "../../../src/policy/shell/changed-files.ts";
+import { changedFiles } from "../../../src/policy/shell/file-changes.ts";
 import type { Example } from "../../../src/policy/shell/dangers/danger.ts";
 import { dataTable } from "../../../src/policy/shell/dangers/data.ts";
 import { lockoutsIn, lockoutTable } from "../../../src/policy/shell/dangers/lockout.ts";

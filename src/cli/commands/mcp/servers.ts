@@ -1,20 +1,18 @@
 /** What `buddy mcp` does: lists, checks, adds, removes, signs in. */
-import { currentDirectory } from "../../../lib/byte-names.ts";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { connectTo, signInStore } from "../../../app/extensions/mcp-servers.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import { findConfigFiles } from "../../../config/find-file.ts";
+import { connectTo, signInStore } from "../../../app/extensions/mcp-servers.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
-import { requirePaths } from "../../../config/paths.ts";
+import { findConfigFiles, requirePaths } from "../../../config/paths.ts";
 import { type McpSettings, NAMED_SETTINGS } from "../../../config/schema.ts";
 import { allowedTools, offeredTools, rememberedLists } from "../../../extend/mcp/tool-lists.ts";
-
-import { BuddyError, inWords, EXIT, type ExitCode } from "../../../lib/errors.ts";
+import { currentDirectory } from "../../../lib/byte-names.ts";
+import { BuddyError, EXIT, type ExitCode, inWords } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
-import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
+import { print } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { alignColumns, shorten, closestMatch, plural } from "../../../lib/text.ts";
+import { alignColumns, closestMatch, plural, shorten } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { showLine } from "../../../policy/screen/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";

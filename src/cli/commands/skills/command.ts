@@ -52,7 +52,7 @@ export const command = defineCommand({
 
 async function check(dir: string, json: boolean): Promise<ExitCode> {
   const [{ checkSkill }, { showLine }] = await Promise.all([
-    import("../../../extend/skills/skill-folder.ts"),
+    import("../../../extend/skills/skill.ts"),
     import("../../../policy/screen/terminal-text.ts"),
   ]);
   const { name, problems, warnings, files } = checkSkill(dir);
