@@ -93,7 +93,7 @@ export function adoptable(outer: Target, pane: AdoptingPane, { tell, without = o
 }
 
 async function viewOf(transport: Transport): Promise<string> {
-  const { stdout } = await transport.run(`{ ${VIEW}; } 2>/dev/null`, { timeoutMs: 5000 });
+  const { stdout } = await transport.run(`{ ${VIEW}; } 2>/dev/null`, { timeoutMs: 5000, quick: true });
   return stdout.toString().trim();
 }
 

@@ -28,7 +28,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
     if (!(error instanceof TmuxUnusable) || options.tmux === "required") throw error;
     return error instanceof NoShell ? `${error.message} (attach to the pane, which says what to do)` : error.message;
   };
-  const transport = await openTransport(options);
+  const transport = await openTransport(options, true);
   const tellMissing = (why: string) =>
     notices.tell({
       kind: "info",
@@ -199,7 +199,7 @@ const ENTER_MS = 3_000;
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
   const base = parts(transport, options, notices);
   const shell = directShell(base);
-  const up = transport.guardShell === undefined ? shell.warm() : Promise.resolve();
+  const up = options.frugal === true && transport.guardShell !== undefined ? Promise.resolve() : shell.warm();
   const name = transport.facts.programs["bash"] === undefined ? "sh" : "bash";
   return assemble({
     ...base,
@@ -211,7 +211,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
   });
 }
 
-function directShell({ transport, notices, outputStore, clean }: Parts): DirectShell {
+function directShell({ transport, options, notices, outputStore, clean }: Parts): DirectShell {
   return new DirectShell({
     transport,
     outputStore,
@@ -220,7 +220,7 @@ function directShell({ transport, notices, outputStore, clean }: Parts): DirectS
     cwd: transport.facts.cwd,
     notice: notices.tell,
     guardShell: {
-      mayUse: () => clean.namespace.kind !== "making",
+      mayUse: () => options.frugal === true && clean.namespace.kind !== "making",
       mayStand: clean.mayStand,
       standAgain: clean.standAgain,
     },
@@ -239,7 +239,8 @@ interface Parts {
 function parts(transport: Transport, options: TargetOptions, notices: Notices): Parts {
   const tell = (text: string) => notices.tell({ kind: "warning", text });
   const outputStore = OutputStore.of(options.outputs, tell);
-  return { transport, options, notices, outputStore, clean: new CleanChildren(transport, options.secondLock) };
+  const clean = new CleanChildren(transport, options.secondLock, options.frugal);
+  return { transport, options, notices, outputStore, clean };
 }
 
 interface AllParts extends Parts {

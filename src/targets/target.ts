@@ -147,6 +147,8 @@ export interface ScriptOptions {
   readonly timeoutMs?: number;
   /** The script waits for something: it gets a runner of its own, so that others do not wait for it. */
   readonly slow?: boolean;
+  /** The script uses only /proc and buddy's own files, so it cannot hang: it needs no runner. */
+  readonly quick?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -180,9 +180,10 @@ BUDDY_SHELL=\${1##*/}; export BUDDY_SHELL
 exec "$0" $2 "$1/command"'
 run() {
   # Without approval: no functions and no start-up file from the environment.
-  p=; if [ -f "$d/clean" ]; then case $sh in */bash) p=-p ;; esac; fi
+  # --norc: with SSH_CLIENT set, bash reads ~/.bashrc for -c.
+  p= n=; case $sh in */bash) n=--norc; if [ -f "$d/clean" ]; then p=-p; fi ;; esac
   umask "$mask"
-  if [ -f "$d/environment" ]; then "$sh" -c "$begin" "$sh" "$d" "$p"; else "$sh" $p "$d/command"; fi </dev/null
+  if [ -f "$d/environment" ]; then "$sh" $n -c "$begin" "$sh" "$d" "$p"; else "$sh" $p "$d/command"; fi </dev/null
   code=$?; umask 077; echo $code >"$d/code.new"; mv "$d/code.new" "$d/code"
   sh "$d/late.sh" "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
 }

@@ -72,6 +72,7 @@ async function enter(options: ContainerOptions, { engine, id }: FoundContainer, 
       // By id: the name may belong to another container by now.
       client: () => options.base.spawn([engine, "exec", "-i", id, "sh", "-c", LOADER], { isClient: true }),
       cwd: options.cwd ?? "",
+      ahead: options.ahead ?? false,
       again,
       timeoutMs: OPEN_MS,
       signal: options.signal,
@@ -143,7 +144,7 @@ export async function findContainer(
   if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) {
     throw new BuddyError("usage", `--container ${JSON.stringify(name)}: not a valid container name`);
   }
-  const result = await base.run(FIND, { args: [name, ...engines], timeoutMs: 60_000, signal });
+  const result = await base.run(FIND, { args: [name, ...engines], timeoutMs: 60_000, quick: true, signal });
   const answers = parse(result.stdout.toString());
   const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
   if (answers.length === 0) {

@@ -1,7 +1,7 @@
 /**
- * What the guard's session also does for one of many machines: it holds the read-only namespace and runs commands that
- * need no approval, in a clean shell that stays. Until a command needs approval, such a machine costs one local ssh
- * process and one session.
+ * What the guard's session also does: it holds the read-only namespace. For one of many machines it also runs commands
+ * that need no approval, in a clean shell that stays: until a command needs approval, such a machine costs one local
+ * ssh process and one session.
  */
 import { randomBytes } from "node:crypto";
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
@@ -125,20 +125,20 @@ const PIPES = ["alive", "said", "made", "go", "texts", "codes", "asks", "answere
   .join(" ");
 
 /**
- * `beside BASH CWD JOB WATCHED`: makes the namespace and holds it in parallel to the loop until the guard ends; prints
- * the line that the namespace script prints.
+ * `beside TOKEN BASH CWD JOB WATCHED`: makes the namespace and holds it in parallel to the loop until the guard ends;
+ * prints the token and the line that the namespace script prints, when it does.
  */
 const BESIDE = `
 namespace() {
 ${NAMESPACE}
 }
 beside() {
-  S=$1 W=$2 J=$3 B=1
-  mkfifo ${PIPES} && exec 6<>"$D/alive" 7<>"$D/go" || return 1
-  [ -z "$4" ] || echo >&7
-  ( namespace "" "$D" ) 8>&1 9>&2 <"$D/alive" >"$D/said" 2>/dev/null 6>&- &
-  IFS= read -r line <"$D/said"
-  printf '%s\\n' "$line"
+  S=$2 W=$3 J=$4 B=1 line=
+  if mkfifo ${PIPES} 2>/dev/null && exec 6<>"$D/alive" 7<>"$D/go"; then
+    [ -z "$5" ] || echo >&7
+    ( namespace "" "$D" ) 8>&1 9>&2 <"$D/alive" >"$D/said" 2>/dev/null 6>&- &
+    { IFS= read -r line <"$D/said"; printf '%s %s\\n' "$1" "$line"; } </dev/null 6>&- 7>&- &
+  else printf '%s none\\tits pipes cannot be made\\n' "$1"; fi
 }`;
 
 /** Definitions for the guard. */
@@ -176,8 +176,7 @@ export class RemoteGuardShell implements GuardShell {
 
   async start({ bash, cwd }: NamespaceStart): Promise<string> {
     this.#started = true;
-    const { stdout } = await this.#guard.call("beside", bash, cwd, this.job, this.#watching ? "1" : "");
-    const line = stdout.toString().trimEnd();
+    const line = await this.#guard.report("beside", bash, cwd, this.job, this.#watching ? "1" : "");
     if (!line.startsWith("stands\t")) return line;
     this.#stands = { cwd };
     return line.replace("stands", "ready");

@@ -197,7 +197,7 @@ function tmuxFacts(said = ""): TmuxFacts {
 /** Asks for the version if that was left for later. */
 export async function askTmux(transport: Transport): Promise<TmuxFacts> {
   if (transport.facts.tmuxUnasked !== true) return transport.facts;
-  const { stdout } = await transport.run(`${TMUX_VERSION}\nprintf %s "$t"`);
+  const { stdout } = await transport.run(`${TMUX_VERSION}\nprintf %s "$t"`, { quick: true });
   return tmuxFacts(stdout.toString());
 }
 

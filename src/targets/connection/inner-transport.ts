@@ -1,7 +1,15 @@
 /** What containers and `via` share: processes started by a client (docker exec, kubectl exec) on another transport. */
 import type { Hop } from "../place.ts";
 import { labelOfHop } from "../place.ts";
-import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
+import type {
+  GuardShell,
+  MachineFacts,
+  Process,
+  ScriptOptions,
+  ScriptResult,
+  SpawnOptions,
+  Transport,
+} from "../target.ts";
 import { Reconnector } from "./reconnector.ts";
 import type { RemoteSession } from "./remote-session.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -16,6 +24,8 @@ export interface InnerOptions {
   /** Where the client runs; closed with this transport. */
   readonly base: Transport;
   readonly cwd?: string | undefined;
+  /** A process follows at once. */
+  readonly ahead?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -38,6 +48,10 @@ export abstract class InnerTransport implements Transport {
 
   /** Enters once more; throws MachineChanged if the same name leads to another machine. */
   protected abstract enterAgain(signal: AbortSignal): Promise<RemoteSession>;
+
+  get guardShell(): GuardShell | undefined {
+    return this.#remoteSession.guardShell;
+  }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
     this.#reconnector.assertOpen();

@@ -11,16 +11,17 @@ import { LocalTransport } from "./local.ts";
 
 export type TransportOptions = Pick<TargetOptions, "place" | "cwd" | "secretEnv" | "frugal" | "interactive" | "signal">;
 
-export async function openTransport(options: TransportOptions): Promise<Transport> {
+/** `ahead`: a process follows at once, so its client is started in advance. */
+export async function openTransport(options: TransportOptions, ahead = false): Promise<Transport> {
   options.signal?.throwIfAborted();
   hideFromChildren(options.secretEnv);
   const { cwd, signal } = options;
   const [first, ...rest] = options.place.path;
   const inner = first === undefined || first.kind === "ssh" ? rest : [first, ...rest];
-  let transport = await openHost(first, options, inner.length === 0 ? cwd : undefined);
+  let transport = await openHost(first, options, inner.length === 0 ? { cwd, ahead } : { ahead: true });
   for (const [at, hop] of inner.entries()) {
     const isLast = at === inner.length - 1;
-    transport = await openInner(hop, { base: transport, cwd: isLast ? cwd : undefined, signal });
+    transport = await openInner(hop, { base: transport, ...(isLast ? { cwd, ahead } : { ahead: true }), signal });
   }
   return transport;
 }
@@ -47,7 +48,7 @@ async function openInner(hop: Hop, options: InnerOptions): Promise<Transport> {
 async function openHost(
   first: Hop | undefined,
   options: TransportOptions,
-  cwd: string | undefined,
+  { cwd, ahead }: Pick<InnerOptions, "cwd" | "ahead">,
 ): Promise<Transport> {
   if (first?.kind !== "ssh") {
     checkEntry(cwd ?? currentDirectory());
@@ -58,6 +59,7 @@ async function openHost(
     destination: first.destination,
     args: first.args,
     frugal: options.frugal === true,
+    ahead: ahead === true && options.frugal !== true,
     interactive: options.interactive !== false && canAsk(),
     cwd,
     signal: options.signal,

@@ -3,7 +3,7 @@ import { ScriptRunners } from "./script-runners.ts";
 import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
 import { GUARD_SHELL, RemoteGuardShell } from "./guard-shell.ts";
 import { PING, RUNNER_ARGV, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
-import { remoteProcess, type ProcessEnder } from "./remote-process.ts";
+import { remoteProcess, type ProcessEnder, unlessRefused } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
 import { quote } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
@@ -25,6 +25,8 @@ interface RemoteSessionOptions {
   readonly timeoutMs: number;
   /** One of many machines: as few processes as possible. */
   readonly frugal?: boolean;
+  /** A process follows at once: its client starts together with that of the guard, which saves two round trips. */
+  readonly ahead?: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Clients that connect by themselves might reach another machine than the first: whether each is checked. */
   readonly checkMachine?: "always" | "when-needed";
@@ -44,8 +46,9 @@ export class RemoteSession {
   readonly #guard: ScriptRunner;
   readonly #runners: ScriptRunners;
   readonly #ender: ProcessEnder;
+  /** For the next process that is needed. */
+  #spare: Process | undefined;
   #guardShell: RemoteGuardShell | undefined;
-  #warmed = false;
   readonly #abandoned = Promise.withResolvers<void>();
 
   private constructor(options: RemoteSessionOptions, guard: ScriptRunner, facts: MachineFacts, directory: string) {
@@ -64,7 +67,6 @@ export class RemoteSession {
             : `kill -${signal} -${group} 2>/dev/null || kill -${signal} ${group} 2>/dev/null`,
         ),
     };
-    // If there is no session for a script runner, the guard runs the scripts.
     const spawn = (argv: readonly string[], more?: SpawnOptions) =>
       this.#spawn(argv, { ...more, isClient: true }, false);
     const { label, frugal = false } = options;
@@ -72,14 +74,22 @@ export class RemoteSession {
   }
 
   static async open(options: RemoteSessionOptions): Promise<RemoteSession> {
-    const client = options.first ?? options.client(false);
+    const started = options.first ?? options.client(false);
+    let spare = options.ahead === true ? options.client(true) : undefined;
+    // If there is only one session, either of the two may have got it.
+    const other = (): Process => {
+      const taken = spare;
+      spare = undefined;
+      return taken!;
+    };
+    const client = spare === undefined ? started : unlessRefused(started, other);
     const { runner: guard, answer: asked } = ScriptRunner.begin(
       (script) => remoteProcess(client, RUNNER_ARGV, { script }, undefined),
       {
         before: "makedirectory",
         script: FACTS_SCRIPT,
         args: [options.cwd, options.again ? "again" : "", options.frugal ? "later" : ""],
-        behind: options.frugal === true ? GUARD_SHELL : "",
+        behind: GUARD_SHELL,
       },
     );
     try {
@@ -87,10 +97,12 @@ export class RemoteSession {
       if (answer === undefined) throw new NoAnswer("target", `no answer within ${options.timeoutMs / 1000} s`);
       const { directory, leads, ...facts } = parseFacts(answer, options.label, options.cwd);
       const remoteSession = new RemoteSession(options, guard, facts, directory);
-      if (options.frugal === true && directory !== "" && leads) remoteSession.#guardShell = new RemoteGuardShell(guard);
+      if (directory !== "" && leads) remoteSession.#guardShell = new RemoteGuardShell(guard);
+      remoteSession.#spare = spare;
       return remoteSession;
     } catch (error) {
       guard.destroy(new ScriptRunnerLost("given up"));
+      spare?.kill();
       if (!(error instanceof NoAnswer)) throw error;
       const printed = (await within(guard.ended, LAST_WORDS_MS))?.split("\n").at(-1) ?? "";
       throw printed === "" ? error : new NoAnswer("target", `${error.message}, but it printed: ${printed}`);
@@ -116,14 +128,11 @@ export class RemoteSession {
     const isChecked = checkMachine === "always" || (checkMachine === "when-needed" && needed);
     const check = isChecked ? { check: sameMachine(this.facts) } : {};
     const more = { ...options, softCwd: this.facts.cwd, ...check };
-    const process = remoteProcess(this.#options.client(needed), argv, more, this.#ender);
+    const spare = needed ? this.#spare : undefined;
+    if (needed) this.#spare = undefined;
+    const process = remoteProcess(spare ?? this.#options.client(needed), argv, more, this.#ender);
     // The process may mount something.
     this.#guardShell?.watch();
-    // The shell comes first: if the sshd allows only two sessions, scripts do not need one of their own.
-    if (!this.#warmed && options.isClient !== true) {
-      this.#warmed = true;
-      process.pid.then(() => this.#runners.warm()).catch(() => {});
-    }
     return process;
   }
 
@@ -145,6 +154,7 @@ export class RemoteSession {
   /** The connection is dead: the remote side cleans up by itself. */
   abandon(why: string): void {
     this.#runners.reset(why);
+    this.#spare?.kill();
     this.#guard.destroy(new ScriptRunnerLost(why));
     this.#abandoned.resolve();
   }
@@ -152,6 +162,7 @@ export class RemoteSession {
   /** Ends everything started there and waits until that is done. */
   async close(): Promise<void> {
     this.#runners.close();
+    this.#spare?.stdin.end();
     this.#guard.close();
     // The ssh master also holds the guard's pipes open, so an abandoned guard ends only after the master.
     const over = Promise.race([this.#guard.ended, this.#abandoned.promise]).then(() => true);

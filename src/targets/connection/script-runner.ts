@@ -25,7 +25,6 @@ ended() { :; }
 running() { return 1; }
 after() { ended; begin "$1"; }
 x() { t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
-y() { k=$1; shift; "$@" </dev/null; printf '%s %s\\n' "$k" "$?"; printf '%s\\n' "$k" >&2; }
 take() { if [ "$H" = 1 ]; then head -c "$1"; else dd ibs=1 obs=65536 count="$1" 2>/dev/null; fi; }
 d() {
   [ -n "$H" ] || h
@@ -150,6 +149,7 @@ export class ScriptRunner {
   #dead: Error | undefined;
   #lastByte = performance.now();
   #lent: Take | undefined;
+  #report: Report | undefined;
 
   constructor(process: Process, secret?: string) {
     this.process = process;
@@ -223,10 +223,15 @@ export class ScriptRunner {
     });
   }
 
-  /** Calls a function of the runner in its own shell, not in a subshell, so that its effects stay. */
-  call(name: string, ...args: readonly string[]): Promise<ScriptResult> {
-    const words = [name, ...args.map(quoteOnOneLine)].join(" ");
-    return this.#request(undefined, (token) => `${this.#beginning(token, false)}y ${token} ${words}`);
+  /**
+   * Calls a function of the runner in its own shell, so that its effects stay. What it starts prints one line after
+   * the token, its first argument, in one write at any later time: others do not wait for it.
+   */
+  report(name: string, ...args: readonly string[]): Promise<string> {
+    if (this.#dead !== undefined) return Promise.reject(this.#dead);
+    this.#report = new Report();
+    this.tell([name, this.#report.token, ...args.map(quoteOnOneLine)].join(" "));
+    return this.#report.line.promise;
   }
 
   /** If commands print into the same streams, an answer marks its beginning: after the running command, or at once. */
@@ -318,7 +323,8 @@ export class ScriptRunner {
     }
   }
 
-  #onStdout(chunk: Buffer): ReturnType<Take> | void {
+  #onStdout(bytes: Buffer): ReturnType<Take> | void {
+    const chunk = this.#withoutReport(bytes);
     if (this.#isNoAnswer(this.#out)) return this.#lent?.("stdout", chunk);
     if (!this.#out.push(chunk)) {
       return this.destroy(new BuddyError("target", "the target sent more than 96 MiB in one answer"));
@@ -332,6 +338,13 @@ export class ScriptRunner {
     const wait = this.#passOn("stdout", this.#out);
     this.#settle();
     return wait;
+  }
+
+  #withoutReport(chunk: Buffer): Buffer {
+    if (this.#report === undefined) return chunk;
+    const { others, come } = this.#report.takeOut(chunk);
+    if (come) this.#report = undefined;
+    return others;
   }
 
   #onStderr(chunk: Buffer): ReturnType<Take> | void {
@@ -379,6 +392,7 @@ export class ScriptRunner {
     this.#dead ??= error;
     const pending = this.#pending.splice(0);
     for (const one of pending) one.reject(this.#dead);
+    this.#report?.line.reject(this.#dead);
     for (const send of this.#waiting.splice(0)) send();
   }
 }
@@ -390,6 +404,39 @@ function newToken(): string {
 /** The runner's process ended: the connection, container or shell is gone. */
 export class ScriptRunnerLost extends Error {
   override name = "ScriptRunnerLost";
+}
+
+/** One line behind a token that comes between any other bytes, even in the middle of an answer: it is taken out. */
+class Report {
+  readonly token = newToken();
+  readonly line = Promise.withResolvers<string>();
+  /** What may be the beginning of it. */
+  #held = Buffer.alloc(0);
+
+  constructor() {
+    this.line.promise.catch(() => {});
+  }
+
+  /** Returns the other bytes, and whether it has come. */
+  takeOut(chunk: Buffer): { readonly others: Buffer; readonly come: boolean } {
+    const bytes = Buffer.concat([this.#held, chunk]);
+    const at = bytes.indexOf(this.token);
+    const end = at < 0 ? -1 : bytes.indexOf(10, at);
+    if (end >= 0) {
+      this.line.resolve(bytes.toString("utf8", at + this.token.length + 1, end));
+      return { others: Buffer.concat([bytes.subarray(0, at), bytes.subarray(end + 1)]), come: true };
+    }
+    const from = at < 0 ? bytes.length - this.#begun(bytes) : at;
+    this.#held = bytes.subarray(from);
+    return { others: bytes.subarray(0, from), come: false };
+  }
+
+  /** How many of the last bytes may be the beginning of the token. */
+  #begun(bytes: Buffer): number {
+    let count = Math.min(bytes.length, this.token.length - 1);
+    while (!this.token.startsWith(bytes.toString("latin1", bytes.length - count))) count--;
+    return count;
+  }
 }
 
 /** Collects bytes and cuts them at a token and the rest of its line; never searches the same bytes twice. */

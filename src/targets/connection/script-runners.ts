@@ -1,4 +1,7 @@
-/** The script runners of one connection: as few as possible, and one more where a script waits on purpose. */
+/**
+ * The script runners of one connection: as few as possible, and one more where a script waits on purpose. Each is a
+ * session of its own, which runs the start-up files of the account over ssh.
+ */
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, TargetClosed } from "../errors.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
@@ -12,11 +15,11 @@ const TIMEOUT_MS = 30_000;
 export interface ScriptRunnersOptions {
   /** Starts a process on the target. */
   readonly spawn: (argv: readonly string[], options?: SpawnOptions) => Process;
-  /** Also runs scripts if the sshd allows no session for a separate runner (MaxSessions 2). */
+  /** Runs quick scripts, and all of them if the sshd allows no session for a separate runner (MaxSessions 2). */
   readonly shared?: ScriptRunner;
   /** Name of the target in messages. */
   readonly label: string;
-  /** One of many machines: short scripts run on `shared`, which saves a process on both sides. */
+  /** One of many machines: all but slow scripts run on `shared`, which saves a process on both sides. */
   readonly frugal?: boolean;
 }
 
@@ -32,15 +35,10 @@ export class ScriptRunners {
     this.#options = options;
   }
 
-  /** Opens the first runner in advance. */
-  warm(): void {
-    if (!this.#closed && this.#options.frugal !== true) this.#runner(false);
-  }
-
   async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
     options.signal?.throwIfAborted();
     try {
-      return await this.#within(this.#runner(options.slow ?? false), script, options);
+      return await this.#within(this.#runner(options), script, options);
     } catch (error) {
       const { shared } = this.#options;
       const refused = error instanceof ScriptRunnerLost && SESSION_REFUSED.test(error.message);
@@ -60,11 +58,11 @@ export class ScriptRunners {
     for (const runner of this.#runners.splice(0)) runner.destroy(new ScriptRunnerLost(why));
   }
 
-  #runner(slow: boolean): ScriptRunner {
+  #runner({ slow = false, quick = false }: ScriptOptions): ScriptRunner {
     if (this.#closed) throw new TargetClosed("target", `${this.#options.label} was closed`);
     const { shared, frugal } = this.#options;
-    if ((this.#sharing || (frugal === true && !slow && shared?.isLent !== true)) && shared?.alive === true)
-      return shared;
+    const fits = quick || (frugal === true && !slow);
+    if (shared?.alive === true && (this.#sharing || (fits && !shared.isLent))) return shared;
     this.#runners = this.#runners.filter((runner) => runner.alive);
     const usable = this.#runners.filter((runner) => !this.#slow.has(runner) || runner.load === 0);
     const idle = usable.find((runner) => runner.load === 0);

@@ -48,6 +48,8 @@ export interface SshOptions {
   readonly interactive: boolean;
   /** One of many machines: as few processes as possible. */
   readonly frugal?: boolean;
+  /** A process follows at once. */
+  readonly ahead?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -209,6 +211,7 @@ async function connect(
         cwd: options.cwd ?? "",
         again: options.again ?? false,
         frugal,
+        ahead: options.ahead ?? false,
         timeoutMs: master.isShared ? SHARED_MS : first === undefined ? OPEN_MS : LOGIN_MS,
         signal,
       });

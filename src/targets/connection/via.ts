@@ -71,7 +71,7 @@ export class ViaTransport extends InnerTransport {
 
   async #programGone(signal: AbortSignal): Promise<PermanentRefusal | undefined> {
     const [program = ""] = this.#argv;
-    const { code } = await this.base.run(CAN_START, { args: [program], signal });
+    const { code } = await this.base.run(CAN_START, { args: [program], quick: true, signal });
     if (code === 0) return undefined;
     return new PermanentRefusal("target", `cannot enter ${this.label}: ${program} can no longer be started`, {
       hint: `It was removed, or may not be executed: ls -l ${quoteAll([program])}`,
@@ -107,7 +107,7 @@ async function enterEither(options: ViaOptions): Promise<Entered> {
 }
 
 function enter(options: ViaOptions, passing: Passing, again = false): Promise<RemoteSession> {
-  const { argv, base, cwd, signal } = options;
+  const { argv, base, cwd, ahead = false, signal } = options;
   return RemoteSession.open({
     label: labelOf(options),
     client: () =>
@@ -115,6 +115,7 @@ function enter(options: ViaOptions, passing: Passing, again = false): Promise<Re
         ? base.spawn([...argv, "sh", "-c", LOADER], { isClient: true })
         : loaderOnStdin(base.spawn([...argv, "sh"], { isClient: true })),
     cwd: cwd ?? "",
+    ahead,
     again,
     timeoutMs: OPEN_MS,
     checkMachine: "always",
@@ -164,7 +165,7 @@ ls -di / 2>/dev/null
 `;
 
 async function surroundingsOf(remoteSession: RemoteSession, options: ViaOptions): Promise<string> {
-  const { stdout } = await remoteSession.run(SURROUNDINGS, { signal: options.signal });
+  const { stdout } = await remoteSession.run(SURROUNDINGS, { quick: true, signal: options.signal });
   return sha256(`${labelOf(options)}\n${stdout.toString("latin1")}`).slice(0, 8);
 }
 

@@ -88,7 +88,9 @@ export class Askpass implements AsyncDisposable {
     this.#ended.abort();
     this.#process.stdin.end();
     this.#process.kill();
-    await this.#transport.run('rm -rf -- "$1"; rmdir -- "${1%/*}"', { args: [this.#directory] }).catch(() => undefined);
+    await this.#transport
+      .run('rm -rf -- "$1"; rmdir -- "${1%/*}"', { args: [this.#directory], quick: true })
+      .catch(() => undefined);
   }
 
   async #follow(ask: Ask, ready: () => void): Promise<void> {

@@ -105,7 +105,9 @@ done
 `;
 
 /** Prints the directory of process $2 if it is not $1. */
-export const ELSEWHERE = '[ "$1" -ef "/proc/$2/cwd" ] || readlink "/proc/$2/cwd"';
+export const ELSEWHERE = `
+[ "$(readlink "/proc/$2/cwd"; echo x)" = "$1
+x" ] || [ "$1" -ef "/proc/$2/cwd" ] || readlink "/proc/$2/cwd"`;
 
 /**
  * Whether a command may change an exported variable or the umask: a snapshot of them costs a tenth of a millisecond.

@@ -38,7 +38,7 @@ export interface DirectShellOptions {
   readonly notice: (notice: TargetNotice) => void;
   /** How the guard of one of many machines is used for such commands. */
   readonly guardShell: {
-    /** Not while the namespace is being made: the guard does one thing at a time. */
+    /** Only for one of many machines, and not while the namespace is being made. */
     mayUse(): boolean;
     mayStand(guard: GuardShell, text: string, unasked: Unasked): boolean;
     standAgain(guard: GuardShell): void;
@@ -100,7 +100,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const live = this.#live;
     if (live === undefined || live.ended !== undefined) return place;
     const args = [this.#cwd, String(await live.process.pid)];
-    const cwd = nameFrom((await transport.run(ELSEWHERE, { args })).stdout).replace(/\n$/, "");
+    const cwd = nameFrom((await transport.run(ELSEWHERE, { args, quick: true })).stdout).replace(/\n$/, "");
     return cwd === "" ? place : { ...place, cwd };
   }
 
@@ -203,9 +203,10 @@ export class DirectShell implements Shell, AsyncDisposable {
     else if (unasked !== undefined && guard !== undefined && this.#options.guardShell.mayStand(guard, command, unasked))
       live.process.stdin.write(guard.question(command, tag, this.#cwd));
     else live.process.stdin.write(line());
-    const over = guard === undefined ? new AbortController() : undefined;
+    const { transport } = this.#options;
+    const over = transport.gone === undefined ? undefined : new AbortController();
     using _ = { [Symbol.dispose]: () => over?.abort() };
-    const gone = over && this.#options.transport.gone?.(over.signal);
+    const gone = over && transport.gone?.(over.signal);
     let ended = live.finished;
     let how = await waitForCommand(ended, options, asked, gone);
     if (how === "ended" && (await ended).kind === "not-taken") {
@@ -363,7 +364,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   async #rememberEnvironment(change: number): Promise<void> {
     try {
       const script = '[ -O "$1" ] && [ ! -L "$1" ] && cat "$1"';
-      const { code, stdout } = await this.#options.transport.run(script, { args: [this.environmentFile] });
+      const { code, stdout } = await this.#options.transport.run(script, { args: [this.environmentFile], quick: true });
       if (code !== 0 || stdout.length === 0) return;
       this.#environment = stdout.toString();
       this.#remembered = change;

@@ -29,9 +29,11 @@ export class CleanChildren implements Locks {
   readonly #shell: CleanShell;
   readonly #namespace: ReadOnlyNamespace;
 
-  constructor(transport: Transport, lock: SecondLock = "auto") {
+  /** `inGuard`: such commands may run in the guard's session, which keeps a clean shell for them. */
+  constructor(transport: Transport, lock: SecondLock = "auto", inGuard = false) {
     this.#shell = cleanShell(transport.facts);
-    this.#namespace = new ReadOnlyNamespace(transport, lock, this.#shell);
+    const stands = inGuard && this.#shell.kind === "bash" ? this.#shell.path : "";
+    this.#namespace = new ReadOnlyNamespace(transport, lock, stands);
   }
 
   /** Makes the namespace in the background. */
@@ -95,7 +97,8 @@ const MAKE_MS = 30_000;
 export class ReadOnlyNamespace implements AsyncDisposable {
   readonly #transport: Transport;
   readonly #lock: SecondLock;
-  readonly #shell: CleanShell;
+  /** Path of the clean bash that the guard's session keeps in it; "" if none. */
+  readonly #stands: string;
   #state: NamespaceState = { kind: "making" };
   #entry: NamespaceEntry | undefined;
   #process: Process | undefined;
@@ -106,18 +109,27 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   #remade = 0;
   #closed = false;
 
-  constructor(transport: Transport, lock: SecondLock, shell: CleanShell) {
+  constructor(transport: Transport, lock: SecondLock, stands: string) {
     this.#transport = transport;
     this.#lock = lock;
-    this.#shell = shell;
+    this.#stands = stands;
     if (lock === "off") this.#settle({ kind: "none", why: "second_lock is off" });
     else if (!/Linux/.test(transport.facts.os)) this.#settle({ kind: "none", why: "the system is not Linux" });
   }
 
   /** Reading the state means that it is needed: makes a lost namespace again. */
   get state(): NamespaceState {
-    if (this.#lost && !this.#closed && this.#remade < MOST_REMADE) this.#makeAnew();
+    if (this.#sessionIsGone) {
+      this.#entry = undefined;
+      this.#session = undefined;
+      if (!this.#closed) this.#makeAnew();
+    } else if (this.#lost && !this.#closed && this.#remade++ < MOST_REMADE) this.#makeAnew();
     return this.#state;
+  }
+
+  /** It has ended with the session that held it. */
+  get #sessionIsGone(): boolean {
+    return this.#session !== undefined && this.#session !== this.#transport.guardShell;
   }
 
   /** Resolves when it is known whether there is a namespace. */
@@ -128,13 +140,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
 
   /** How to enter it; undefined while there is no namespace. */
   get entry(): NamespaceEntry | undefined {
-    const { guardShell } = this.#transport;
-    // After a reconnect it is gone, together with the session that held it.
-    if (this.#session !== undefined && guardShell !== undefined && guardShell !== this.#session) {
-      this.#entry = undefined;
-      void this.#makeIn(guardShell);
-    }
-    return this.#entry;
+    return this.state.kind === "ready" ? this.#entry : undefined;
   }
 
   make(): void {
@@ -163,7 +169,6 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   /** Reconnects first if the connection dropped. */
   #makeAnew(): void {
     this.#lost = false;
-    this.#remade++;
     this.#process = undefined;
     this.#state = { kind: "making" };
     this.#settled = Promise.withResolvers();
@@ -185,8 +190,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   /** Without a process of its own: it ends with the session. */
   async #makeIn(session: GuardShell): Promise<void> {
     this.#session = session;
-    const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
-    const made = session.start({ bash, cwd: this.#transport.facts.cwd });
+    const made = session.start({ bash: this.#stands, cwd: this.#transport.facts.cwd });
     await this.#report(made.catch(() => ""));
     // Watching the mounts costs more than making the namespace, and a run of one command has ended by then.
     setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();

@@ -152,7 +152,11 @@ export class OperatorPane {
   #lookNowAndThen(holder: number): void {
     const gone = async () => {
       const script = 'kill -0 "-$1" 2>/dev/null || [ -d "/proc/$1" ]';
-      const { code } = await this.#options.transport.run(script, { args: [String(holder)], timeoutMs: 5000 });
+      const { code } = await this.#options.transport.run(script, {
+        args: [String(holder)],
+        timeoutMs: 5000,
+        quick: true,
+      });
       // Another shell may have been adopted meanwhile.
       if (code === 1 && this.#looking === looking) this.#shells.endAll();
     };

@@ -331,7 +331,8 @@ export class TmuxPane implements Pane, PaneSink {
     const { directory, pane } = this.#input.place;
     const args = [`${directory}/${pane.slice(1)}.next`, String(tag)];
     const script = 'IFS= read -r tag <"$1" && [ "$tag" = "$2" ] && : >|"$1"';
-    const { code } = await this.#options.session.options.transport.run(script, { args }).catch(() => ({ code: 1 }));
+    const { transport } = this.#options.session.options;
+    const { code } = await transport.run(script, { args, quick: true }).catch(() => ({ code: 1 }));
     return code === 0;
   }
 

@@ -63,7 +63,7 @@ export async function probeForeground(
   pane: { readonly pid: number; readonly tty: string },
   prompting: boolean,
 ): Promise<ForegroundState> {
-  const result = await transport.run(SCRIPT, { args: [String(pane.pid), pane.tty], timeoutMs: 5000 });
+  const result = await transport.run(SCRIPT, { args: [String(pane.pid), pane.tty], timeoutMs: 5000, quick: true });
   return readProbe(result.stdout.toString(), pane.pid, prompting);
 }
 
@@ -163,7 +163,7 @@ export async function signalForeground(
   pane: { readonly pid: number },
   signal: string,
 ): Promise<void> {
-  await transport.run(SIGNAL, { args: [String(pane.pid), signal], timeoutMs: 5000 });
+  await transport.run(SIGNAL, { args: [String(pane.pid), signal], timeoutMs: 5000, quick: true });
 }
 
 /** $1 a process on the terminal. Prints the group in its foreground. */
@@ -174,7 +174,7 @@ else ps -o tpgid= -p "$1"; fi
 
 /** 0 if there is none. */
 export async function foregroundGroup(transport: Transport, pane: { readonly pid: number }): Promise<number> {
-  const { stdout } = await transport.run(GROUP, { args: [String(pane.pid)], timeoutMs: 5000 });
+  const { stdout } = await transport.run(GROUP, { args: [String(pane.pid)], timeoutMs: 5000, quick: true });
   return Math.max(0, Number(stdout.toString()) || 0);
 }
 
@@ -217,7 +217,7 @@ export async function foregroundPlace(
   transport: Transport,
   pane: { readonly pid: number },
 ): Promise<ForegroundPlace | undefined> {
-  const { stdout } = await transport.run(PLACE, { args: [String(pane.pid)], timeoutMs: 5000 });
+  const { stdout } = await transport.run(PLACE, { args: [String(pane.pid)], timeoutMs: 5000, quick: true });
   const [cwd = "", user = "", program = "", itself] = nameFrom(stdout).split("\0");
   return itself === undefined ? undefined : { cwd, user, program, shellItself: itself === "1" };
 }

@@ -94,5 +94,8 @@ sweep </dev/null >/dev/null 2>&1
 
 export async function removeLeftovers(transport: Transport, directory: string): Promise<void> {
   const { uid, programs } = transport.facts;
-  await transport.run(SWEEP, { args: [directory, String(uid), programs["tmux"] ?? "tmux"], slow: true });
+  const args = [directory, String(uid), programs["tmux"] ?? "tmux"];
+  if (transport.kind === "local") await transport.run(SWEEP, { args, slow: true });
+  // Nothing waits for it: a runner of its own would be one more session.
+  else await transport.run(`( ${SWEEP} ) </dev/null >/dev/null 2>&1 &`, { args, quick: true });
 }

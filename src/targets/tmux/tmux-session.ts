@@ -156,7 +156,7 @@ export class TmuxSession {
   async restoreFiles(): Promise<void> {
     const { transport, socket } = this.options;
     const args = prepareArguments({ facts: transport.facts, socket, session: this.name });
-    const result = await transport.run(PREPARE, { args, input: `${this.#key}\n` });
+    const result = await transport.run(PREPARE, { args, input: `${this.#key}\n`, quick: true });
     if (result.code !== 0) throw cannotWrite(result.stderr);
   }
 
@@ -164,7 +164,7 @@ export class TmuxSession {
   async removeFiles(): Promise<void> {
     const args = [this.#directory, this.#runDirectory];
     if (args.every((one) => one.endsWith(`.${this.name}`)))
-      await this.options.transport.run('rm -rf "$1" "$2"', { args });
+      await this.options.transport.run('rm -rf "$1" "$2"', { args, quick: true });
   }
 
   async close(): Promise<void> {
@@ -218,7 +218,7 @@ export class TmuxSession {
       this.#moveTo(freeName(session, seen, attempt));
       return undefined;
     }
-    if (seen.key === "") await this.#markSession(client, seen.panes[0]);
+    if (seen.key === "") this.#markSession(client, seen.panes[0]);
     else {
       // Output from before the claim may belong to another buddy.
       this.#followers.forgetEarly();
@@ -270,12 +270,17 @@ export class TmuxSession {
     if (key === this.#key) return;
     this.#key = key;
     const script = 'IFS= read -r k && umask 077 && printf "%s\\n" "$k" >"$1/key"';
-    const result = await this.options.transport.run(script, { args: [this.#directory], input: `${key}\n` });
+    const result = await this.options.transport.run(script, {
+      args: [this.#directory],
+      input: `${key}\n`,
+      quick: true,
+    });
     if (result.code !== 0) throw cannotWrite(result.stderr);
   }
 
-  async #markSession(client: ControlClient, pane: PaneRow | undefined): Promise<void> {
-    await client.send([
+  /** Nothing waits for the replies: what is asked next comes after these commands. */
+  #markSession(client: ControlClient, pane: PaneRow | undefined): void {
+    const lines = [
       `set-option -t ${this.target} @buddy_key ${this.#key}`,
       `set-option -t ${this.target} @buddy_stamp ${STAMP}`,
       `set-option -t ${this.target} destroy-unattached off`,
@@ -284,7 +289,8 @@ export class TmuxSession {
       // On buddy's own server: commands must not set the clipboard of an attached operator.
       ...(this.options.socket === "" ? [] : ["set-option -s set-clipboard external"]),
       ...(pane === undefined ? [] : markPane(pane.id, "shared", this.#owner)),
-    ]);
+    ];
+    void client.send(lines).catch(() => {});
   }
 
   async #attach(create: boolean): Promise<{ readonly client: ControlClient; readonly created: boolean }> {
@@ -437,7 +443,8 @@ export class TmuxSession {
     this.#client = client;
     this.#watch();
     if (stale > 0 && stale !== this.#clientPid) {
-      void this.options.transport.run('kill -9 "$1" 2>/dev/null; :', { args: [String(stale)] }).catch(() => {});
+      const kill = 'kill -9 "$1" 2>/dev/null; :';
+      void this.options.transport.run(kill, { args: [String(stale)], quick: true }).catch(() => {});
     }
     this.#followers.listed(seen.panes);
     this.#followers.reconnected();

@@ -18,7 +18,9 @@ import { processesWith, uniqueSeconds } from "../../support/processes.ts";
 import { until } from "../../support/until.ts";
 import { available } from "../../support/needs.ts";
 import { targetOptions } from "../../support/target-options.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
+const directory = temporaryDirectory();
 const SECRETS = ["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "MY_KEY"];
 
 describe("secrets", () => {
@@ -132,6 +134,8 @@ describe("script runners", () => {
     async (name) => {
       const shell = name === "busybox" ? ["busybox", "ash"] : [name];
       await using transport = new LocalTransport({});
+      const pipe = join(directory, `pipe-${name}`);
+      await transport.run('mkfifo "$1"', { args: [pipe] });
       for (const piece of [1_000_000, 4096, 1777]) {
         const child = transport.spawn(shell);
         const inPieces = (data: string | Uint8Array): void => {
@@ -147,14 +151,16 @@ describe("script runners", () => {
             before: "V=before",
             script: 'echo "$V" "$1"',
             args: ["it's"],
-            behind: `later() { echo later; }\n: ${LONG}`,
+            behind: `later() { { read -r _; echo "$1 later"; } <"$2" & }\n: ${LONG}`,
           },
         );
         const next = runner.run('cat; echo "$1"', ["next"], Buffer.from("bytes\n"));
-        const known = runner.call("later");
+        const known = runner.report("later", pipe);
+        const meanwhile = runner.run('printf one; echo go >"$1"; sleep 0.05; printf two', [pipe]);
         expect((await answer).stdout.toString()).toBe("before it's\n");
         expect((await next).stdout.toString()).toBe("bytes\nnext\n");
-        expect((await known).stdout.toString()).toBe("later\n");
+        expect(await known).toBe("later");
+        expect((await meanwhile).stdout.toString()).toBe("onetwo");
         // Lines that are no request are only passed over before the first one.
         child.stdin.write("echo intruder\n");
         expect(await runner.ended).not.toContain("intruder");
