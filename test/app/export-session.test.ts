@@ -12,7 +12,7 @@ import { needs } from "../support/needs.ts";
 import { until } from "../support/until.ts";
 
 const player = await needs("asciinema");
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const CHANGE = { risk: "medium", mutation: true };
 const LONG = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done";

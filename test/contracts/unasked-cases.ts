@@ -48,6 +48,18 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "keys go to the program that reads, not to the shell below it",
+    run: async (place, unasked) => {
+      const pane = await place.target.panes?.pane();
+      if (pane === undefined) return;
+      expect((await unasked("cat")).outcome).toMatchObject({ kind: "waiting", for: "line" });
+      expect((await pane.where()).program).toBe("cat");
+      await pane.keys({ keys: ["C-d"] });
+      expect((await place.target.shell.wait({ waitMs: 15_000 })).outcome).toEqual({ kind: "exited", code: 0 });
+      expect((await pane.where()).program).toBeUndefined();
+    },
+  },
+  {
     name: "no one is asked for its password, now or when it is waited for again",
     run: async (place) => {
       const pane = await place.target.panes?.pane();

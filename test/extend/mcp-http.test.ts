@@ -10,7 +10,7 @@ import { startWebServer } from "../support/mcp-web-server.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
 import { until } from "../support/until.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const root = temporaryDirectory();
 let count = 0;

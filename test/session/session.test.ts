@@ -597,7 +597,7 @@ describe("resume", () => {
     await again.close();
     expect(replay.messages).toHaveLength(20_000);
     expect(replay.turns).toBe(5000);
-  });
+  }, 60_000);
 
   test("a file without permission is reported in the list and on resume", async () => {
     const log = await written(session, turn("secret"));

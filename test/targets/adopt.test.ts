@@ -23,7 +23,7 @@ import { targetOptions } from "../support/target-options.ts";
 const { describe, test } = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
 const shells = await available("bash", "zsh", "fish", "dash", "busybox");
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 /** The prompt stands below the line that was typed: the one above it is that of the shell outside. */
 const isBelow = (screen: string, line: string, prompt: RegExp): boolean => {

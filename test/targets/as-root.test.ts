@@ -12,7 +12,7 @@ const { describe, test } = await needs("linux", "root", "sshd", "ip", "sudo");
 const acl = await needs("linux", "root", "sshd", "ip", "sudo", "acl");
 const nginx = await needs("linux", "root", "sshd", "ip", "sudo", "nginx");
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 describe("sudo on a machine of its own", () => {
   let machine: SudoMachine;

@@ -30,7 +30,7 @@ pane.describe("in the shared pane", () => {
   });
 
   test("a command that failed gives its exit code", async () => {
-    expect((await played(shell("(exit 6)"))).text[0]).toBe("[command failed: exit code 6]");
+    expect((await played(shell("sh -c 'exit 6'"))).text[0]).toBe("[command failed: exit code 6]");
   });
 
   test("a command over its time continues in the pane, which takes no other until it is stopped", async () => {
@@ -99,7 +99,7 @@ pane.describe("in the shared pane", () => {
   });
 
   test("a password is the operator's to type: they learn where, the model is asked not to", async () => {
-    const prompt = "printf '[sudo] password for me: '; stty -echo; read -r secret; stty echo; echo";
+    const prompt = `sh -c "printf '[sudo] password for me: '; stty -echo; read -r secret; stty echo; echo"`;
     await using here = new Here([
       shell(prompt, { wait: 4 }),
       keys({ keys: ["C-c"] }),
@@ -273,7 +273,7 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     ["Passwort: ", "stty -echo -icanon"],
     ["PIN? ", "stty -icanon"],
   ])("nothing printable goes to the password prompt %j (%s), by any field", async (asks, mode) => {
-    const prompt = `printf '${asks}'; ${mode}; read -r secret; stty sane; echo; echo "[$secret]"`;
+    const prompt = `sh -c 'printf "${asks}"; ${mode}; read -r secret; stty sane; echo; echo "[$secret]"'`;
     await using here = new Here([
       shell(prompt, { wait: 2 }),
       keys({ keys: ["secret", "Enter"] }),

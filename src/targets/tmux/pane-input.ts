@@ -231,7 +231,8 @@ export class PaneInput {
 
   /** Program, directory and user of the foreground. */
   foreground(): Promise<ForegroundPlace | undefined> {
-    return foregroundPlace(this.#session.options.transport, this.#state.row);
+    const { row, current } = this.#state;
+    return foregroundPlace(this.#session.options.transport, row, current?.clean !== undefined);
   }
 
   signal(name: "TERM" | "KILL"): Promise<void> {

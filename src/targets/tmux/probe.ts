@@ -179,22 +179,23 @@ export async function foregroundGroup(transport: Transport, pane: { readonly pid
 }
 
 /**
- * $1 pid of the supervisor. Prints directory, user and name of the program in the foreground, and 1 if it is the pane's
- * shell.
+ * $1 pid of the supervisor, $2 1 if a clean child runs: fish keeps it in its own group. Prints directory, user and name
+ * of the program in the foreground, and 1 if it is the pane's shell.
  */
 const PLACE = `
 if [ -r "/proc/$1/stat" ]; then
-  IFS= read -r l <"/proc/$1/stat"; own=$1; set -- \${l##*) }
+  IFS= read -r l <"/proc/$1/stat"; own=$1 k=$2; set -- \${l##*) }
   g=$6
   # While a shell starts, the supervisor itself is in the foreground.
   IFS= read -r l <"/proc/$g/stat" || exit 1
   n=\${l#*(}; n=\${n%)*}; set -- \${l##*) }
-  p=$g s=0; if [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
+  p=$g s=0
+  if [ "$2" = "$own" ] && [ "$k" = 1 ]; then n=sh; elif [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
   # A shell that waits for its child is not the running program.
   while [ $s = 0 ]; do
     case $n in sh|bash|zsh|dash|ash|mksh|ksh) ;; *) break ;; esac
-    c=; read -r c l <"/proc/$p/task/$p/children"
-    IFS= read -r l <"/proc/\${c:-none}/stat" || break
+    c=none; read -r l <"/proc/$p/task/$p/children"; for c in $l; do :; done
+    IFS= read -r l <"/proc/$c/stat" || break
     set -- \${l##*) }
     [ "$3" = "$g" ] || break
     p=$c n=\${l#*(}; n=\${n%)*}
@@ -216,8 +217,10 @@ export interface ForegroundPlace {
 export async function foregroundPlace(
   transport: Transport,
   pane: { readonly pid: number },
+  runsClean: boolean,
 ): Promise<ForegroundPlace | undefined> {
-  const { stdout } = await transport.run(PLACE, { args: [String(pane.pid)], timeoutMs: 5000, quick: true });
+  const args = [String(pane.pid), runsClean ? "1" : "0"];
+  const { stdout } = await transport.run(PLACE, { args, timeoutMs: 5000, quick: true });
   const [cwd = "", user = "", program = "", itself] = nameFrom(stdout).split("\0");
   return itself === undefined ? undefined : { cwd, user, program, shellItself: itself === "1" };
 }

@@ -12,7 +12,7 @@ import { shell } from "../../support/exec.ts";
 import { startModel } from "../../support/model.ts";
 import type { Turn } from "../../support/scripted-model/playbook.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const TARGETS = `
 [targets.one]

@@ -14,7 +14,7 @@ import type { Turn } from "../../support/scripted-model/playbook.ts";
 
 const git = await needs("git");
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const DISPLAY: Display = {
   color: false,

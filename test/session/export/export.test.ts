@@ -180,6 +180,6 @@ describe("export", () => {
       expect(dom).toContain("approved by the operator");
       expect(dom).not.toContain("\u001b");
     },
-    30_000,
+    60_000,
   );
 });

@@ -63,7 +63,7 @@ test("start-up files that wait for input took 12 s without a word", async () => 
   } finally {
     rmSync(file);
   }
-}, 20_000);
+}, 60_000);
 
 test("start-up files that take long are waited for, and named", async () => {
   const file = join(home.path, ".bashrc");
@@ -82,7 +82,7 @@ test("start-up files that take long are waited for, and named", async () => {
     rmSync(file);
     rmSync(go, { force: true });
   }
-}, 20_000);
+}, 60_000);
 
 describe("start-up files of a login", () => {
   /** Starts bash as the pane of a login does, and counts how often each file was read. */
@@ -486,7 +486,7 @@ fish.test(
     await pane.keys({ keys: ["a", "Enter"] });
     expect(text(await pane.run("echo after"))).toBe("after\n");
   },
-  15_000,
+  60_000,
 );
 
 const VI = { bash: "set -o vi", zsh: "bindkey -v" } as const;

@@ -23,7 +23,7 @@ import { needs } from "../../support/needs.ts";
 
 const { afterAll, afterEach, beforeAll, beforeEach, test } = await needs("tmux");
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const uid = process.getuid?.() ?? 0;
 const socket = `buddy-test-leftovers-${process.pid}`;

@@ -17,7 +17,7 @@ import { targetOptions } from "../../support/target-options.ts";
 const { describe, test } = await needs("linux", "tmux", "bash");
 const shells = await available("bash", "zsh", "fish", "dash", "busybox", "mksh");
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 describe("--pane", () => {
   const directory = join(realpathSync(tmpdir()), `buddy-pane-${crypto.randomUUID().slice(0, 8)}`);

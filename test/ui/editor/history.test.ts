@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { History, HISTORY_ENTRIES } from "../../../src/ui/editor/history.ts";
 import { sandbox } from "../../support/buddy.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 async function add(path: string, ...entries: string[]): Promise<History> {
   const history = new History(path);

@@ -6,7 +6,7 @@ import { PlainStream } from "../../../src/ui/transcript/text-streams.ts";
 import { cases, Seeded } from "../../support/seeded.ts";
 import { supportsLinks, theme } from "../../../src/ui/theme.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const color = theme(true);
 const plain = theme(false);

@@ -4,7 +4,7 @@ import { Repl } from "../../../src/ui/repl/repl.ts";
 import { answer, ReplRig, type RigOptions, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { until } from "../../support/until.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 class PlainRig implements AsyncDisposable {
   readonly inner: ReplRig;

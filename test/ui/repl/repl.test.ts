@@ -8,7 +8,7 @@ import { scriptedEditor } from "../../support/scripted-editor.ts";
 import { Picker } from "../../../src/ui/questions/picker.ts";
 import { theme } from "../../../src/ui/theme.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 /** A command that prints, waits for the gate "go" and ends. */
 const shell: ScriptedTurn = async function* ({ gate }) {

@@ -9,7 +9,7 @@ import { bestMatches } from "../../../src/ui/repl/completer.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { scriptedEditor } from "../../support/scripted-editor.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const WORK: WorkInFlight = {
   shells: [
