@@ -248,12 +248,12 @@ export const UNASKED: readonly UnaskedCase[] = [
     name: "options and IFS of the shell change nothing",
     run: async (place, unasked) => {
       if (!isPosix(place)) return;
-      await approved(place, "IFS=,; set -x; set -u; set -f");
+      await approved(place, "IFS=,; set -xv; set -u; set -f");
       try {
         const result = await unasked("echo a b | tr -d ' '; ls -d /e*c");
         expect(whole(result)).toBe("ab\n/etc\n");
       } finally {
-        await approved(place, "set +x +u +f; unset IFS");
+        await approved(place, "set +xv +u +f; unset IFS");
       }
     },
   },

@@ -121,6 +121,12 @@ export function request(command: string, tag: number): string {
   return `__buddy_tag=${tag}${save} __buddy_text=${quoteOnOneLine(command)}\n`;
 }
 
+/** For `cleanLines`: evaluated where stderr is discarded, so that `set -v` does not show them. */
+export function cleanRequest(lines: string, tag: number): string {
+  const leave = '[ -z "${__buddy_texts-}" ] || __buddy_leave';
+  return `${leave}; eval ${quoteOnOneLine(lines)} </dev/null >&8 7<&- 8>&-; __buddy_report ${tag}\n`;
+}
+
 /**
  * For the clean shell that stays; `standing` defines it if this shell does not know it yet. Answered with "incomplete"
  * if it cannot take the command. Short, because the shell reads one byte at a time.
@@ -136,11 +142,11 @@ __buddy_ask() {
   if [ -n "$__buddy_code" ]; then __buddy_report "$1"; else printf '\\033]7771;%s;I\\a' "$__buddy_key" >&8; fi
 }`;
 
-/** A command that runs as a clean child; `clean` returns its lines of sh. */
-export function cleanRequest(command: string, clean: (to: string) => string): string {
+/** A command that runs as a clean child; `clean` returns its lines of sh. In them 9 is stderr. */
+export function cleanLines(command: string, clean: (to: string) => string): string {
   const to = '"${__buddy_last:-/dev/null}"';
   const there = '[ -d "${__buddy_last%/*}" ] || [ -z "${__buddy_last-}" ] || __buddy_make || __buddy_last=\n';
-  return `{ ${mayMove(command) ? there : ""}${clean(to)}\n${followClean(command, to, "command cd")}\n[ "$__buddy_code" = 0 ] || (exit "$__buddy_code"); } 9>&2 2>/dev/null`;
+  return `{ ${mayMove(command) ? there : ""}${clean(to)}\n${followClean(command, to, "command cd")}\n[ "$__buddy_code" = 0 ] || (exit "$__buddy_code"); }`;
 }
 
 /**

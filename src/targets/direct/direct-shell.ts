@@ -17,7 +17,15 @@ import type {
   Transport,
   Unasked,
 } from "../target.ts";
-import { changesEnvironment, cleanRequest, DIRECT_LOOP, ELSEWHERE, END_TREE, request } from "./direct-scripts.ts";
+import {
+  changesEnvironment,
+  cleanLines,
+  cleanRequest,
+  DIRECT_LOOP,
+  ELSEWHERE,
+  END_TREE,
+  request,
+} from "./direct-scripts.ts";
 import type { StandingScript } from "../read-only/clean-children.ts";
 import type { CleanScript } from "../read-only/clean-script.ts";
 import { lean } from "../script-line.ts";
@@ -192,8 +200,10 @@ export class DirectShell implements Shell, AsyncDisposable {
     this.#used = true;
     const line = (): string => {
       const clean = (to: string) => this.#options.clean(command, unasked!, to);
-      const text = unasked === undefined ? command : cleanRequest(command, clean);
-      return guard?.line(text, tag, this.#cwd) ?? request((askpass?.prelude ?? "") + text, tag);
+      const lines = unasked && cleanLines(command, clean);
+      if (guard !== undefined)
+        return guard.line(lines === undefined ? command : `${lines} 9>&2 2>/dev/null`, tag, this.#cwd);
+      return lines === undefined ? request((askpass?.prelude ?? "") + command, tag) : cleanRequest(lines, tag);
     };
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
