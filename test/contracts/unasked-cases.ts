@@ -258,6 +258,16 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    // It would be lost between fork and exec.
+    name: "its shell does not catch Ctrl-C while it starts a program",
+    run: async (place, unasked) => {
+      if (place.shell.startsWith("direct")) return;
+      const look = "while read -r name mask; do case $name in SigCgt:) echo $mask ;; esac; done </proc/$$/status";
+      for (const text of [look, `cd /; ${look}`])
+        expect(BigInt(`0x${whole(await unasked(text)).trim()}`) & 2n).toBe(0n);
+    },
+  },
+  {
     name: "it gets no open file but the first three",
     run: async (place, unasked) => {
       if (isPosix(place)) await approved(place, "exec 5</dev/null");

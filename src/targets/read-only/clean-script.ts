@@ -114,9 +114,9 @@ export function mayMove(text: string): boolean {
 const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
 
 /**
- * $1 is the text; what has to be done at its end is done however it ends. What it leaves behind ends with it: bash does
- * not wait for `<( )` and `>( )`, and `timeout --foreground` ends only the program it started. With the trap, bash
- * catches INT: one that comes in the half millisecond in which it starts a program may be lost.
+ * $1 is the text. What it leaves behind ends with it: bash does not wait for `<( )` and `>( )`, and `timeout
+ * --foreground` ends only the program it started. That is done after it, or, where it may end before its last line, by
+ * a trap. With a trap bash catches INT: a Ctrl-C in the half millisecond in which it starts a program may be lost.
  */
 function evaluate(text: string, { kind }: CleanShell): string {
   const [hold, release] =
@@ -124,8 +124,14 @@ function evaluate(text: string, { kind }: CleanShell): string {
       ? [`${HOLD}; exec ${HELD}; `, `{ exec 7</proc/self/fd/9 9>&-; } 2>/dev/null; ${END_HOLDERS}`]
       : [`export ${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}; `, END_MARKED];
   const end = [...(mayMove(text) ? [REPORT] : []), release].join("; ");
-  return `${hold}__buddy_text=$1; shift; trap '${end}' EXIT; eval "$__buddy_text" 3>&-`;
+  const [before, after] =
+    kind === "bash" && !NEEDS_TRAP.test(text) ? ["", `; set -- "$?"; ${end}; exit "$1"`] : [`trap '${end}' EXIT; `, ""];
+  return `${hold}__buddy_text=$1; shift; ${before}eval "$__buddy_text" 3>&-${after}`;
 }
+
+/** Texts that may end early, or start something that does not get the terminal's Ctrl-C. */
+const NEEDS_TRAP =
+  /(?<![&|<>])&(?![&>])|[<>]\(|\$\{[^}]*\?|\b(?:exit|exec|set|shopt|trap|eval|source|coproc|timeout|setsid|nohup)\b|(?:^|[\s;&|({])\.\s/;
 
 /**
  * For bash: a text and all that it starts inherit the writing end of a pipe as 9; 7 is the reading end in this shell.
