@@ -2,7 +2,6 @@
 import { expect } from "bun:test";
 import type { RunResult } from "../../src/targets/target.ts";
 import { quote } from "../../src/lib/quote.ts";
-import { processesWith, uniqueSeconds } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { type Place, whole } from "./shell-cases.ts";
 
@@ -86,13 +85,13 @@ export const UNASKED: readonly UnaskedCase[] = [
     run: async (place) => {
       const pane = await place.target.panes?.pane();
       if (pane === undefined) return;
-      const seconds = uniqueSeconds();
-      const run = place.target.shell.run(`n=${seconds}; sleep $n`, {
+      let seen = "";
+      const run = place.target.shell.run("echo begun; sleep 300", {
         waitMs: 15_000,
         unasked: { inNamespace: true },
+        onOutput: ({ text }) => (seen += text),
       });
-      // One that comes while bash starts a program may be lost.
-      await until(() => processesWith(`sleep ${seconds}`).length > 0, "its program runs");
+      await until(() => seen.includes("begun"), "its output");
       await pane.keys({ keys: ["C-c"] });
       expect((await run).outcome).toEqual({ kind: "exited", code: 130 });
     },
