@@ -76,7 +76,9 @@ async function watched(
       continue;
     }
     const prompting = command.recording.lastLine.trim() !== "";
-    const seen = await unlessAborted(options.signal, pane.lookInStep(prompting)).catch(() => undefined);
+    // A look takes two round trips: the end of the command does not wait for it.
+    const looking = unlessAborted(options.signal, pane.lookInStep(prompting)).catch(() => undefined);
+    const seen = await Promise.race([looking, command.ended.then(() => undefined)]);
     if (command.outcome !== undefined) return command.outcome;
     const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
     const isUntaken = command.phase === "sent" && performance.now() - command.lastActivity > UNTAKEN_MS;
