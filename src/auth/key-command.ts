@@ -62,7 +62,7 @@ async function printKey(argv: readonly string[], options: KeyCommandOptions, sig
     mostBytes: MOST_BYTES,
   });
   if (run.kind === "not-started") throw fail(`cannot be started: ${fileError(run.error)}`, run.error);
-  if (run.kind === "killed") throw fail(`did not end within ${timeoutMs / 1000} s`);
+  if (run.kind === "killed") throw fail(run.why);
   if (run.code !== 0) throw fail(`failed with exit code ${run.code}${firstLine(run.stderr)}`);
   const key = printedKey(run.stdout.trim());
   if (key === undefined) throw fail("printed nothing that looks like a key");

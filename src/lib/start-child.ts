@@ -77,8 +77,8 @@ export function askProgram(
 
 type ProgramEnd =
   | { readonly kind: "ended"; readonly code: number; readonly stdout: string; readonly stderr: string }
-  /** Its time was up, or it was killed. */
-  | { readonly kind: "killed" }
+  /** Its time was up, or it was killed; `why`: "did not end within 5 s", "was ended by SIGSEGV". */
+  | { readonly kind: "killed"; readonly why: string }
   | { readonly kind: "not-started"; readonly error: NodeJS.ErrnoException };
 
 /** Runs a program to its end, asynchronously; throws the signal's reason. */
@@ -94,6 +94,7 @@ export async function runProgram(
 ): Promise<ProgramEnd> {
   const { timeoutMs, signal, mostBytes, ...rest } = options;
   signal?.throwIfAborted();
+  const started = performance.now();
   let child;
   try {
     child = startChild(argv, {
@@ -116,7 +117,12 @@ export async function runProgram(
     child.exited,
   ]);
   signal?.throwIfAborted();
-  return child.signalCode === null ? { kind: "ended", code, stdout, stderr } : { kind: "killed" };
+  if (child.signalCode === null) return { kind: "ended", code, stdout, stderr };
+  const isLate = performance.now() - started >= timeoutMs;
+  return {
+    kind: "killed",
+    why: isLate ? `did not end within ${timeoutMs / 1000} s` : `was ended by ${child.signalCode}`,
+  };
 }
 
 /** Why a program cannot be used: it is missing, or its file cannot be executed. */

@@ -48,7 +48,7 @@ export async function readInventory(file: string, signal?: AbortSignal): Promise
     throw problem(why, "Install ansible-core, or remove inventory below [fleet].", run.error);
   }
   const check = `Check with: ansible-inventory -i ${file} --list`;
-  if (run.kind === "killed") throw problem(`ansible-inventory did not answer within ${ANSWER_MS / 1000} s`, check);
+  if (run.kind === "killed") throw problem(`ansible-inventory ${run.why}`, check);
   const { code, stdout, stderr } = run;
   if (code !== 0) throw problem(lastLine(stderr) || `ansible-inventory ended with code ${code}`, check);
   if (stdout.length > MOST_BYTES) throw problem("it is too large", check);
@@ -132,6 +132,7 @@ function pathOf(
     refuse("ansible_ssh_executable");
     const host = text("ansible_host", "ansible_ssh_host") ?? name;
     const port = text("ansible_port", "ansible_ssh_port");
+    if (port !== undefined && !/^\d+$/.test(port)) problems.push(`${JSON.stringify(port)} is not a port`);
     const destination = destinationText({ user, host, port });
     const key = text("ansible_private_key_file", "ansible_ssh_private_key_file");
     const args = key === undefined ? [] : ["-i", keyFile(key, directories, problems)];

@@ -134,7 +134,7 @@ export async function sshSettings(
       cause: run.error,
     });
   if (run.kind === "not-started") throw problem(String(run.error), run.error);
-  if (run.kind === "killed") throw problem(`it did not end within ${ANSWER_MS / 1000} s`);
+  if (run.kind === "killed") throw problem(`it ${run.why}`);
   if (run.code !== 0) throw problem(run.stderr.trim().split("\n").at(-1) || `exit code ${run.code}`);
   return run.stdout.split("\n").map((line) => {
     const at = line.indexOf(" ");

@@ -121,6 +121,12 @@ test("the list says which rules hold, and where", async () => {
   expect(targets[1]).toMatchObject({ name: "box", rule_words: "guarded" });
 });
 
+test("a rule that holds only because the inventory cannot be read is listed with that reason", async () => {
+  const rules = '[rules.racks]\nmode = "read-only"\n[fleet]\ninventory = "/no/such/inventory"\n';
+  const { stdout } = await run(`${TARGETS}${rules}`, ["targets", "web01"]);
+  expect(stdout).toMatch(/^web01 .*rules: read-only\n\nnote: .*\/no\/such\/inventory.*racks/);
+});
+
 test("lists the machines of a group with where ssh leads; names from standard input, too", async () => {
   const [first] = JSON.parse((await run(TARGETS, ["targets", "prod", "--json"])).stdout) as [Record<string, unknown>];
   expect(first).toMatchObject({

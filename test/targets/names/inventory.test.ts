@@ -104,6 +104,7 @@ describe("the connection variables of a host", () => {
     [{ ansible_ssh_extra_args: "-o 'ProxyJump=b" }, "quote"],
     [{ ansible_ssh_extra_args: "-- other" }, "--"],
     [{ ansible_ssh_executable: "/opt/ssh" }, "ansible_ssh_executable"],
+    [{ ansible_port: "ssh" }, '"ssh" is not a port'],
   ])("%j is refused", (variables, why) => expect(pathOf(variables)).toContain(why));
 });
 
@@ -224,6 +225,11 @@ test("an inventory that is missing, or ansible that is, is named; other names do
     writeFileSync(inventory, "web1\n");
     await expect(resolvePlaces("web", sources)).rejects.toMatchObject({
       message: expect.stringContaining("ansible-inventory is not installed"),
+    });
+    // It was said to have taken too long.
+    writeFileSync(join(dir, "ansible-inventory"), "#!/bin/sh\nkill -SEGV $$\n", { mode: 0o755 });
+    await expect(resolvePlaces("web", sources)).rejects.toMatchObject({
+      message: expect.stringContaining("SIGSEGV"),
     });
   } finally {
     process.env["PATH"] = before;

@@ -99,6 +99,8 @@ export async function listPlaces(places: readonly Place[], loaded: LoadedConfig,
     }),
     24,
   );
+  const notes = [...new Set(rows.flatMap(({ rules }) => rules.notes))];
+  if (notes.length > 0) lines.push("", ...notes.map((note) => `note: ${note}`));
   if (places.length > 1) lines.push("", `${places.length} machines`);
   return print([`${printable(lines.join("\n"))}\n`]);
 }
