@@ -1,6 +1,6 @@
 /** Exports a stored session: as a transcript, a script, a recording, a runbook. */
 import { BuddyError } from "../lib/errors.ts";
-import { readTranscript, type Transcript, type TranscriptEntry } from "../session/export/transcript.ts";
+import { exportMarkdown, readTranscript, type Transcript, type TranscriptEntry } from "../session/export/transcript.ts";
 import { outputsDirectory } from "../session/outputs.ts";
 import type { SessionOutputs } from "../targets/output/session-outputs.ts";
 
@@ -17,7 +17,7 @@ export async function exportSession(
     case "json":
       return [`${JSON.stringify(transcript, null, 2)}\n`];
     case "markdown":
-      return (await import("../session/export/markdown.ts")).exportMarkdown(await readable(transcript));
+      return exportMarkdown(await readable(transcript));
     case "html":
       return (await import("../session/export/html.ts")).exportHtml(await readable(transcript));
     case "script":

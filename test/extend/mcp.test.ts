@@ -5,18 +5,17 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { mcpSettings, type McpSettings } from "../../src/config/schema.ts";
+import { type McpSettings, mcpSettings } from "../../src/config/schema.ts";
 import { connectServer, type ServerConnection } from "../../src/extend/mcp/connection.ts";
-import { inputSchema } from "../../src/extend/mcp/input-schema.ts";
-import { offeredTools, rememberedLists } from "../../src/extend/mcp/tool-lists.ts";
-import { McpServers, serverRows } from "../../src/extend/mcp/servers.ts";
-import { serverTool } from "../../src/extend/mcp/server-tool.ts";
 import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
-import { isAlive, hideFromChildren } from "../../src/lib/processes.ts";
+import { serverTool } from "../../src/extend/mcp/server-tool.ts";
+import { McpServers, serverRows } from "../../src/extend/mcp/servers.ts";
+import { inputSchema, offeredTools, rememberedLists } from "../../src/extend/mcp/tool-lists.ts";
+import { hideFromChildren, isAlive } from "../../src/lib/processes.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
 import { buddyError } from "../support/errors.ts";
-import { until } from "../support/until.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
+import { until } from "../support/until.ts";
 
 setDefaultTimeout(120_000);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals, describePrefix } from "../../src/policy/approvals.ts";
-import { prefixesOf } from "../../src/policy/shell/command-prefix.ts";
+import { prefixesOf } from "../../src/policy/shell/allow-deny-lists.ts";
 import { isBelow, outsideRoots } from "../../src/policy/shell/shell-roots.ts";
 import { judged } from "../support/agent.ts";
 

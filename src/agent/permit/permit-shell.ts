@@ -7,7 +7,7 @@ import type { Stated } from "../../policy/approvals.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import { dumpsSecret } from "../../policy/privacy/dumped-secrets.ts";
 import { fileKind, isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
-import { prefixesOf } from "../../policy/shell/command-prefix.ts";
+import { prefixesOf } from "../../policy/shell/allow-deny-lists.ts";
 import { mayNameMachines } from "../../policy/shell/named-machines.ts";
 import { outsideRoots } from "../../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";

@@ -6,8 +6,7 @@ import { defined } from "../../lib/values.ts";
 import { NO_RULES } from "../../policy/machine-rules.ts";
 import { outgoingSecret } from "../../policy/privacy/outgoing-secret.ts";
 import type { Verdict } from "../../policy/verdict.ts";
-import { isListedHost, namesHost } from "../../policy/web/domain-list.ts";
-import { judgeUrl } from "../../policy/web/urls.ts";
+import { isListedHost, judgeUrl, namesHost } from "../../policy/web/urls.ts";
 import type { Intent, ToolResult } from "../../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
 import {

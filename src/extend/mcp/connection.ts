@@ -6,7 +6,7 @@ import { childEnv } from "../../lib/start-child.ts";
 import { defined, isRecord, withVariables } from "../../lib/values.ts";
 import { VERSION } from "../../lib/version.ts";
 import { within } from "../../lib/waiting.ts";
-import { tidy } from "./input-schema.ts";
+import { tidy } from "./tool-lists.ts";
 import { OAuthProvider, type ProviderOptions, SignInNeeded, type SignInStore } from "./oauth-sign-in.ts";
 import { NotInstalled, ProgramTransport, boundedFetch } from "./transports.ts";
 

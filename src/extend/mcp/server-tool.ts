@@ -5,7 +5,7 @@ import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
 import type { McpServers } from "./servers.ts";
 import { type Image, imageOf } from "../../lib/images.ts";
 import { isRecord } from "../../lib/values.ts";
-import { tidy } from "./input-schema.ts";
+import { tidy } from "./tool-lists.ts";
 
 const input = z.record(z.string(), z.unknown());
 

@@ -1,7 +1,6 @@
 /** A session as one self-contained HTML page: no script, nothing loaded, all text escaped. */
-import { summaryOf } from "./markdown.ts";
-import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 import { plural } from "../../lib/text.ts";
+import { isCommand, summaryOf, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
 /** In pieces, so that a long session is not in memory twice. */
 export function* exportHtml(transcript: Transcript): Generator<string> {

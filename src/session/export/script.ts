@@ -1,7 +1,6 @@
 /** A session as a shell script to review: what ran, where and how it ended; what did not run is a comment. */
-import { summaryOf } from "./markdown.ts";
-import { isCommand, ran, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 import { inQuotes } from "../../lib/quote.ts";
+import { isCommand, ran, summaryOf, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
 export function* exportScript(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;

@@ -1,8 +1,7 @@
 /** What "always", shell_allow and the developer preset cover: never an option that was not seen or is not listed. */
 import { describe, expect, test } from "bun:test";
 import { coversPrefix } from "../../../src/policy/approvals.ts";
-import { prefixesOf } from "../../../src/policy/shell/command-prefix.ts";
-import { DEVELOPER } from "../../../src/policy/shell/allow-deny-lists.ts";
+import { DEVELOPER, prefixesOf } from "../../../src/policy/shell/allow-deny-lists.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { rowOf } from "../../../src/policy/shell/known-options.ts";
 import { RULES, verdictOf } from "./rules.ts";

@@ -3,7 +3,7 @@
  * narrow.
  */
 import { expect, test } from "bun:test";
-import { prefixesOf } from "../../../src/policy/shell/command-prefix.ts";
+import { prefixesOf } from "../../../src/policy/shell/allow-deny-lists.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { RULES } from "./rules.ts";
 

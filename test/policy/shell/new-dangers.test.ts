@@ -68,7 +68,7 @@ describe("what a level does", () => {
   });
 
   test("always is not offered", async () => {
-    const { prefixesOf } = await import("../../../src/policy/shell/command-prefix.ts");
+    const { prefixesOf } = await import("../../../src/policy/shell/allow-deny-lists.ts");
     for (const text of ["terraform destroy", "systemctl restart sshd"])
       expect(prefixesOf(text, judgeShell(text, RULES))).toBeUndefined();
   });

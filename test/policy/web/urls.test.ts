@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { words } from "../../../src/lib/text.ts";
-import { namesHost } from "../../../src/policy/web/domain-list.ts";
 import { parseAddress, parseNetwork } from "../../../src/policy/web/addresses.ts";
-import { type UrlRules, judgeUrl } from "../../../src/policy/web/urls.ts";
+import { judgeUrl, namesHost, type UrlRules } from "../../../src/policy/web/urls.ts";
 
 const OPEN: UrlRules = { allow: [], deny: [] };
 const PUBLIC = "93.184.216.34";

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEventBody } from "../../../src/agent/events.ts";
 import { exportHtml } from "../../../src/session/export/html.ts";
-import { exportMarkdown } from "../../../src/session/export/markdown.ts";
-import { readTranscript } from "../../../src/session/export/transcript.ts";
+import { exportMarkdown, readTranscript } from "../../../src/session/export/transcript.ts";
 import { needs } from "../../support/needs.ts";
 
 const browser = await needs("chromium");

@@ -1,5 +1,5 @@
 /** curl and wget: GET that prints to the terminal, from allowed hosts or this machine. */
-import { isListedHost } from "../../web/domain-list.ts";
+import { isListedHost } from "../../web/urls.ts";
 import { isFixed, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import type { Refusal } from "./form.ts";
 import type { PresetReader } from "./operator.ts";
