@@ -256,9 +256,10 @@ export interface Totals {
   readonly costUsd?: number;
 }
 
-// ── Carries events from a turn to its reader. Live output that is not read in time is joined and, beyond a limit,
-// counted instead of kept; the model's text waits for room.
-
+/**
+ * Carries events from a turn to its reader. Live output that is not read in time is joined and, beyond a limit, counted
+ * instead of kept; the model's text waits for room.
+ */
 export class EventQueue {
   readonly #events: AgentEvent[] = [];
   #liveBytes = 0;

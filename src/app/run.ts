@@ -325,8 +325,7 @@ export class Run implements AsyncDisposable {
 
 const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
 
-// ── Builds a run from the command line. A resumed session is read first: it may choose the target and the model.
-
+/** Builds a run from the command line. A resumed session is read first: it may choose the target and the model. */
 export async function composeRun(options: RunOptions): Promise<Run> {
   const { loaded, problem } = options;
   const state = stateDirectory(loaded.env);

@@ -78,9 +78,9 @@ function minutes(ms: number): string {
   return total >= 120 ? `${Math.round(total / 60)} hours` : plural(total, "minute");
 }
 
-// ── The access token of a login profile, refreshed before it expires by one process at a time, and where its
-// requests go.
-
+/**
+ * The access token of a login profile, refreshed before it expires by one process at a time, and where its requests go.
+ */
 export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "openai") {
   let inFlight: Promise<SignIn> | undefined;
 

@@ -84,8 +84,7 @@ function wellFormed(text: string): string {
   return text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd");
 }
 
-// ── The body of a request of megabytes, written while it is sent: as JSON and as bytes it would be in memory twice.
-
+/** The body of a request of megabytes, written while it is sent: as JSON and as bytes it would be in memory twice. */
 export class StreamedBody {
   /** Not every server takes a body of unknown length. */
   readonly bytes: number;

@@ -98,8 +98,7 @@ function isContent(file: string): boolean {
   return /^[0-9a-f]{64}$/.test(basename(file));
 }
 
-// ── Session ids: four groups of four random hex digits.
-
+/** Session ids: four groups of four random hex digits. */
 export function newSessionId(): string {
   // Not all digits in the middle of a UUID are random.
   const id = crypto.randomUUID();

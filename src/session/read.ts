@@ -128,8 +128,7 @@ const FIELDS = {
   done: { status: text },
 } as const satisfies Partial<Record<AgentEvent["type"], Record<string, (value: unknown) => boolean>>>;
 
-// ── Rebuilds the state of a session from its events: the messages as the model saw them, its target and its model.
-
+/** Rebuilds the state of a session from its events: the messages as the model saw them, its target and its model. */
 export class Replay {
   readonly messages: Message[] = [];
   profile = "";

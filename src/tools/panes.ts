@@ -1,4 +1,4 @@
-/** What a tmux pane shows, typing into it (capture-pane, send-keys), and the sessions and panes there are. */
+/** What a tmux pane shows, typing into it (capture-pane, send-keys), and panes besides the shared one. */
 import { z } from "zod";
 import { formatDuration } from "../lib/durations.ts";
 import { defined } from "../lib/values.ts";

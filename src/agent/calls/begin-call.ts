@@ -238,9 +238,7 @@ function traceDecision(call: ToolCall, title: string, permission: Permission): v
   }));
 }
 
-// ── What kind of output earlier calls printed, for calls that show it again: by its id, by its shell, or on a
-// screen.
-
+/** What kind of output earlier calls printed, for calls that show it again: by its id, by its shell, or on a screen. */
 export class PrintedKinds {
   readonly #privacy: Privacy;
   readonly #outputs = new Map<string, OutputKind>();

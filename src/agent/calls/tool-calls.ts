@@ -322,8 +322,7 @@ function parsedIfJson(text: string): unknown {
   }
 }
 
-// ── What the calls of a turn led to, and what earlier turns of the session allow later ones to use.
-
+/** What the calls of a turn led to, and what earlier turns of the session allow later ones to use. */
 export class TurnState {
   /** The operator's own words, of this turn and those before it. */
   readonly prompts: string[] = [];

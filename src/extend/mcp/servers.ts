@@ -202,8 +202,7 @@ const MOST = 40;
 const MOST_NAMED = 10;
 const PATIENCE_MS = 2_000;
 
-// ── One MCP server in a session: its list of tools, its connection, how often it failed.
-
+/** One MCP server in a session: its list of tools, its connection, how often it failed. */
 class Server {
   readonly name: string;
   readonly settings: McpSettings;

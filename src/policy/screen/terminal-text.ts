@@ -345,9 +345,7 @@ function isLoneSurrogate(character: string): boolean {
   return character.length === 1 && character >= "\ud800" && character <= "\udfff";
 }
 
-// ── The colours that untrusted text sets, kept as a state and written in one plain form; other SGR codes are
-// dropped.
-
+/** The colours that untrusted text sets, kept as a state and written in one plain form; other SGR codes are dropped. */
 class ColorState {
   readonly #on = new Set<number>();
   #front: Color = "";

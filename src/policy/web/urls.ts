@@ -175,8 +175,7 @@ const REFUSED_PORTS: ReadonlySet<number> = new Set([
   6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080, 11211,
 ]);
 
-// ── A list of hosts: names that cover their subdomains, `*.name` for the subdomains alone, addresses and networks.
-
+/** A list of hosts: names that cover their subdomains, `*.name` for the subdomains alone, addresses and networks. */
 class DomainList {
   readonly #names: string[] = [];
   readonly #below: string[] = [];

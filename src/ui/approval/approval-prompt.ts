@@ -2,10 +2,9 @@
 import { foldNames, matchNames } from "../../lib/names.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
-import { layout } from "../editor/layout.ts";
-import type { LineBuffer } from "../editor/line-buffer.ts";
 import { Editor } from "../editor/editor.ts";
 import { History } from "../editor/history.ts";
+import { layout, type LineBuffer } from "../editor/line-buffer.ts";
 import { key, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 import { inRows, listed } from "./question-text.ts";

@@ -1,6 +1,8 @@
 /** What is running and how to end it: /ps, /kill, /stop, /output, /timeout. */
 import type { Task, Tasks } from "../../agent/tasks.ts";
 import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
+import { EXIT, type ExitCode } from "../../lib/errors.ts";
+import { canAsk } from "../../lib/terminal.ts";
 import { clip } from "../../lib/text.ts";
 import { within } from "../../lib/waiting.ts";
 import { showText } from "../../policy/screen/terminal-text.ts";
@@ -68,7 +70,7 @@ export function runningShells({ shells }: WorkInFlight): WorkInFlight["shells"] 
   return shells.filter(({ status }) => status === "running");
 }
 
-export function busyPanes({ panes }: WorkInFlight): WorkInFlight["panes"] {
+function busyPanes({ panes }: WorkInFlight): WorkInFlight["panes"] {
   return panes.filter(({ idle }) => !idle);
 }
 
@@ -226,3 +228,78 @@ function taskId(screen: CommandScreen, text: string, usage: string): number | un
 const MOST_SHELLS = 10;
 /** A target on the same machine answers within this. */
 const PROMPT_ANSWER_MS = 250;
+
+// ── How the REPL ends: at once, or, where something still runs, after a warning and a second request.
+
+interface LeavingParts {
+  tasks(): readonly Task[];
+  work(): Promise<WorkInFlight>;
+  stillRunning(work: WorkInFlight, tasks: readonly Task[]): void;
+}
+
+export class Leaving {
+  readonly #parts: LeavingParts;
+  readonly #left = Promise.withResolvers<ExitCode>();
+  #begun = false;
+  #looking = false;
+  /** The operator knows that something runs: the next request quits. */
+  #warned = false;
+
+  constructor(parts: LeavingParts) {
+    this.#parts = parts;
+  }
+
+  get over(): Promise<ExitCode> {
+    return this.#left.promise;
+  }
+
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** Whatever runs is cancelled. */
+  leave(code: ExitCode): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#left.resolve(code);
+  }
+
+  /** A bug: `run` gives the terminal back and throws it; a second one on the way out ends the process at once. */
+  crash(error: unknown): void {
+    if (this.#begun) process.exit(EXIT.failure);
+    this.#begun = true;
+    this.#left.reject(error);
+  }
+
+  /** An operator who continues is warned again the next time. */
+  entered(line: string): void {
+    if (!/^\/(q|quit|exit)\s*$/.test(line)) this.#warned = false;
+  }
+
+  quit(code: ExitCode): void {
+    if (this.#warned || this.#looking) return this.leave(code);
+    this.#looking = true;
+    void this.#parts.work().then(
+      (work) => this.#quitWith(work, code),
+      () => this.#quitWith({ shells: [], panes: [] }, code),
+    );
+  }
+
+  /**
+   * While the terminal is there, the signal was sent by a person and means quit. One that is gone cannot show a
+   * warning: a resumed session names what still runs.
+   */
+  hungUp(): void {
+    if (canAsk()) this.quit(EXIT.hangup);
+    else this.leave(EXIT.hangup);
+  }
+
+  #quitWith(work: WorkInFlight, code: ExitCode): void {
+    this.#looking = false;
+    const open = this.#parts.tasks().filter((task) => task.state.kind !== "over");
+    const [shells, panes] = [runningShells(work), busyPanes(work)];
+    if (open.length + shells.length + panes.length === 0) return this.leave(code);
+    this.#warned = true;
+    this.#parts.stillRunning({ shells, panes }, open);
+  }
+}

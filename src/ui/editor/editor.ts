@@ -2,8 +2,7 @@
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
 import { type Completer, DropDown, type Offer } from "./completion.ts";
 import { type History, HistorySearch } from "./history.ts";
-import { cellAt, layout } from "./layout.ts";
-import { type Cell, LineBuffer } from "./line-buffer.ts";
+import { type Cell, cellAt, layout, LineBuffer } from "./line-buffer.ts";
 
 export class Editor {
   readonly buffer = new LineBuffer();

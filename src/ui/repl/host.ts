@@ -299,8 +299,7 @@ export interface DirectoryEntry {
   readonly directory: boolean;
 }
 
-// ── What the REPL needs of a screen: one that repaints a terminal, or one that prints line by line.
-
+/** What the REPL needs of a screen: one that repaints a terminal, or one that prints line by line. */
 export interface ReplScreen extends Asker, PasswordAsker {
   /** Columns a row may use. */
   readonly columns: number;

@@ -3,7 +3,7 @@ import type { Task } from "../../agent/tasks.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalQueue } from "../approval/approval-queue.ts";
 import type { Editor } from "../editor/editor.ts";
-import { layout } from "../editor/layout.ts";
+import { layout } from "../editor/line-buffer.ts";
 import type { PasswordLine } from "../questions/password-line.ts";
 import type { Picker } from "../questions/picker.ts";
 import { ASK_CURSOR, type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";

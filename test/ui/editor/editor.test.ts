@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Completer } from "../../../src/ui/editor/completion.ts";
 import { Editor, type EditorAction } from "../../../src/ui/editor/editor.ts";
 import { History } from "../../../src/ui/editor/history.ts";
-import { layout } from "../../../src/ui/editor/layout.ts";
+import { layout } from "../../../src/ui/editor/line-buffer.ts";
 import { KeyDecoder } from "../../../src/ui/terminal/keys.ts";
 import { theme } from "../../../src/ui/theme.ts";
 import { encode } from "../../support/pty.ts";
