@@ -1,4 +1,5 @@
 /** Keeps the record of a run: fills in user, machine and session, and copies it to the target's system log. */
+import { readFileSync } from "node:fs";
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { AuditEntry } from "../audit/entry.ts";
 import type { RecordedEntry, Recorder, RecordOptions } from "../agent/calls/call-record.ts";
@@ -112,7 +113,7 @@ interface Person {
 
 /** From the system: variables such as USER can be set to anything. */
 async function whoRuns(): Promise<Person> {
-  const [{ askProgram }, { readFileSync }] = await Promise.all([import("../lib/start-child.ts"), import("node:fs")]);
+  const { askProgram } = await import("../lib/start-child.ts");
   const nameOf = (id: string): string => {
     const { code, stdout } = askProgram(["id", "-un", "--", id], { timeoutMs: ID_MS });
     return code === 0 && stdout.trim() !== "" ? stdout.trim() : id;

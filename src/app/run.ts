@@ -1,4 +1,5 @@
 /** A run: configuration, model, target, tools, policy, approvals and session, wired together in this one place. */
+import { changesDirectory, prepareChanges } from "../session/outputs.ts";
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
 import { Passwords } from "../agent/calls/passwords.ts";
@@ -202,10 +203,7 @@ export class Run implements AsyncDisposable {
     if (this.#options.record === false) return undefined;
     const state = stateDirectory(this.#loaded.env);
     if (state === undefined) return { none: "there is no home directory to keep files in" };
-    const [{ ChangeStore }, { changesDirectory, prepareChanges }] = await Promise.all([
-      import("../changes/change-store.ts"),
-      import("../session/outputs.ts"),
-    ]);
+    const { ChangeStore } = await import("../changes/change-store.ts");
     const directory = () => changesDirectory(state, this.sessions.id);
     return (this.#changes ??= new ChangeStore({ directory, prepare: prepareChanges }));
   }

@@ -1,4 +1,5 @@
 /** The machines of a run that has several: opened in parallel, so that none delays another. */
+import { ConnectionDropped } from "../../targets/errors.ts";
 import { defined } from "../../lib/values.ts";
 import type { FleetMachine, FleetParts } from "../../agent/fleet/fleet-parts.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
@@ -206,7 +207,6 @@ class Machine implements FleetMachine {
 
 /** An sshd that gets many connections at once drops some of them (MaxStartups): those are tried again. */
 async function openPatiently(open: () => Promise<Target>): Promise<Target> {
-  const { ConnectionDropped } = await import("../../targets/errors.ts");
   for (let attempt = 1; ; attempt++) {
     try {
       return await open();

@@ -1,4 +1,5 @@
 /** The rules of the machines that a run works on, matched with every name of a machine. */
+import { destinationOf } from "../../targets/connection/ssh-destination.ts";
 import type { Config, MachineRuleSettings } from "../../config/schema.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { foldNames } from "../../lib/names.ts";
@@ -214,10 +215,7 @@ async function resolvedHosts({ path }: Place): Promise<string[]> {
   const written = await viaSsh(path);
   const destinations = [...path.filter((hop) => hop.kind === "ssh"), ...written];
   if (destinations.length === 0) return [];
-  const [{ resolvedSsh }, { destinationOf }] = await Promise.all([
-    import("../../targets/names/ssh-config.ts"),
-    import("../../targets/connection/ssh-destination.ts"),
-  ]);
+  const { resolvedSsh } = await import("../../targets/names/ssh-config.ts");
   const names = destinations.map(async (destination) => {
     const { host, user } = await resolvedSsh(destination);
     // A rule may be written as a destination: `ssh web1` leads to root@web1, too.

@@ -1,4 +1,5 @@
 /** Makes the client for a profile of the configuration. */
+import { profilePath } from "../../config/keys.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { profileHeaders, type ResolvedProfile, resolveProfile } from "../../config/profiles.ts";
 import { createModelClient, type ModelOptions } from "../../model/client.ts";
@@ -80,7 +81,6 @@ async function keyCommand(loaded: LoadedConfig, profile: string, command: readon
 }
 
 async function caFile(loaded: LoadedConfig, profile: string, file: string): Promise<string> {
-  const { profilePath } = await import("../../config/keys.ts");
   const path = profilePath(loaded, `models.${profile}.ca_file`, file);
   const fail = (words: string, cause?: unknown) =>
     new BuddyError("config", `profile ${profile}: ca_file ${file} ${words}`, {

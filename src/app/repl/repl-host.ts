@@ -1,4 +1,5 @@
 /** A run for the REPL: facts, models, sessions, tools, directories. */
+import { splitWords } from "../../lib/quote.ts";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { usd } from "../../agent/budget.ts";
@@ -188,7 +189,6 @@ export function replHost(parts: ReplHostParts): ReplHost {
 
 async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
   const { prepareRunbook, targetNames } = await import("../extensions/runbooks.ts");
-  const { splitWords } = await import("../../lib/quote.ts");
   const [name = "", ...words] = splitWords(typed) ?? [];
   if (name === "") throw new BuddyError("usage", "a quote is not closed", { hint: "Usage: /run RUNBOOK KEY=VALUE …" });
   const runbook = await prepareRunbook(loaded, name, words, false);

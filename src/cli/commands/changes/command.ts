@@ -1,4 +1,5 @@
 /** `buddy changes`: the files that a session changed, and how; `/undo` in that session undoes them. */
+import { clip } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
@@ -57,7 +58,6 @@ export const command = defineCommand({
       await print([`${showText(text, { mode: "command" }).trimEnd()}\n`]);
       return EXIT.ok;
     }
-    const { clip } = await import("../../../lib/text.ts");
     // In a pipe nothing is left out.
     const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
     const lines = rows.map(({ number, time, where, path, what, undone }) => {

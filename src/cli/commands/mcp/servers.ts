@@ -14,6 +14,7 @@ import { print } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { alignColumns, closestMatch, plural, shorten } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
+import { within } from "../../../lib/waiting.ts";
 import { showLine } from "../../../policy/screen/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 
@@ -168,11 +169,8 @@ export async function signIn(globals: GlobalOptions, name: string): Promise<void
 }
 
 async function signInWithBrowser(loaded: LoadedConfig, name: string, settings: McpSettings, server: string) {
-  const [{ browserCallback }, { WaitingForBrowser }, { within }] = await Promise.all([
-    import("../../../auth/browser-flow.ts"),
-    import("../../../extend/mcp/connection.ts"),
-    import("../../../lib/waiting.ts"),
-  ]);
+  const { browserCallback } = await import("../../../auth/browser-flow.ts");
+  const { WaitingForBrowser } = await import("../../../extend/mcp/connection.ts");
   const say = (line: string) => log.info(showLine(line));
   const state = crypto.randomUUID();
   using callback = browserCallback({ ports: [0], path: "/callback", state });

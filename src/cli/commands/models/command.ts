@@ -1,4 +1,5 @@
 /** `buddy models`: what the endpoint of a profile offers, with windows and prices where they are known. */
+import { alignColumns } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
@@ -56,7 +57,6 @@ interface Row {
 async function table(rows: readonly Row[], current: string): Promise<string> {
   if (rows.length === 0) return "this endpoint lists no models\n";
   const { showLine } = await import("../../../policy/screen/terminal-text.ts");
-  const { alignColumns } = await import("../../../lib/text.ts");
   const cells = rows.map((row) => [
     `${row.current ? "* " : "  "}${showLine(row.id)}`,
     row.context === undefined ? "" : `${Math.round(row.context / 1000)}k`,

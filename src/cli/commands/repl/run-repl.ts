@@ -1,4 +1,5 @@
 /** `buddy`: the REPL on a terminal, or line by line where the terminal cannot do more. */
+import { showLine } from "../../../policy/screen/terminal-text.ts";
 import { isatty, type ReadStream, type WriteStream } from "node:tty";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { replHost } from "../../../app/repl/repl-host.ts";
@@ -92,7 +93,6 @@ function chosenTheme(setting: LoadedConfig["config"]["display"]["theme"]): Pick<
 /** How to come back, and what keeps running. */
 async function farewell(run: Run, host: ReplHost): Promise<string> {
   const { shells } = (await within(host.work(), FAREWELL_MS)) ?? { shells: [] };
-  const { showLine } = await import("../../../policy/screen/terminal-text.ts");
   const stay = shells
     .filter(({ status }) => status === "running")
     .map(({ id, command }) => `still running: ${id}  ${showLine(command)}\n`);

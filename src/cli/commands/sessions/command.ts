@@ -1,4 +1,5 @@
 /** `buddy sessions`: what was saved in this directory, or in all of them. */
+import { alignColumns, clip } from "../../../lib/text.ts";
 import { dirname } from "node:path";
 import type { StoredSession } from "../../../session/store.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
@@ -98,7 +99,6 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
     )}\n`;
   if (sessions.length === 0) return all ? "no saved sessions\n" : "no saved sessions in this directory\n";
   const { showLine } = await import("../../../policy/screen/terminal-text.ts");
-  const { alignColumns, clip } = await import("../../../lib/text.ts");
   const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => {
     const place = all ? `${showLine(dirname(dirname(dirname(path))))}  ` : "";
     const words = showLine(problem === undefined ? `${foreign ? "(foreign) " : ""}${title}` : `(${problem})`);
