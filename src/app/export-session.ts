@@ -25,10 +25,8 @@ export async function exportSession(
     case "runbook":
       return [(await import("../session/export/runbook.ts")).exportRunbook(await readable(transcript))];
     case "cast": {
-      const [{ exportCast }, { showText }] = await Promise.all([
-        import("../session/export/cast.ts"),
-        import("../policy/screen/terminal-text.ts"),
-      ]);
+      const { exportCast } = await import("../session/export/cast.ts");
+      const { showText } = await import("../policy/screen/terminal-text.ts");
       const output = await keptOutputs(session.id, stateDirectory);
       return exportCast(transcript, { show: (text) => showText(text, { color: true }), output });
     }

@@ -118,11 +118,9 @@ export function operatorCommand(
     const opened = await unlessAborted(inner, run.target.get());
     // If an adopted shell ends meanwhile, the command must not run in another one.
     const target = opened.now?.() ?? opened;
-    const [{ judgeShell }, { calledAt, shellRules }, { outputKind }] = await Promise.all([
-      import("../../policy/shell/judge.ts"),
-      import("../run-tools.ts"),
-      import("../../policy/privacy/output-kind.ts"),
-    ]);
+    const { judgeShell } = await import("../../policy/shell/judge.ts");
+    const { calledAt, shellRules } = await import("../run-tools.ts");
+    const { outputKind } = await import("../../policy/privacy/output-kind.ts");
     const { user, home } = target.transport.facts;
     const rules = await run.rules.of(target, run.place);
     const { shell, identity, locks } = target;

@@ -133,10 +133,8 @@ export function replHost(parts: ReplHostParts): ReplHost {
       const profile = resolveProfile(loaded, name);
       if (profile.baseUrl === "")
         throw new BuddyError("usage", "demo is a script built into buddy: it has no models to list");
-      const [{ listModelsByClient }, { modelOptions }] = await Promise.all([
-        import("../../model/list-models.ts"),
-        import("../model/model-client.ts"),
-      ]);
+      const { listModelsByClient } = await import("../../model/list-models.ts");
+      const { modelOptions } = await import("../model/model-client.ts");
       const offered = await listModelsByClient(await modelOptions(loaded, profile), signal);
       return offered.map(({ id }) => id).toSorted();
     },
@@ -159,10 +157,8 @@ export function replHost(parts: ReplHostParts): ReplHost {
       return [`session ${run.sessions.id}, ${plural(agent.turns, "turn")} so far`, ...notes];
     },
     async login(profile, { say, waiting }, signal) {
-      const [{ openSignIn }, { signIn }] = await Promise.all([
-        import("../model/sign-in.ts"),
-        import("../../auth/sign-in.ts"),
-      ]);
+      const { openSignIn } = await import("../model/sign-in.ts");
+      const { signIn } = await import("../../auth/sign-in.ts");
       const account = await openSignIn(profile, globals);
       const screen = { say: (text: string) => text.split("\n").forEach(say), progress: waiting };
       await signIn(account, screen, signal);

@@ -216,10 +216,8 @@ async function hosts(): Promise<readonly string[]> {
 
 /** Without ssh or the network, and with a short time for the inventory: typing must not wait. */
 async function places(): Promise<string[]> {
-  const [{ placeSources }, { completedNames }] = await Promise.all([
-    import("../../app/machines/places.ts"),
-    import("../../targets/names/resolve-places.ts"),
-  ]);
+  const { placeSources } = await import("../../app/machines/places.ts");
+  const { completedNames } = await import("../../targets/names/resolve-places.ts");
   const { names, inventory } = await completedNames(placeSources(await configuration()));
   return [...names, ...inventory];
 }

@@ -28,14 +28,10 @@ export const command = defineCommand({
       throw new BuddyError("usage", "--diff and --json cannot be combined", { hint: "Give one of them" });
     const state = stateDirectory();
     if (state === undefined) throw new BuddyError("usage", "HOME is not set, so no changes are kept");
-    const [{ savedSessions }, { ChangeStore }, { changesDirectory }, { changeDiff, changeListing }] = await Promise.all(
-      [
-        import("../../../session/store.ts"),
-        import("../../../changes/change-store.ts"),
-        import("../../../session/outputs.ts"),
-        import("../../../app/changes/undo.ts"),
-      ],
-    );
+    const { savedSessions } = await import("../../../session/store.ts");
+    const { ChangeStore } = await import("../../../changes/change-store.ts");
+    const { changesDirectory } = await import("../../../session/outputs.ts");
+    const { changeDiff, changeListing } = await import("../../../app/changes/undo.ts");
     const session = savedSessions().find(id);
     const store = new ChangeStore({ directory: () => changesDirectory(state, session.id), prepare: () => {} });
     const rows = changeListing(store);

@@ -28,10 +28,8 @@ export const command = defineCommand({
 });
 
 async function examine(globals: GlobalOptions): Promise<Finding[]> {
-  const [{ checkConfiguration, checkModel }, { checkTarget, checkUnasked, checkMachine }] = await Promise.all([
-    import("./configuration.ts"),
-    import("./machine.ts"),
-  ]);
+  const { checkConfiguration, checkModel } = await import("./configuration.ts");
+  const { checkTarget, checkUnasked, checkMachine } = await import("./machine.ts");
   const { findings, loaded } = await checkConfiguration(globals);
   if (loaded !== undefined) findings.push(...(await checkModel(loaded)));
   findings.push(...(await checkMachine()));

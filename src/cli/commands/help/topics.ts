@@ -31,10 +31,8 @@ export async function topicPage(topic: Topic, color: false | undefined): Promise
   // Comments are for those who edit the page.
   const page = PAGES[topic].replace(/<!--[^]*?-->\n*/g, "");
   if (!isTerminal(1) || process.env["TERM"] === "dumb") return page;
-  const [{ MarkdownStream }, { theme }] = await Promise.all([
-    import("../../../ui/markdown/markdown-stream.ts"),
-    import("../../../ui/theme.ts"),
-  ]);
+  const { MarkdownStream } = await import("../../../ui/markdown/markdown-stream.ts");
+  const { theme } = await import("../../../ui/theme.ts");
   const style = theme(wantsColor({ flag: color, env: process.env, isTty: true }));
   const rows = new MarkdownStream(style, false, () => process.stdout.columns || 80);
   rows.push(page);

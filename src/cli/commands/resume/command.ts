@@ -34,11 +34,9 @@ async function chosen(): Promise<string | undefined> {
       hint: "buddy resume ID, or buddy resume --last; buddy sessions lists them",
     });
   }
-  const [{ savedSessions }, { pickWithClack }, { sessionChoices }] = await Promise.all([
-    import("../../../session/store.ts"),
-    import("../../../ui/questions/clack-on-terminal.ts"),
-    import("../../../ui/commands/session.ts"),
-  ]);
+  const { savedSessions } = await import("../../../session/store.ts");
+  const { pickWithClack } = await import("../../../ui/questions/clack-on-terminal.ts");
+  const { sessionChoices } = await import("../../../ui/commands/session.ts");
   const sessions = savedSessions()
     .list()
     .filter(({ problem, bytes }) => problem === undefined && bytes > 0);

@@ -51,10 +51,8 @@ export const command = defineCommand({
 });
 
 async function check(dir: string, json: boolean): Promise<ExitCode> {
-  const [{ checkSkill }, { showLine }] = await Promise.all([
-    import("../../../extend/skills/skill.ts"),
-    import("../../../policy/screen/terminal-text.ts"),
-  ]);
+  const { checkSkill } = await import("../../../extend/skills/skill.ts");
+  const { showLine } = await import("../../../policy/screen/terminal-text.ts");
   const { name, problems, warnings, files } = checkSkill(dir);
   if (json)
     await print([

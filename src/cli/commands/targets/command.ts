@@ -35,11 +35,9 @@ export const command = defineCommand({
         });
     if (args.check === true && args.sessions === true)
       throw new BuddyError("usage", "--check and --sessions cannot be combined", { hint: "Give one of them" });
-    const [{ loadConfiguration }, { uncertainRules }, { chosenPlace, chosenPlaces, placeSources }] = await Promise.all([
-      import("../../../app/configuration.ts"),
-      import("../../../app/machines/machine-rules.ts"),
-      import("../../../app/machines/places.ts"),
-    ]);
+    const { loadConfiguration } = await import("../../../app/configuration.ts");
+    const { uncertainRules } = await import("../../../app/machines/machine-rules.ts");
+    const { chosenPlace, chosenPlaces, placeSources } = await import("../../../app/machines/places.ts");
     const { what } = args;
     const named = what !== undefined && (globals.on ?? globals.ssh ?? globals.container) !== undefined;
     if (named)
