@@ -1,7 +1,7 @@
 /** OpenAI's sign-in, with a device code or the browser of this machine: exchange, refresh, revoke. */
 import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isLoopback, proxyFor, proxyLabel, boundedText, fetchVia } from "../lib/network.ts";
-import { isRecord, jsonObject } from "../lib/values.ts";
+import { defined, isRecord, jsonObject } from "../lib/values.ts";
 import { pause, deadline } from "../lib/waiting.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken, LAST_DATE, type SignIn, tokenClaims } from "./store.ts";
@@ -228,8 +228,7 @@ function signIn(tokens: Tokens, previous?: SignIn): SignIn {
   return {
     access_token,
     refresh_token,
-    ...(id_token === undefined ? {} : { id_token }),
-    ...(account === undefined ? {} : { account_id: account }),
+    ...defined({ id_token, account_id: account }),
     issued_at: Date.now(),
     expires_at: expiryOf(access_token),
   };

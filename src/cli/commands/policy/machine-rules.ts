@@ -1,4 +1,5 @@
 /** The rules that hold on a machine: as JSON, and the verdict under them. */
+import { defined } from "../../../lib/values.ts";
 import { underGuard } from "../../../agent/permit/permission.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Verdict } from "../../../policy/verdict.ts";
@@ -10,9 +11,7 @@ export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {
     rules: {
       patterns,
       mode,
-      ...(label === undefined ? {} : { label }),
-      ...(autoApprove === undefined ? {} : { shell_auto_approve: autoApprove }),
-      ...(allow === undefined ? {} : { allow }),
+      ...defined({ label, shell_auto_approve: autoApprove, allow }),
       ...(deny.length === 0 ? {} : { deny }),
       ...(approveMaxMs === undefined ? {} : { approve_max_ms: approveMaxMs }),
       ...(notes.length === 0 ? {} : { notes }),

@@ -1,4 +1,5 @@
 /** `buddy policy shell`: what the judge says about a command, with the rules of the configuration. */
+import { defined } from "../../../lib/values.ts";
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
@@ -49,9 +50,7 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
       const shell = shellName(asked.shell ?? options.shell);
       const judged = judgeShell(asked.command, rules, {
         home,
-        ...(user === undefined ? {} : { user }),
-        ...(shell === undefined ? {} : { shell }),
-        ...(asked.cwd === undefined ? {} : { cwd: asked.cwd }),
+        ...defined({ user, shell, cwd: asked.cwd }),
       });
       const holds = judged.verdict.kind === "allow" || (machine.mode === "read-only" && judged.readOnly);
       const doubt = holds ? local.doubt(judged.conditions, asked.cwd ?? currentDirectory()) : undefined;
@@ -103,8 +102,7 @@ function readQuestion(value: unknown): ShellQuestion {
     throw new BuddyError("usage", '"shell" and "cwd" must be strings');
   return {
     command: value.command,
-    ...(shell === undefined ? {} : { shell }),
-    ...(cwd === undefined ? {} : { cwd }),
+    ...defined({ shell, cwd }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** `buddy sessions`: what was saved in this directory, or in all of them. */
+import { defined } from "../../../lib/values.ts";
 import { alignColumns, clip } from "../../../lib/text.ts";
 import { dirname } from "node:path";
 import type { StoredSession } from "../../../session/store.ts";
@@ -91,8 +92,7 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
         title,
         bytes,
         path,
-        ...(problem === undefined ? {} : { problem }),
-        ...(foreign === undefined ? {} : { foreign }),
+        ...defined({ problem, foreign }),
       })),
       null,
       2,

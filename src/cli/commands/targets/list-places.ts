@@ -1,4 +1,5 @@
 /** The names that can be used with --on, and the machines behind them. */
+import { defined } from "../../../lib/values.ts";
 import {
   nameInWords,
   namedPlaces,
@@ -77,9 +78,7 @@ export async function listPlaces(places: readonly Place[], loaded: LoadedConfig,
       names,
       place: labelOfPath(path),
       path,
-      ...(ssh === undefined ? {} : { ssh }),
-      ...(cd === undefined ? {} : { cd }),
-      ...(tmux === undefined ? {} : { tmux }),
+      ...defined({ ssh, cd, tmux }),
       ...ruleFacts(rules),
     }));
     return print([`${JSON.stringify(listed, null, 2)}\n`]);
