@@ -5,7 +5,7 @@
 import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
 import { summaryMessage } from "./events.ts";
-import { collectAfter } from "../lib/garbage.ts";
+import { collectAfter } from "../lib/large-texts.ts";
 import { isRecord, jsonObject } from "../lib/values.ts";
 
 export class History {

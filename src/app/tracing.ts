@@ -4,7 +4,7 @@ import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError, writeError } from "../lib/files.ts";
 import { redactor } from "../lib/secrets/redact.ts";
-import { gathered, jsonPieces } from "../lib/json-pieces.ts";
+import { gathered, jsonPieces } from "../lib/large-texts.ts";
 import { log } from "../lib/log.ts";
 import { clip, printable } from "../lib/text.ts";
 import { type TraceData, type TraceKind, traceTo } from "../lib/trace.ts";

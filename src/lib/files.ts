@@ -25,7 +25,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { hasEnded, processMark } from "./processes.ts";
 import { messageOf } from "./errors.ts";
-import { collectAfter } from "./garbage.ts";
+import { collectAfter } from "./large-texts.ts";
 import { wholeCharacters } from "./text.ts";
 
 /** Why a file cannot be written: if it does not exist, neither does its directory. */

@@ -2,7 +2,7 @@
  * A text that arrives in pieces, kept in blocks until it is needed: concatenated token by token, it would take twenty
  * times its size, and every piece would keep the buffer it was cut from. The blocks of a long text are kept on disk.
  */
-import { collectAfter } from "./garbage.ts";
+import { collectAfter } from "./large-texts.ts";
 import type { SpooledText } from "./spooled-text.ts";
 
 export class GrowingText {

@@ -4,7 +4,7 @@
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { collectAfter } from "./garbage.ts";
+import { collectAfter } from "./large-texts.ts";
 import { temporaryDirectory } from "./local-directories.ts";
 import { pieces } from "./text.ts";
 

@@ -1,5 +1,5 @@
 /** The JSON of a request: a conversation grows at its end, so the JSON of its beginning is used again. */
-import { gathered, jsonPieces } from "../lib/json-pieces.ts";
+import { gathered, jsonPieces } from "../lib/large-texts.ts";
 import { textIn } from "../lib/values.ts";
 
 export class RequestText {

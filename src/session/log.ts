@@ -3,7 +3,7 @@ import { closeSync, fstatSync, fsyncSync, readSync, statSync, unlinkSync, writeS
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
 import { appendWhole, endsInsideLine, fileError, openForLines } from "../lib/files.ts";
-import { gathered, jsonPieces } from "../lib/json-pieces.ts";
+import { gathered, jsonPieces } from "../lib/large-texts.ts";
 import { textIn } from "../lib/values.ts";
 import type { SessionLock } from "./session-lock.ts";
 import { prepare, rememberDirectory } from "./session-directory.ts";

@@ -2,7 +2,7 @@
 import { type AgentEvent, EVENT_VERSION, type StoredPlace, summaryMessage } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { lineBytesIn } from "../lib/files.ts";
-import { collectAfter } from "../lib/garbage.ts";
+import { collectAfter } from "../lib/large-texts.ts";
 import type { LineSigner } from "../lib/line-signer.ts";
 import { isRecord, jsonObject } from "../lib/values.ts";
 import type { AssistantMessage, Message } from "../model/types.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { GrowingText } from "../../src/lib/growing-text.ts";
-import { gathered, jsonPieces } from "../../src/lib/json-pieces.ts";
+import { gathered, jsonPieces } from "../../src/lib/large-texts.ts";
 import { LineSigner } from "../../src/lib/line-signer.ts";
 import { SpooledText } from "../../src/lib/spooled-text.ts";
 import { nextTurn } from "../../src/lib/waiting.ts";

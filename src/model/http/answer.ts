@@ -3,7 +3,7 @@
  * else.
  */
 import { excerpt, Malformed, ProviderError } from "../provider-error.ts";
-import { collectAfter } from "../../lib/garbage.ts";
+import { collectAfter } from "../../lib/large-texts.ts";
 import { pieces } from "../../lib/text.ts";
 import { DONE, type Emit, type Protocol, type Reply, type AnswerState } from "../protocols/protocol.ts";
 import { RepeatedText } from "../protocols/repeated-text.ts";

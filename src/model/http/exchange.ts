@@ -1,5 +1,5 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
-import { collectRequest } from "../../lib/garbage.ts";
+import { collectRequest } from "../../lib/large-texts.ts";
 import { boundedText, fetchVia } from "../../lib/network.ts";
 import { trace } from "../../lib/trace.ts";
 import type { Answer } from "./answer.ts";

@@ -2,7 +2,7 @@
  * What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its
  * own.
  */
-import { collectAfter } from "../../lib/garbage.ts";
+import { collectAfter } from "../../lib/large-texts.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { Malformed, ProviderError } from "../provider-error.ts";

@@ -2,7 +2,7 @@
  * Hides secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which is replaced by its value
  * only on the target.
  */
-import { collectAfter } from "../../lib/garbage.ts";
+import { collectAfter } from "../../lib/large-texts.ts";
 import { findSecrets, replaceSpans, type SecretSpan } from "../../lib/secrets/find-secrets.ts";
 import { type KnownSpan, KnownSecrets } from "../../lib/secrets/known-secrets.ts";
 import { HeldText, safeCut } from "../../lib/secrets/redact.ts";

@@ -1,5 +1,5 @@
 /** One process of a direct shell: reads its pipes, finds its marks and notices its end. */
-import { floodTurns } from "../../lib/garbage.ts";
+import { floodTurns } from "../../lib/large-texts.ts";
 import type { Recording } from "../output/recording.ts";
 import type { LentProcess, Process } from "../target.ts";
 import { type Mark, MarkScanner } from "../tmux/markers.ts";

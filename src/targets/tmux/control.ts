@@ -1,7 +1,7 @@
 /** A tmux control-mode client on pipes: sends commands, receives replies and every byte of the panes. */
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, SessionGone, TmuxUnusable } from "../errors.ts";
-import { floodTurns } from "../../lib/garbage.ts";
+import { floodTurns } from "../../lib/large-texts.ts";
 import type { Process } from "../target.ts";
 import { within } from "../../lib/waiting.ts";
 import { shorten } from "../../lib/text.ts";

@@ -1,5 +1,5 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
-import { gathered, jsonPieces } from "../../lib/json-pieces.ts";
+import { gathered, jsonPieces } from "../../lib/large-texts.ts";
 import { mapTexts } from "../../lib/values.ts";
 import { type AgentEvent, resultText } from "../../agent/events.ts";
 import { HeldDeltas, type TextFilter } from "../../lib/secrets/redact.ts";

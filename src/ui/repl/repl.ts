@@ -14,7 +14,7 @@ import { oneLine, wrapped } from "../words.ts";
 import type { ReplHost, ReplScreen, WorkInFlight } from "./host.ts";
 import { promptText } from "./status-line.ts";
 import { droppedWords, KeptResults, Plan, TaskView } from "./task-view.ts";
-import { attachLines, replHint, welcome } from "./welcome.ts";
+import { attachLines, replHint, welcome } from "../commands/status.ts";
 
 export class Repl implements CommandScreen {
   readonly host: ReplHost;

@@ -1,6 +1,6 @@
 /** Hints for the command line, as the REPL shows them. */
 import { expect, test } from "bun:test";
-import { replHint } from "../../../src/ui/repl/welcome.ts";
+import { replHint } from "../../../src/ui/commands/status.ts";
 
 test.each([
   ["Sign in with: buddy login", "Sign in with: /login work"],
