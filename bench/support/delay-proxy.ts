@@ -1,7 +1,7 @@
 /**
  * A TCP proxy on loopback that delays everything, in a process of its own: `bun delay-proxy.ts PORT DELAY_MS` prints the
- * port it listens on. It shares the cores with what is measured, so there is one queue, and one timer, for all
- * connections.
+ * port it listens on, and ends with its stdin. It shares the cores with what is measured, so there is one queue, and one
+ * timer, for all connections.
  */
 import type { Socket } from "bun";
 
@@ -11,12 +11,12 @@ export interface DelayProxy extends AsyncDisposable {
 
 export async function startDelayProxy(target: number, delayMs: number): Promise<DelayProxy> {
   const argv = [process.execPath, import.meta.path, String(target), String(delayMs)];
-  const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
   const { value } = await child.stdout.getReader().read();
   return {
     port: Number(new TextDecoder().decode(value)),
     async [Symbol.asyncDispose]() {
-      child.kill();
+      await child.stdin.end();
       await child.exited;
     },
   };
@@ -82,4 +82,8 @@ function write(to: Socket<End>, bytes: Uint8Array): void {
 
 const ROUNDING_MS = 0.3;
 
-if (import.meta.main) console.log(await serve(Number(process.argv[2]), Number(process.argv[3])));
+if (import.meta.main) {
+  console.log(await serve(Number(process.argv[2]), Number(process.argv[3])));
+  await Bun.stdin.text();
+  process.exit(0);
+}
