@@ -49,7 +49,7 @@ test("a content filter is a warning, an output limit without an answer an error 
   expect(filtered.done.status).toBe("answered");
   const nothing = await turnOf([{ text: "", finish: "content_filter" }]);
   expect(nothing.done.status).toBe("failed");
-  expect(ofType(nothing.events, "error")[0]?.message).toBe("the provider's content filter stopped the answer");
+  expect(ofType(nothing.events, "error")[0]?.message).toContain("content filter");
   const empty = await turnOf([
     { text: "", finish: "length" },
     { text: "", finish: "length" },

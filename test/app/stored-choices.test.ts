@@ -73,6 +73,6 @@ test("a session whose profile is gone continues with the active one, and says so
   );
   const { code, stderr } = await here.exec({ prompt: "second", resume: "last" });
   expect(code).toBe(0);
-  expect(stderr).toContain("the profile of this session is no longer configured: gone");
+  expect(stderr).toMatch(/profile.*\bgone\b/);
   expect(here.model.requests.at(-1)?.model).toBe("gpt-4o");
 });

@@ -171,11 +171,10 @@ describe("auth.json", () => {
     mkdirSync(`${store.path}.lock`);
     const screen = { say: () => {}, progress: () => {} };
     const login = await caught(signIn({ device, store, provider: "openai" }, screen, never));
-    expect(login?.message).toStartWith(`the sign-in cannot be stored in ${store.path}`);
-    expect(login?.code).toBe("auth");
+    expect(login).toEqual(buddyError("auth", store.path));
     const source = tokenSource(store, device);
     expect((await source.token({}, never)).accessToken).toBe(good?.access_token ?? "");
-    expect((await caught(source.token({ refused: good?.access_token }, never)))?.message).toContain("cannot be stored");
+    expect(await caught(source.token({ refused: good?.access_token }, never))).toEqual(buddyError("auth", store.path));
     expect(server.state.bodies).toEqual([]);
   });
 
@@ -185,7 +184,7 @@ describe("auth.json", () => {
     chmodSync(store.path, 0o644);
     const parts = { device: new OpenAiDevice(server.url), store, provider: "openai" };
     const error = await caught(signIn(parts, { say: () => {}, progress: () => {} }, never));
-    expect(error?.message).toMatch(/can be read by other users/);
+    expect(error).toEqual(buddyError("auth", "auth.json"));
     expect(server.state.bodies).toEqual([]);
   });
 
@@ -279,7 +278,7 @@ describe("the access token", () => {
     server.state.refreshToken = "another";
     expect((await caught(source.token({ refused: issued.access_token })))?.hint).toContain("buddy login");
     await store.update("openai", async () => undefined);
-    expect((await caught(source.token()))?.message).toBe("not signed in");
+    expect(await caught(source.token())).toEqual(buddyError("auth"));
   });
 
   test("8 processes × 50 refreshes with rotating refresh tokens: no one is signed out", async () => {
@@ -306,8 +305,7 @@ test.each(["auth.json", "auth.json.lock"])(
     writeFileSync(victim, "precious", { mode: 0o644 });
     symlinkSync(victim, join(directory, name));
     const error = await caught(store.checkWritable());
-    expect(error).toBeInstanceOf(BuddyError);
-    expect(error?.message).toContain("is a link");
+    expect(error).toEqual(buddyError("auth", name, "link"));
     expect(readFileSync(victim, "utf8")).toBe("precious");
     expect(statSync(victim).mode & 0o777).toBe(0o644);
     expect(readdirSync(directory)).toEqual([name]);

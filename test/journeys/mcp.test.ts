@@ -181,7 +181,7 @@ describe("buddy mcp", () => {
     const { code, stdout } = await one.box.run(["mcp", "check"]);
     expect(code).toBe(1);
     expect(stdout).toContain("lab: ok");
-    expect(stdout).toContain("no-such-program is not installed");
+    expect(stdout).toMatch(/broken: .*no-such-program/);
     expect(stdout).not.toContain("\u001b");
   });
 });

@@ -48,7 +48,7 @@ describe("exec --resume", () => {
 
     const copy = await box.run(["exec", "--resume", id.slice(0, 6), "--fork", "-m", "one", "and here?"]);
     expect(copy.stdout).toBe("in the copy\n");
-    expect(copy.stderr).toContain("this session used two-model; it continues with one-model");
+    expect(copy.stderr).toMatch(/two-model.*one-model/);
     expect(await idOf(box)).not.toBe(id);
     expect((await box.run(["sessions", "export", id])).stdout).not.toContain("and here?");
   });
@@ -61,7 +61,7 @@ describe("exec --resume", () => {
     await box.run(["exec", "-m", "two", "x"]);
     file(`[agent]\nmodel = "one"\n${profile("one", model.url)}`);
     const again = await box.run(["exec", "--resume", "last", "y"]);
-    expect(again.stderr).toContain("the profile of this session is no longer configured: two");
+    expect(again.stderr).toMatch(/profile.*\btwo\b/);
     expect([again.code, again.stdout]).toEqual([0, "b\n"]);
   });
 
@@ -94,7 +94,10 @@ describe("exec --resume", () => {
   test("no session, an unknown one, and --fork without --resume: exit code 2", async () => {
     using box = sandbox();
     expect((await box.run(["exec", "-m", "demo", "--resume", "last", "x"])).code).toBe(2);
-    expect((await box.run(["exec", "-m", "demo", "--resume", "zzzz", "x"])).stderr).toContain("does not exist");
+    expect(await box.run(["exec", "-m", "demo", "--resume", "zzzz", "x"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("zzzz"),
+    });
     expect((await box.run(["exec", "-m", "demo", "--fork", "x"])).code).toBe(2);
   });
 });
@@ -136,7 +139,7 @@ test.if(canMount)(
     expect((await there("sessions")).stdout).toContain(`${id}  `);
     const again = await there("exec", "-m", "demo", "--resume", id, "more");
     expect(again.code).toBe(0);
-    expect(again.stderr).toContain(`session ${id} continues as a copy`);
+    expect(again.stderr).toContain(id);
     expect((await there("sessions")).stdout.match(/first words/g)).toHaveLength(2);
   },
 );

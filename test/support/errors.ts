@@ -1,8 +1,8 @@
-/** For `toThrow`: an error by its code and by what it names, in any order; the words around that may change. */
+/** For `toThrow` and `toEqual`: an error by its code and what it names, in any order; the other words may change. */
 import { expect } from "bun:test";
-import type { ErrorCode } from "../../src/lib/errors.ts";
+import type { BuddyError, ErrorCode } from "../../src/lib/errors.ts";
 
-export function buddyError(code: ErrorCode, ...names: readonly string[]): Error {
+export function buddyError<E extends BuddyError = BuddyError>(code: ErrorCode, ...names: readonly string[]): E {
   const all = new RegExp(names.map((name) => `(?=[^]*${RegExp.escape(name)})`).join(""));
-  return expect.objectContaining({ code, message: expect.stringMatching(all) }) as unknown as Error;
+  return expect.objectContaining({ code, message: expect.stringMatching(all) }) as unknown as E;
 }

@@ -68,12 +68,12 @@ describe.each(ENGINES)("%s", (engine) => {
     await child.exited;
     expect(await container.engine("exec", container.name, "ps")).not.toContain("sleep 1234");
     const unknown = await refusal(container, "no-such-container");
-    expect(unknown.message).toBe('container "no-such-container" does not exist on this machine');
+    expect(unknown).toEqual(buddyError("target", '"no-such-container"'));
     expect(unknown.hint).toContain(container.name);
     await transport[Symbol.asyncDispose]();
     await container.engine("stop", "-t", "0", container.name);
     const stopped = await refusal(container, container.name);
-    expect(stopped.message).toContain(`container ${container.name} is not running (`);
+    expect(stopped).toEqual(buddyError("target", container.name));
     expect(stopped.hint).toContain(`start ${container.name}`);
   });
 });
@@ -148,7 +148,7 @@ describe("podman", () => {
     // Where cgroups do not allow to pause (no freezer), there is nothing to see.
     if (!paused) return;
     const error = await refusal(mine, mine.name);
-    expect(error.message).toContain("is not running (paused)");
+    expect(error).toEqual(buddyError("target", mine.name, "paused"));
     expect(error.hint).toContain(`unpause ${mine.name}`);
     await mine.engine("unpause", mine.name);
   });
@@ -221,7 +221,7 @@ describe("engines that do not help", () => {
 
   test("none is there", async () => {
     const error = (await find({})) as BuddyError;
-    expect(error.message).toBe("neither docker nor podman is installed on this machine");
+    expect(error).toEqual(buddyError("target", "docker", "podman"));
     expect(error.hint).toContain("apt install podman");
   });
 
@@ -230,7 +230,7 @@ describe("engines that do not help", () => {
       `case $1 in --version) echo "Docker version 1" ;; *) echo "${why}" >&2; exit 1 ;; esac`;
     const docker = down("Cannot connect to the Docker daemon");
     const error = (await find({ docker })) as BuddyError;
-    expect(error.message).toBe("docker does not answer on this machine: Cannot connect to the Docker daemon");
+    expect(error).toEqual(buddyError("target", "docker", "Cannot connect to the Docker daemon"));
     const denied = down("permission denied while trying to connect");
     expect(((await find({ docker: denied })) as BuddyError).hint).toContain("docker group");
     const podman =
@@ -247,7 +247,7 @@ describe("engines that do not help", () => {
     writeFileSync(join(bin, "docker"), "\u007fELF of another machine\0", { mode: 0o755 });
     const error = (await find({})) as BuddyError;
     rmSync(join(bin, "docker"));
-    expect(error.message).toContain("cannot be executed");
+    expect(error).toEqual(buddyError("target", join(bin, "docker")));
   });
 
   test("nothing is running, or it keeps restarting", async () => {

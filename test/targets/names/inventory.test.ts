@@ -8,6 +8,7 @@ import { openTransport } from "../../../src/targets/connection/open-transport.ts
 import { parseInventory, readInventory } from "../../../src/targets/names/inventory.ts";
 import { resolvePlaces } from "../../../src/targets/names/resolve-places.ts";
 import { type Hop, labelOfPath, placeOf } from "../../../src/targets/place.ts";
+import { buddyError } from "../../support/errors.ts";
 import { needs } from "../../support/needs.ts";
 import { useSshd } from "../../support/sshd.ts";
 import { targetOptions } from "../../support/target-options.ts";
@@ -215,22 +216,15 @@ test("an inventory that is missing, or ansible that is, is named; other names do
   const inventory = join(dir, "missing.ini");
   const sources = { targets: { db: { ssh: ["own"] } }, inventory, home: dir, cwd: dir };
   expect((await resolvePlaces("db", sources)).length).toBe(1);
-  await expect(resolvePlaces("web", sources)).rejects.toMatchObject({
-    code: "config",
-    message: expect.stringContaining("does not exist"),
-  });
+  await expect(resolvePlaces("web", sources)).rejects.toThrow(buddyError("config", "missing.ini"));
   const before = process.env["PATH"];
   process.env["PATH"] = dir;
   try {
     writeFileSync(inventory, "web1\n");
-    await expect(resolvePlaces("web", sources)).rejects.toMatchObject({
-      message: expect.stringContaining("ansible-inventory is not installed"),
-    });
+    await expect(resolvePlaces("web", sources)).rejects.toThrow(buddyError("config", "ansible-inventory"));
     // It was said to have taken too long.
     writeFileSync(join(dir, "ansible-inventory"), "#!/bin/sh\nkill -SEGV $$\n", { mode: 0o755 });
-    await expect(resolvePlaces("web", sources)).rejects.toMatchObject({
-      message: expect.stringContaining("SIGSEGV"),
-    });
+    await expect(resolvePlaces("web", sources)).rejects.toThrow(buddyError("config", "SIGSEGV"));
   } finally {
     process.env["PATH"] = before;
   }
