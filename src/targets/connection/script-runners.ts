@@ -88,7 +88,9 @@ export class ScriptRunners {
     const check = () => {
       if (runner.silence < limit) timer = setTimeout(check, limit - runner.silence);
       else {
-        runner.destroy(new ScriptRunnerLost("no answer"));
+        // With `shared` everything ends: a short silence of the line is no reason for that.
+        if (runner !== this.#options.shared || runner.silence >= TIMEOUT_MS)
+          runner.destroy(new ScriptRunnerLost("no answer"));
         reject(
           new BuddyError("target", `${this.#options.label} did not answer within ${Math.round(limit / 1000)} s`, {
             hint: "The connection may be down, or a file system on the target may hang.",

@@ -7,8 +7,9 @@ import { hideFromChildren } from "../../../src/lib/processes.ts";
 import { childEnv } from "../../../src/lib/start-child.ts";
 import { FACTS_SCRIPT, localFacts, parseFacts } from "../../../src/targets/connection/identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";
+import { ScriptRunners } from "../../../src/targets/connection/script-runners.ts";
 import { loaderLine } from "../../../src/targets/script-line.ts";
-import type { TargetOptions } from "../../../src/targets/target.ts";
+import type { SpawnOptions, TargetOptions } from "../../../src/targets/target.ts";
 import { canAsk } from "../../../src/lib/terminal.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
@@ -167,6 +168,23 @@ describe("script runners", () => {
       }
     },
   );
+
+  test("a quick script that got no answer in its short time ended the whole connection", async () => {
+    await using transport = new LocalTransport({});
+    const pipe = join(directory, "pipe-quick");
+    await transport.run('mkfifo "$1"', { args: [pipe] });
+    const spawn = (argv: readonly string[], options?: SpawnOptions) => transport.spawn(argv, options);
+    const shared = new ScriptRunner(spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT }));
+    const runners = new ScriptRunners({ spawn, shared, label: "here" });
+    const late = runners.run('read -r go <"$1"', { args: [pipe], timeoutMs: 50, quick: true });
+    await expect(late).rejects.toBeInstanceOf(BuddyError);
+    expect(shared.alive).toBe(true);
+    writeFileSync(pipe, "go\n");
+    expect((await runners.run("echo next", { quick: true })).stdout.toString()).toBe("next\n");
+    runners.close();
+    shared.close();
+    await shared.ended;
+  });
 
   test("a system program is not started for what it would say; another in its place is", async () => {
     const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
