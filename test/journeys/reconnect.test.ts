@@ -1,7 +1,7 @@
 /** A login that needs a passphrase, and a connection that drops: nothing is tried in silence, and /reconnect asks. */
 import { expect, setDefaultTimeout } from "bun:test";
 import { proxyTo } from "../support/tcp-proxy.ts";
-import { ReplBinary, shellCall } from "../support/repl-binary.ts";
+import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { sshd } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
@@ -41,7 +41,10 @@ test("a line that goes dead while a question is open: the answer counts, and the
   server.configure(
     `Host repl-dead\n  HostName 127.0.0.1\n  Port ${proxy.port}\n  IdentityFile ${server.key("repl-dead")}`,
   );
-  await using repl = new ReplBinary([shellCall("touch answered && echo made"), { text: "It answered." }]);
+  await using repl = new ReplBinary([
+    () => shellReply(`touch ${repl.box.cwd}/answered && echo made`),
+    { text: "It answered." },
+  ]);
   const pty = await repl.start({
     args: ["--ssh", "repl-dead"],
     env: { PATH: server.env.PATH },

@@ -7,7 +7,7 @@ export interface Proxy extends AsyncDisposable {
   readonly accepted: number;
   /** Every connection is reset, as by a dying router; new ones are taken again unless refused. */
   cut(): void;
-  /** Nothing passes in either direction, and nobody is told. */
+  /** Nothing passes in either direction, and nobody is told; what was sent meanwhile arrives afterwards, as TCP repeats it. */
   swallow(on: boolean): void;
   /** New connections are reset at once. */
   refuse(on: boolean): void;
@@ -21,30 +21,34 @@ export async function proxyTo(target: number, { delayMs = 0 }: { delayMs?: numbe
   let accepted = 0;
   let swallowing = false;
   let refusing = false;
+  const pumps = new Set<() => void>();
   const pass = (from: net.Socket, into: net.Socket) => {
-    const queue: { at: number; bytes: Buffer }[] = [];
+    /** Without bytes: the end. */
+    const queue: { at: number; bytes?: Buffer }[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const pump = () => {
       timer = undefined;
-      while (queue[0] !== undefined && queue[0].at <= performance.now() + 0.3) {
-        const { bytes } = queue.shift() as { bytes: Buffer };
-        if (!swallowing && !into.destroyed) into.write(bytes);
+      while (!swallowing && queue[0] !== undefined && queue[0].at <= performance.now() + 0.3) {
+        const { bytes } = queue.shift() as { bytes?: Buffer };
+        if (bytes === undefined) into.destroy();
+        else if (!into.destroyed) into.write(bytes);
       }
-      if (queue[0] !== undefined) timer = setTimeout(pump, Math.max(0, queue[0].at - performance.now()));
+      if (!swallowing && queue[0] !== undefined)
+        timer ??= setTimeout(pump, Math.max(0, queue[0].at - performance.now()));
     };
-    from.on("data", (bytes: Buffer) => {
-      if (delayMs === 0) {
-        if (!swallowing) into.write(bytes);
-        return;
-      }
-      queue.push({ at: performance.now() + delayMs, bytes });
-      timer ??= setTimeout(pump, delayMs);
-    });
+    const later = (last: { bytes?: Buffer }) => {
+      queue.push({ at: performance.now() + delayMs, ...last });
+      if (delayMs === 0) pump();
+      else timer ??= setTimeout(pump, delayMs);
+    };
+    pumps.add(pump);
+    from.on("data", (bytes: Buffer) => later({ bytes }));
     from.on("error", () => {});
     from.on("close", () => {
       sockets.delete(from);
-      if (!swallowing) setTimeout(() => into.destroy(), delayMs);
+      later({});
     });
+    into.on("close", () => pumps.delete(pump));
   };
   const server = net.createServer({ noDelay: true }, (client) => {
     accepted++;
@@ -66,7 +70,10 @@ export async function proxyTo(target: number, { delayMs = 0 }: { delayMs?: numbe
       for (const socket of sockets) socket.resetAndDestroy();
       sockets.clear();
     },
-    swallow: (on) => void (swallowing = on),
+    swallow(on) {
+      swallowing = on;
+      if (!on) for (const pump of pumps) pump();
+    },
     refuse: (on) => void (refusing = on),
     redirect: (port) => void (to = port),
     async [Symbol.asyncDispose]() {
