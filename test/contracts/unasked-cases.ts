@@ -80,13 +80,13 @@ export const UNASKED: readonly UnaskedCase[] = [
       expect((await place.target.shell.wait({ waitMs: 15_000 })).outcome.kind).toBe("exited");
     },
   },
-  {
-    name: "Ctrl-C ends it",
-    run: async (place) => {
+  ...(["sleep 300", "ls / | timeout 300 sleep 300", "cd /; timeout 300 sleep 300"] as const).map((program) => ({
+    name: `Ctrl-C ends it: ${program}`,
+    run: async (place: Place) => {
       const pane = await place.target.panes?.pane();
-      if (pane === undefined) return;
+      if (pane === undefined || (place.target.locks.shell !== "bash" && program.includes("timeout"))) return;
       let seen = "";
-      const run = place.target.shell.run("echo begun; sleep 300", {
+      const run = place.target.shell.run(`echo begun; ${program}`, {
         waitMs: 15_000,
         unasked: { inNamespace: true },
         onOutput: ({ text }) => (seen += text),
@@ -94,6 +94,18 @@ export const UNASKED: readonly UnaskedCase[] = [
       await until(() => seen.includes("begun"), "its output");
       await pane.keys({ keys: ["C-c"] });
       expect((await run).outcome).toEqual({ kind: "exited", code: 130 });
+    },
+  })),
+  {
+    name: "what passes Ctrl-C on to `timeout` is neither a job nor waited for, and has nothing to do with its result",
+    run: async (place, unasked) => {
+      if (place.target.locks.shell !== "bash") return;
+      for (const before of ["", "cd .; "]) {
+        const result = await unasked(
+          `${before}timeout 9 sh -c 'exit 3'; echo "$? \${!-none} $#"; jobs; wait; ls /proc/$$/fd/7`,
+        );
+        expect(whole(result)).toStartWith("3 none 0\nls:");
+      }
     },
   },
   {

@@ -101,6 +101,7 @@ withShell.each([
       shell(`p='<'; eval ": $p(sleep ${seconds})"`),
       shell(`timeout --foreground 0.2 bash -c 'sleep ${seconds}; true'`),
       shell(`o=--fore; t=time; "\${t}out" $o 0.2 bash -c 'sleep ${seconds}; true'`),
+      shell(`i=0; t=time; "\${t}out" --fore 0.2 bash -c 'sleep ${seconds}; true'; echo \${none[\${i}]?ends} cd`),
       shell(`timeout 9 nice timeout 8 bash -c ': <(sleep ${seconds})'`),
       shell(`ls | timeout -f 0.2 nice -n 1 bash -c 'sleep ${seconds} | sleep ${seconds}'`),
       shell(`pgrep -f "^sleep ${seconds}" || echo none`),

@@ -126,12 +126,13 @@ function evaluate(text: string, { kind }: CleanShell): string {
   const end = [...(mayMove(text) ? [REPORT] : []), release].join("; ");
   const [before, after] =
     kind === "bash" && !NEEDS_TRAP.test(text) ? ["", `; set -- "$?"; ${end}; exit "$1"`] : [`trap '${end}' EXIT; `, ""];
-  return `${hold}__buddy_text=$1; shift; ${before}eval "$__buddy_text" 3>&-${after}`;
+  const pass = kind === "bash" && text.includes(LEAVES_GROUP) ? `${PASS_SIGNALS}; ` : "";
+  return `${hold}${pass}__buddy_text=$1; shift; ${before}eval "$__buddy_text" 3>&-${after}`;
 }
 
 /** Texts that may end early, or start something that does not get the terminal's Ctrl-C. */
 const NEEDS_TRAP =
-  /(?<![&|<>])&(?![&>])|[<>]\(|\$\{[^}]*\?|\b(?:exit|exec|set|shopt|trap|eval|source|coproc|timeout|setsid|nohup)\b|(?:^|[\s;&|({])\.\s/;
+  /(?<![&|<>])&(?![&>])|[<>]\(|\$\{[^}]*\?|\]:?\?|\b(?:exit|exec|set|shopt|trap|eval|source|coproc|setsid|nohup)\b|(?:^|[\s;&|({])\.\s/;
 
 /**
  * For bash: a text and all that it starts inherit the writing end of a pipe as 9; 7 is the reading end in this shell.
@@ -149,6 +150,24 @@ export const END_HOLDERS =
   "for __buddy_n in 1 2 3 4; do IFS= read -r -t 0.5 __buddy_line <&7; [ $? -gt 128 ] || break; " +
   'for __buddy_line in /proc/[0-9]*/fd/9; do if [ "$__buddy_line" -ef "/proc/$$/fd/7" ]; then ' +
   "__buddy_line=${__buddy_line#/proc/}; kill -KILL ${__buddy_line%%/*}; fi; done 2>/dev/null; done";
+
+/** `timeout` moves to a process group of its own, which the terminal's Ctrl-C does not reach. */
+export const LEAVES_GROUP = "timeout";
+
+/**
+ * For a bash that holds the pipe: starts a process that passes Ctrl-C and the like on to every holder in another group
+ * and ends with the last holder, and waits until it is ready. It is not a child of that bash, whose `wait` would wait
+ * for it.
+ */
+export const PASS_SIGNALS =
+  "( read -r < <( exec 7</proc/self/fd/9 9>&- 2>/dev/null; " +
+  '__buddy_group() { IFS= read -r __buddy_line <"/proc/$1/stat"; set -- ${__buddy_line##*) }; __buddy_line=$3; }; ' +
+  "__buddy_group $BASHPID; __buddy_own=$__buddy_line; " +
+  '__buddy_pass() { for __buddy_pid in /proc/[0-9]*/fd/9; do if [ "$__buddy_pid" -ef "/proc/$BASHPID/fd/7" ]; then ' +
+  "__buddy_pid=${__buddy_pid#/proc/}; __buddy_pid=${__buddy_pid%%/*}; __buddy_group $__buddy_pid; " +
+  '[ "$__buddy_line" = "$__buddy_own" ] || kill "-$1" $__buddy_pid; fi; done; }; ' +
+  'for __buddy_line in INT QUIT HUP TERM; do trap "__buddy_pass $__buddy_line" $__buddy_line; done; ' +
+  "echo; exec >/dev/null; while IFS= read -r __buddy_line <&7; [ $? -gt 128 ]; do :; done ) )";
 
 /** For sh, which has neither pipes nor timeouts for this: on Linux by a mark in the environment. */
 const MARK = "BUDDY_TEXT";

@@ -12,8 +12,10 @@ import {
   ENTER_DIRECTORY,
   HELD,
   HOLD,
+  LEAVES_GROUP,
   LOOK,
   mayMove,
+  PASS_SIGNALS,
   QUIETLY,
   type NamespaceEntry,
   STARTS_SHELL,
@@ -200,6 +202,7 @@ export const STAND_IN_PANE = [
     `[ "\${__buddy_part[4]}" != "\${__buddy_part[7]}" ] || break; done`,
   `echo "$__buddy_tag at $BASHPID" >&6; set +m; $__buddy_size; set -- "\${__buddy_text#*;}"`,
   "unset -f __buddy_same __buddy_stopped __buddy_go __buddy_end; unset ${!__buddy_@}; exec 5<&- 6>&-",
+  `case $1 in *${LEAVES_GROUP}*) ${PASS_SIGNALS} ;; esac`,
   `eval "set --; $1" ) 2>&9 ${HELD} & trap : INT; trap '[ -n "$(jobs -pr)" ] || __buddy_end 130' EXIT; fg >/dev/null`,
   "__buddy_code=$?; case $__buddy_code in 14[79] | 150) __buddy_stopped ;; esac; " +
     `${END_HOLDERS}; __buddy_end $__buddy_code; done`,
