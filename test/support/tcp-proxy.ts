@@ -28,13 +28,13 @@ export async function proxyTo(target: number, { delayMs = 0 }: { delayMs?: numbe
     let timer: ReturnType<typeof setTimeout> | undefined;
     const pump = () => {
       timer = undefined;
-      while (!swallowing && queue[0] !== undefined && queue[0].at <= performance.now() + 0.3) {
+      if (swallowing) return;
+      while (queue[0] !== undefined && queue[0].at <= performance.now() + 0.3) {
         const { bytes } = queue.shift() as { bytes?: Buffer };
         if (bytes === undefined) into.destroy();
         else if (!into.destroyed) into.write(bytes);
       }
-      if (!swallowing && queue[0] !== undefined)
-        timer ??= setTimeout(pump, Math.max(0, queue[0].at - performance.now()));
+      if (queue[0] !== undefined) timer ??= setTimeout(pump, Math.max(0, queue[0].at - performance.now()));
     };
     const later = (last: { bytes?: Buffer }) => {
       queue.push({ at: performance.now() + delayMs, ...last });
