@@ -11,7 +11,7 @@ import { type AdoptedShell, AdoptedShells } from "./adopted-shell.ts";
 import { joinScript } from "./bootstrap.ts";
 import { capturePane, lineBeforeCursor, pressKeys, sendKeys } from "./capture.ts";
 import { ControlClient } from "./control.ts";
-import { asksForPassword, foregroundGroup, probeForeground } from "./probe.ts";
+import { asksForPassword, foregroundGroup, type ForegroundState, mayReadSilently, probeForeground } from "./probe.ts";
 import { hasPrintable, stillThere } from "./typed-keys.ts";
 import { holdsShell } from "./watch-command.ts";
 import { surroundingTmux } from "../../lib/terminal.ts";
@@ -199,10 +199,18 @@ export class OperatorPane {
     if (closed !== undefined && closed !== FULL_SCREEN) refuse(closed);
     const seen = await probeForeground(transport, this.#row, true);
     const line = seen.doing === "raw" ? await lineBeforeCursor(this.#client, this.id) : "";
-    if (asksForPassword(seen, line, undefined) && hasPrintable(options.keys ?? [], options.literalText ?? ""))
-      refuse("a program in the pane asks for a password");
+    if (hasPrintable(options.keys ?? [], options.literalText ?? "")) {
+      if (asksForPassword(seen, line, undefined)) refuse("a program in the pane asks for a password");
+      if (await this.#mayReadSilently(seen)) refuse("fish reads a line, which may be a password (read -s)");
+    }
     if (options.onlyWhere !== undefined) stillThere(await this.#where(), options.onlyWhere);
     await sendKeys(this.#client, this.id, options);
+  }
+
+  async #mayReadSilently(seen: ForegroundState): Promise<boolean> {
+    const { innermost } = this.#shells;
+    if (innermost?.name !== "fish" || (await innermost.where()).program === undefined) return false;
+    return mayReadSilently(seen, "");
   }
 
   #onlyThis(): Panes {

@@ -27,7 +27,7 @@ import { parseRemembered } from "./markers.ts";
 import { PaneInput } from "./pane-input.ts";
 import type { PaneRow } from "./session-info.ts";
 import { PaneState } from "./pane-state.ts";
-import { asksForPassword, type ForegroundState } from "./probe.ts";
+import { asksForPassword, type ForegroundState, mayReadSilently } from "./probe.ts";
 import { recover } from "./recover.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { PaneSink } from "./pane-followers.ts";
@@ -207,8 +207,9 @@ export class TmuxPane implements Pane, PaneSink {
     // Until a prompt is drawn, the terminal itself handles keys like Ctrl-D.
     await this.#state.changes.until(() => this.#state.phase !== "prompt", FREE_MS, options.signal);
     // After the delay: the foreground may have changed.
-    if (hasPrintable(options.keys ?? [], options.literalText ?? "") && (await this.#asksForPassword())) {
-      throw new BuddyError("tool", "a program in the pane asks for a password: buddy types nothing there", {
+    const secret = hasPrintable(options.keys ?? [], options.literalText ?? "") && (await this.#secretInput());
+    if (typeof secret === "string") {
+      throw new BuddyError("tool", `${secret}: buddy types nothing there`, {
         hint: "The operator types it in the pane. Wait for the command, or stop it with C-c.",
       });
     }
@@ -464,11 +465,15 @@ export class TmuxPane implements Pane, PaneSink {
     state.tell("lost-state", text);
   }
 
-  async #asksForPassword(): Promise<boolean> {
-    if (this.#state.current === undefined && this.#state.phase === "ready") return false;
+  /** Why what is typed now may be a password. */
+  async #secretInput(): Promise<string | undefined> {
+    const { current, phase } = this.#state;
+    if (current === undefined && phase === "ready") return undefined;
     const seen = await this.#input.look(true);
     const line = seen.doing === "raw" ? await lineBeforeCursor(this.#options.session, this.id) : "";
-    return asksForPassword(seen, line, this.running);
+    if (asksForPassword(seen, line, this.running)) return "a program in the pane asks for a password";
+    if (current?.clean !== undefined || !mayReadSilently(seen, this.running ?? "")) return undefined;
+    return "fish reads a line for a function or a script, which may be a password (read -s)";
   }
 
   /** Another shell than buddy's is in the foreground, after an `exec`. */

@@ -124,6 +124,19 @@ export function asksForPassword(
 /** The prompt of this `read` does not say that it is silent. */
 const SILENT_READ = /\bread\b[^;|&\n]*\s(?:-[a-zA-Z]*s|--silent\b)/;
 
+/**
+ * Whether fish reads a line in a command that does not show how: in a function or a script, `read` may be silent.
+ * `command` is the line that the pane's shell runs.
+ */
+export function mayReadSilently({ doing, program, shellItself }: ForegroundState, command: string): boolean {
+  return doing === "raw" && program === "fish" && !(shellItself ? OPEN_READ : FISH_AT_PROMPT).test(command);
+}
+
+/** Nothing runs there but `read` and commands that cannot read. */
+const OPEN_READ =
+  /^(?:\s*(?:read|echo|printf|set|test|string|count|math)\b(?:(?!\s(?:-[a-zA-Z]*s|--silent\b))[^;|&()\n])*(?:[;\n]|$))+$/;
+const FISH_AT_PROMPT = /(?:^|[\s/])fish(?:\s+(?:-[il]+|--interactive|--login|--private|--no-config))*\s*$/;
+
 export function isPasswordPrompt(line: string): boolean {
   return PASSWORD_PROMPT.test(line);
 }

@@ -268,6 +268,21 @@ describe("--pane", () => {
     expect((await opened.shell.run("echo free")).output.head).toBe("free\n");
   });
 
+  test.each(shells.filter((name) => name === "fish"))(
+    "%s: no key goes to a silent read in a function",
+    async (name) => {
+      const pane = await newPane(started[name]!);
+      const opened = await open(pane);
+      await opened.shell.run("function asks; read -s -P 'Value? ' given; echo got:$given; end");
+      enter(pane, "asks");
+      await until(() => lastLine(pane).startsWith("Value?"), "read waits");
+      const keys = (await opened.panes!.pane()).keys({ keys: ["x"] });
+      await expect(keys).rejects.toThrow(buddyError("tool", "password"));
+      tmux("send-keys", "-t", pane, "Enter");
+      await until(() => screen(pane).includes("got:\n"), "nothing was typed");
+    },
+  );
+
   test("panes that cannot be worked in are named with the reason, and nothing is typed there", async () => {
     await expect(open("%4711")).rejects.toThrow(buddyError("target", "%4711", socket));
     const sleeping = tmux("list-panes", "-t", "work:0", "-F", "#{pane_id}");

@@ -374,6 +374,29 @@ describe("a password prompt", () => {
     expect(told).toEqual(["password"]);
   });
 
+  test.skipIf(!SHELLS.includes("fish"))("in a fish function or script got keys", async () => {
+    await using other = await openTestTarget("local", { shell: "fish" });
+    const pane = other.target.shell as Pane;
+    const script = join(home.path, "asks.fish");
+    writeFileSync(script, "read -s -P 'Value? ' given; echo got:$given");
+    await pane.run("function asks; read -s -P 'Value? ' given; echo got:$given; end");
+    for (const command of ["asks", "asks | cat", `fish ${script}`]) {
+      const running = pane.run(command, { waitMs: 20_000 });
+      await until(async () => (await screen(other)).trimEnd().endsWith("Value?"), "read waits");
+      for (const keys of [{ keys: ["x"] }, { literalText: "x" }, { keys: ["Space", "Enter"] }])
+        expect(await refused(pane.keys(keys))).toContain("types nothing");
+      await other.types("\n");
+      await until(async () => /\nValue\? *\ngot:\n/.test(await screen(other)), "it got nothing");
+      await running;
+      await pane.run("clear");
+    }
+    // One that shows what is typed may be answered.
+    const read = pane.run("read -P 'Name? ' given; echo got:$given", { waitMs: 20_000 });
+    await until(async () => (await screen(other)).trimEnd().endsWith("Name?"), "read waits");
+    await pane.keys({ literalText: "x", enter: true });
+    expect(text(await read)).toEndWith("got:x\n");
+  });
+
   test("that no one answers is reported when the time is up, and can be left with Ctrl-C", async () => {
     const shared = place.target.shell as Pane;
     const result = await shared.run("bash -c 'read -rs -p PIN: x'", { waitMs: 900 });
