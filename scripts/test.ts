@@ -18,8 +18,9 @@ const WHY_LINES = 15;
 function run(title: string, command: string[]): boolean {
   console.log(`\n── ${title} ──`);
   // BUN_OPTIONS would change what the tests' children do; NO_COLOR and FORCE_COLOR are for tests to set. Without LANG, as
-  // in a container, zsh shows each byte of a letter by its number.
-  const { BUN_OPTIONS: _options, NO_COLOR: _no, FORCE_COLOR: _force, LANG = "C.UTF-8", ...env } = process.env;
+  // in a container, zsh shows each byte of a letter by its number; with an LC_ALL that is not installed, shells warn.
+  const { BUN_OPTIONS: _options, NO_COLOR: _no, FORCE_COLOR: _force, LC_ALL: _all, ...env } = process.env;
+  const { LANG = "C.UTF-8" } = env;
   return (
     Bun.spawnSync(command, {
       cwd: ROOT,
@@ -29,6 +30,8 @@ function run(title: string, command: string[]): boolean {
   );
 }
 
+// Files that tests make have the modes that they expect.
+process.umask(0o022);
 const patterns = process.argv.slice(2);
 const missing = installSystemPackages();
 const failures: string[] = [];
