@@ -20,7 +20,11 @@ done
 
 umask 077
 own=${2-}
-if [ -n "$own" ]; then dir=$own; else
+if [ -n "$own" ]; then
+  dir=$own
+  # Where the guard was killed, its clean shell ends without the file, and what waits for answers with an empty line.
+  trap 'rm -f "$file"; echo 1<>"$dir/asks"' EXIT
+else
   open_namespace() { return 1; }
   serve() { return 1; }
   # Where another user has taken the first name, the second one is used.

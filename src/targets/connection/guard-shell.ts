@@ -39,7 +39,7 @@ text() {
 }
 answer() {
   exec </dev/null 6>&- 7>&-
-  while IFS= read -r t <&4; do
+  while IFS= read -r t <&4 && [ -n "$t" ]; do
     exec 3<>"$D/codes"
     c=
     if [ ! -e "$D/gone" ]; then IFS= read -r c <&3; fi

@@ -79,24 +79,40 @@ test("a text that takes too long is ended there, and so is one whose connection 
   expect((await target.shell.run("echo back", UNASKED)).output.head).toBe("back\n");
 });
 
-test("of a session that was killed nothing is left when the next one has begun", async () => {
-  await using target = await open();
+/** The processes of the guard's session that have not ended. */
+async function sessionOf(target: Target): Promise<{ guard: number; left: () => string[] }> {
   const guard = (await target.transport.run('printf %s "$$"')).stdout.toString();
-  const sessionOf = (pid: string) => /\) \S+ \d+ \d+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
-  const session = sessionOf(guard);
+  const session = (pid: string) => /\) \S+ \d+ \d+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
+  const own = session(guard);
   const left = () =>
     readdirSync("/proc").filter((pid) => {
       try {
-        return /^\d+$/.test(pid) && sessionOf(pid) === session && readlinkSync(`/proc/${pid}/exe`) !== "";
+        return /^\d+$/.test(pid) && session(pid) === own && readlinkSync(`/proc/${pid}/exe`) !== "";
       } catch {
         return false; // It has ended.
       }
     });
   expect(left()).toContain(guard);
-  process.kill(Number(guard), "SIGKILL");
+  return { guard: Number(guard), left };
+}
+
+test("of a session that was killed nothing is left when the next one has begun", async () => {
+  await using target = await open();
+  const { guard, left } = await sessionOf(target);
+  process.kill(guard, "SIGKILL");
   await using next = await open();
   await until(() => left().length === 0, "all of them have ended");
   expect((await next.shell.run("uname", UNASKED)).output.head).toBe("Linux\n");
+});
+
+test("of a session that was killed after a text nothing is left, and the next text runs in a new one", async () => {
+  await using target = await open();
+  const { guard, left } = await sessionOf(target);
+  expect((await target.shell.run("uname", UNASKED)).output.head).toBe("Linux\n");
+  process.kill(guard, "SIGKILL");
+  await until(() => left().length === 0, "all of them have ended");
+  await until(() => target.transport.guardShell === undefined, "the end of the session is seen");
+  expect((await target.shell.run("uname", UNASKED)).output.head).toBe("Linux\n");
 });
 
 test("after a text was stopped the next ones are still behind both locks", async () => {
