@@ -3,6 +3,7 @@ import { destinationOf } from "../../targets/connection/ssh-destination.ts";
 import type { Config, MachineRuleSettings } from "../../config/schema.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { foldNames } from "../../lib/names.ts";
+import { quoteAll } from "../../lib/quote.ts";
 import {
   effectiveRules,
   type EffectiveRules,
@@ -10,6 +11,7 @@ import {
   matchesName,
   NO_RULES,
 } from "../../policy/machine-rules.ts";
+import { mayNameMachines, namedMachines } from "../../policy/shell/named-machines.ts";
 import type { PlaceSources } from "../../targets/names/resolve-places.ts";
 import { isLocal, labelOfPath, LOCAL, type Place } from "../../targets/place.ts";
 import type { Target, Transport } from "../../targets/target.ts";
@@ -224,10 +226,12 @@ async function resolvedHosts({ path }: Place): Promise<string[]> {
   return [...written, ...(await Promise.all(names)).flat()];
 }
 
-/** The machines that commands of `via` connect to: `via = ["ssh", "web1"]` leads to web1. */
+/** The machines that commands of `via` connect to: `via = ["ssh", "web1"]` leads to web1, also behind env or sh -c. */
 async function viaSsh(path: Place["path"]): Promise<string[]> {
-  const commands = path.flatMap((hop) => (hop.kind === "via" ? [{ words: hop.argv }] : []));
-  return commands.length === 0 ? [] : (await import("../../policy/shell/named-machines.ts")).namedMachines(commands);
+  const texts = path.flatMap((hop) => (hop.kind === "via" ? [quoteAll(hop.argv)] : []));
+  if (!texts.some(mayNameMachines)) return [];
+  const { commandsIn } = await import("../../policy/shell/judge.ts");
+  return namedMachines(texts.flatMap(commandsIn));
 }
 
 /** This machine, or a container on it. */

@@ -99,6 +99,15 @@ interface Judged {
   readonly denied: string | undefined;
 }
 
+function wordsOf({ argv }: FoundCommand): string[] {
+  return argv.filter((word) => word.source !== "" || word.value === "").map(shown);
+}
+
+/** Every command that a text would run, without a verdict. */
+export function commandsIn(text: string): Pick<JudgedCommand, "words">[] {
+  return walkText(text, {}).commands.map((found) => ({ words: wordsOf(found) }));
+}
+
 /** Where the shell is, with the home directory as the walk writes it. */
 function startOf({ cwd, home }: ShellContext): string | undefined {
   if (cwd === undefined || !cwd.startsWith("/")) return undefined;
@@ -106,7 +115,7 @@ function startOf({ cwd, home }: ShellContext): string | undefined {
 }
 
 function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[], cwd: string | undefined): Judged {
-  const words = found.argv.filter((word) => word.source !== "" || word.value === "").map(shown);
+  const words = wordsOf(found);
   const dangers = dangersOf(found, cwd);
   const denied = deniedBy(found, rules.denylist);
   const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({

@@ -1,4 +1,4 @@
-/** The other machines that a text names: destinations of ssh, scp and the like, and URLs such as `ssh://host`. */
+/** The other machines that a text names: destinations of ssh, scp and the like, and URLs such as `sftp://host`. */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
 import { type EffectiveRules, strictest } from "../machine-rules.ts";
@@ -8,7 +8,9 @@ import type { JudgedCommand } from "../verdict.ts";
 export function namedMachines(commands: readonly Pick<JudgedCommand, "words">[]): string[] {
   const names = commands.flatMap(({ words: [program = "", ...rest] }) => {
     const name = program.slice(program.lastIndexOf("/") + 1);
-    const urls = rest.flatMap((word) => [...word.matchAll(/\bssh:\/\/([^\s/,]+)/g)].map(([, host = ""]) => host));
+    const urls = rest.flatMap((word) =>
+      [...word.matchAll(/\b(?:ssh|sftp|scp|rsync):\/\/([^\s/,]+)/g)].map(([, host = ""]) => host),
+    );
     return [...urls, ...(CONNECTS.test(name) ? destinations(rest) : COPIES.test(name) ? rest.flatMap(placeOf) : [])];
   });
   return [...new Set(names)];

@@ -77,6 +77,20 @@ remote.describe("over ssh", () => {
     expect((await rulesByName(await config("sudo"), place)).mode).toBe("normal");
   });
 
+  remote.test.each([
+    [["env", "A=1", "ssh", "-o", "Compression=no", "outwards", "--"]],
+    [["sh", "-c", 'exec ssh outwards "$@"', "sh"]],
+    [["timeout", "60", "/usr/bin/ssh", "outwards"]],
+    [["sudo", "-u", "deploy", "ssh", "outwards"]],
+    [["docker", "-H", "ssh://outwards", "exec", "-i", "db"]],
+  ])("ssh is found in the words of via: %j", async (argv) => {
+    using server = await useSshd();
+    server.configure("Host outwards\n  HostName prod-db.example.com\n");
+    const place: Place = { name: "db", names: ["db"], path: [{ kind: "via", argv }] };
+    for (const [pattern, mode] of Object.entries({ outwards: "read-only", "prod-db*": "read-only", deploy: "normal" }))
+      expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, mode]);
+  });
+
   remote.test("the address of a target is the target, as another user and further in, too", async () => {
     using server = await useSshd();
     const hosts = [

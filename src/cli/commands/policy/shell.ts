@@ -5,12 +5,14 @@ import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
 import { shorten, collapseSpaces, printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
+import { rulesOfText } from "../../../agent/permit/permission.ts";
+import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { Explainer, PolicyOptions } from "./command.ts";
 import { onMachine, ruleFacts } from "./machine-rules.ts";
-import { rulesByName } from "../../../app/machines/machine-rules.ts";
+import { MachineRules, rulesByName } from "../../../app/machines/machine-rules.ts";
 import { chosenPlace, placeSources } from "../../../app/machines/places.ts";
 import { shellRules } from "../../../app/run-tools.ts";
 import type { GlobalOptions } from "../../args/options.ts";
@@ -39,8 +41,8 @@ interface ShellAnswer {
 
 export async function explainer(globals: GlobalOptions, options: PolicyOptions = {}): Promise<Explainer> {
   const loaded = await loadConfiguration(globals, { create: false });
-  const machine = await rulesByName(loaded.config, await chosenPlace(globals, loaded), placeSources(loaded));
-  const rules = shellRules(loaded.config, machine);
+  const here = await rulesByName(loaded.config, await chosenPlace(globals, loaded), placeSources(loaded));
+  const named = new MachineRules(loaded.config, () => []);
   const home = homeDirectory();
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
   const local = new LocalConditions();
@@ -48,10 +50,11 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
     explain(value): ShellAnswer {
       const asked = readQuestion(value);
       const shell = shellName(asked.shell ?? options.shell);
-      const judged = judgeShell(asked.command, rules, {
-        home,
-        ...defined({ user, shell, cwd: asked.cwd }),
-      });
+      const context = { home, ...defined({ user, shell, cwd: asked.cwd }) };
+      const judgedBy = (rules: EffectiveRules) => judgeShell(asked.command, shellRules(loaded.config, rules), context);
+      const judgedHere = judgedBy(here);
+      const machine = rulesOfText({ rulesNamed: (names) => named.named(names) }, here, judgedHere.commands);
+      const judged = machine === here ? judgedHere : judgedBy(machine);
       const holds = judged.verdict.kind === "allow" || (machine.mode === "read-only" && judged.readOnly);
       const doubt = holds ? local.doubt(judged.conditions, asked.cwd ?? currentDirectory()) : undefined;
       const plain: Verdict = doubt === undefined ? judged.verdict : { kind: "ask", why: doubt };
