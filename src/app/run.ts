@@ -299,7 +299,7 @@ export class Run implements AsyncDisposable {
   /** `machine`: which, where there are several. */
   onNotice({ kind, text }: TargetNotice, machine?: string): void {
     this.agent.publish({ type: "notice", kind, message: text, ...defined({ machine }) });
-    if (kind !== "info") this.calls.notes.addNews(machine === undefined ? text : `${machine}: ${text}`);
+    if (kind !== "info") this.calls.notes.addNews(text, machine);
     // An adopted shell may have ended: then the rules of the target itself hold again.
     const { opened } = this.target;
     if (machine === undefined && opened?.now !== undefined)

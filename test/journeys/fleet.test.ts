@@ -203,6 +203,14 @@ paned.test("in panes, machines had the names and label of the first one in the r
   expect(new Set(labelled)).toEqual(new Set(["web03"]));
 });
 
+test("what happened on many machines reaches the model once, with the names of all of them", async () => {
+  await using rig = execRig([shell("exit 3", { risk: "medium", mutation: true }), { text: "done" }], {
+    config: CONFIG,
+  });
+  await rig.exec(["--on", "web", "--no-tmux", "-q", "--approve", "all", "go"], { env: env() });
+  expect([...rig.lastResult().matchAll(/^\[(web\S*): /gm)].map(([, names]) => names)).toEqual(["web[01-12]"]);
+});
+
 test("twelve machines of different content: one hangs, one drops, one is replaced, one is read-only, one guarded", async () => {
   // The machine behind web11 says that it is another one as soon as its home directory has `replaced`.
   const uname = join(lab.server.remoteBin, "uname");

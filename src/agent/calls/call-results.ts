@@ -3,6 +3,7 @@
  * of them.
  */
 import { shownName, withoutBytes } from "../../lib/byte-names.ts";
+import { foldNames } from "../../lib/names.ts";
 import type { HeldText } from "../../lib/secrets/redact.ts";
 import { mapTexts } from "../../lib/values.ts";
 import { isTimeout } from "../../lib/waiting.ts";
@@ -159,8 +160,8 @@ interface NoteSource {
 
 export class ResultNotes {
   readonly #source: NoteSource;
-  /** News from the target that the model has not been sent yet. */
-  readonly #news: string[] = [];
+  /** News that the model has not been sent yet, and the machines that they are about, if there are several. */
+  readonly #news = new Map<string, Set<string>>();
   /** The last call with its outcome, and how many times in a row it was made. */
   #repeated = { signature: "", times: 0 };
   /** What the model knows about the target, and which of the operator's notes on the machine. */
@@ -203,8 +204,16 @@ export class ResultNotes {
   }
 
   /** Something happened on the target: the model learns it with its next result. */
-  addNews(news: string): void {
-    if (this.#news.length < MOST_NEWS && !this.#news.includes(news)) this.#news.push(news);
+  addNews(news: string, machine?: string): void {
+    const machines = this.#news.get(news) ?? new Set();
+    if (this.#news.size < MOST_NEWS || this.#news.has(news)) this.#news.set(news, machines);
+    if (machine !== undefined) machines.add(machine);
+  }
+
+  #newNews(): string[] {
+    const news = [...this.#news].map(([text, on]) => (on.size === 0 ? text : `${foldNames([...on])}: ${text}`));
+    this.#news.clear();
+    return news;
   }
 
   /** What has changed, or is known now, about the target since the last result. */
@@ -236,7 +245,7 @@ export class ResultNotes {
     let result = typeof outcome.result === "string" ? withoutBytes(outcome.result) : outcome.result;
     const text = textOf(result);
     const about = this.newAbout();
-    for (const news of [...this.#news.splice(0), ...this.#changedFacts(), ...(about === undefined ? [] : [about])])
+    for (const news of [...this.#newNews(), ...this.#changedFacts(), ...(about === undefined ? [] : [about])])
       if (!text.includes(news)) result = withNote(result, news);
     if (outcome.outcome === "cancelled" || outcome.outcome === "timeout") this.#repeated = { signature: "", times: 0 };
     else {
