@@ -9,6 +9,7 @@ import type { PaneRow } from "./session-info.ts";
 import type { ForegroundState } from "./probe.ts";
 import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
+import type { TypedLines } from "./typed-keys.ts";
 import { isTerminalReply, OWN_SCRIPT, TypedLine, YANK } from "./typed-line.ts";
 import { shorten } from "../../lib/text.ts";
 
@@ -88,6 +89,8 @@ export class PaneState {
   /** What the model left in the line at this prompt, and whether it pressed any keys. */
   #modelLine = "";
   #modelTyped = false;
+  /** Lines that the model's keys entered and whose end was not seen yet. */
+  #modelLines: string[] = [];
   /** The operator's line that was set aside for a command, and the one that was restored. */
   #aside = "";
   #isAsideScrolled = false;
@@ -274,12 +277,13 @@ export class PaneState {
     if (command === undefined) return;
     this.#current = undefined;
     this.#last = command;
+    this.#modelLines = [];
     this.#answers = command.recording.asked;
     command.finish(outcome);
   }
 
-  /** The model's keys are about to be pressed, which leave `rest` in the line. */
-  keysPressed(rest: string): void {
+  /** The model's keys are about to be pressed. */
+  keysPressed({ lines, rest }: TypedLines): void {
     if (this.#current !== undefined) {
       this.#current.lastActivity = performance.now();
       this.#current.touchedAt = performance.now();
@@ -288,6 +292,7 @@ export class PaneState {
     if (!this.#editor) this.#unsure = true;
     this.#modelLine = rest;
     this.#modelTyped = true;
+    this.#modelLines.push(...lines.map((line) => line.trim()));
   }
 
   /** A look showed that the shell itself is in the foreground. */
@@ -567,10 +572,14 @@ export class PaneState {
       this.#breaking = !this.#editor && code !== INTERRUPTED;
       return;
     }
-    const command = (this.#operatorCommand ?? (this.#editor ? "" : this.#typed.entered())).trim();
+    // Without an editor, the screen shows lines that were typed ahead in another place.
+    const entered = () => this.#modelLines[0] ?? this.#typed.entered();
+    const command = (this.#operatorCommand ?? (this.#editor ? "" : entered())).trim();
     this.#operatorCommand = undefined;
-    const byModel = this.#modelTyped;
+    const at = this.#modelLines.indexOf(command);
+    const byModel = this.#modelTyped || at >= 0;
     this.#modelTyped = false;
+    this.#modelLines = at < 0 ? [] : this.#modelLines.slice(at + 1);
     if (command === "" || isTerminalReply(command) || OWN_SCRIPT.test(command)) return;
     if (byModel) {
       const text = `${JSON.stringify(named(command))}, typed with send-keys, ended with exit code ${code}.`;

@@ -215,7 +215,7 @@ export class TmuxPane implements Pane, PaneSink {
     }
     const { keys, literalText, enter, onlyWhere } = options;
     if (onlyWhere !== undefined) stillThere(await this.where(), onlyWhere);
-    this.#state.keysPressed(typedLines(this.#state.typed, { keys, literal_text: literalText, enter }).rest);
+    this.#state.keysPressed(typedLines(this.#state.typed, { keys, literal_text: literalText, enter }));
     await sendKeys(this.#options.session, this.id, options);
   }
 
@@ -467,12 +467,13 @@ export class TmuxPane implements Pane, PaneSink {
 
   /** Why what is typed now may be a password. */
   async #secretInput(): Promise<string | undefined> {
-    const { current, phase } = this.#state;
-    if (current === undefined && phase === "ready") return undefined;
+    if (this.#state.current === undefined && this.#state.phase === "ready") return undefined;
     const seen = await this.#input.look(true);
     const line = seen.doing === "raw" ? await lineBeforeCursor(this.#options.session, this.id) : "";
     if (asksForPassword(seen, line, this.running)) return "a program in the pane asks for a password";
-    if (current?.clean !== undefined || !mayReadSilently(seen, this.running ?? "")) return undefined;
+    const { current, phase } = this.#state;
+    const runs = phase === "starting" || (phase === "running" && current?.clean === undefined);
+    if (!runs || !mayReadSilently(seen, this.running ?? "")) return undefined;
     return "fish reads a line for a function or a script, which may be a password (read -s)";
   }
 

@@ -184,6 +184,23 @@ describe("the operator types while a command comes", () => {
   const screen = async (place: OpenedTarget) =>
     await place.tmux("capture-pane", "-p", "-J", "-t", (place.target.shell as Pane).id);
 
+  test.each(SHELLS)(
+    "the second line that the model's keys entered was said to be the operator's: %s",
+    async (shell) => {
+      await using place = await openTestTarget("local", { shell });
+      const pane = place.target.shell as Pane;
+      await pane.run("true");
+      await pane.keys({ literalText: "echo one\necho two\n" });
+      await until(async () => /(?<!echo )two$/m.test(await screen(place)), "both ran");
+      const { notes } = await pane.run("true");
+      expect(notes.filter((note) => note.includes("send-keys"))).toHaveLength(2);
+      await place.types("echo three\n");
+      await until(async () => /(?<!echo )three$/m.test(await screen(place)), "the operator's ran");
+      expect((await pane.run("true")).notes.join()).toContain("operator ran");
+      expect(place.notices.filter(({ kind }) => kind === "operator")).toHaveLength(1);
+    },
+  );
+
   test.each(SHELLS)("a half-typed line in %s is put back, and runs when they press Enter", async (shell) => {
     // fish would show the rest of a line that it finds there.
     rmSync(join(home.path, ".bash_history"), { force: true });
