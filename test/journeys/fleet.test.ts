@@ -94,10 +94,18 @@ test("words of buddy about a machine that was lost, or ran out of time, were in 
   expect([others, `${others}web02 (lost): begun\n`]).toContain(lost.stdout);
   expect(lost.stderr).toMatch(/^web02 \(lost\): the connection to .*web02 was lost$/m);
 
-  const late = await runOnMachines(rig, ["--on", "few", "--timeout", "8s", 'test "$MACHINE" != web02 || sleep 60']);
+  const slow = 'echo begun; test "$MACHINE" != web02 || sleep 60';
+  const late = await runOnMachines(rig, ["--on", "few", "--timeout", "8s", slow]);
   expect(late.code).toBe(124);
-  expect(late.stdout).toBe("web[01,03] (2):\n");
+  // What it printed until then is there.
+  expect(late.stdout).toBe("web[01,03] (2): begun\nweb02 (timeout): begun\n");
   expect(late.stderr).toContain("web02 (timeout): out of time\n");
+  // And the record has its end once.
+  const record = readFileSync(join(rig.box.home, ".local/state/buddy/audit.jsonl"), "utf8").trimEnd().split("\n");
+  const entries = record.map((line) => JSON.parse(line) as Record<"kind" | "action" | "target" | "outcome", string>);
+  const ends = entries.filter(({ kind, action }) => kind === "effect" && action === slow);
+  expect(ends.flatMap(({ target, outcome }) => (target.endsWith("web02") ? outcome : []))).toEqual(["stopped"]);
+  expect(ends).toHaveLength(3);
 });
 
 test("buddy run groups what machines answer, and its exit code is the worst of them", async () => {

@@ -182,9 +182,12 @@ class OneCall {
     clock.ms = performance.now() - began;
     await this.#record.finished(ran, clock.ms);
     for (const [stream, text] of this.#printing.rest()) this.#publish(stream, text);
-    if (permission.output !== undefined)
-      await this.#printed.remember(ready.tool, permission.input, await this.#target(), permission.output, ran);
-    if (batch.signal.aborted) return cancelled(batch.signal);
+    // Also of a call that was cancelled: its output can be read later.
+    if (permission.output !== undefined) {
+      const target = this.#pinned ?? (await this.#target());
+      await this.#printed.remember(ready.tool, permission.input, target, permission.output, ran);
+    }
+    if (batch.signal.aborted) return { ...cancelled(batch.signal), ...defined({ outputs: ran.outputs }) };
     const { cwd } = this.#record;
     const kept = { ...bounded(ran, budget), ...defined({ cwd }) };
     return permission.note === undefined
