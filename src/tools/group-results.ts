@@ -137,17 +137,24 @@ function summaryLine(results: readonly MachineResult[], groups: readonly ResultG
     parts.push(`${machines.length} ${what}${what === "ok" ? "" : ` (${foldNames(machines)})`}`);
   };
   count("ok", (one) => answered(one) && one.result.ok);
-  count("failed", (one) => answered(one) && !one.result.ok);
-  for (const outcome of UNANSWERED) count(OUTCOME_WORDS[outcome] ?? outcome, (one) => one.result.outcome === outcome);
+  const notOk = new Map(results.filter((one) => !answered(one) || !one.result.ok).map((one) => [one, notOkWords(one)]));
+  for (const what of new Set(["failed", ...notOk.values()])) count(what, (one) => notOk.get(one) === what);
   const answers = groups.filter(({ sample }) => answered(sample)).length;
   const kinds = answers > 1 ? `; ${answers} different answers` : "";
   return `${plural(results.length, "machine")}: ${parts.join(", ")}${kinds}`;
+}
+
+function notOkWords({ result: { outcome } }: MachineResult): string {
+  return OUTCOME_WORDS[outcome] ?? (UNANSWERED.has(outcome) ? outcome : "failed");
 }
 
 const OUTCOME_WORDS: Readonly<Record<string, string>> = {
   "not-run": "not run",
   "left-out": "left out",
   "still-running": "still running",
+  running: "still running",
+  waiting: "waiting for input",
+  lost: "lost",
 };
 
 interface Body {

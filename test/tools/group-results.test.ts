@@ -125,6 +125,24 @@ describe("the result", () => {
     expect(result).toContain("exit code 5");
   });
 
+  test("a command that runs on or waits for an answer has not failed", () => {
+    const not = (machine: string, outcome: string): MachineResult => ({
+      machine,
+      ms: 1,
+      result: { ok: false, outcome, result: "x" },
+    });
+    const all = [
+      not("a", "running"),
+      not("b", "waiting"),
+      not("c", "still-running"),
+      not("d", "lost"),
+      not("e", "failed"),
+    ];
+    expect(String(groupedResult(all, 4_000).result).split("\n")[0]).toStartWith(
+      "5 machines: 1 failed (e), 2 still running (a,c), 1 waiting for input (b), 1 lost (d)",
+    );
+  });
+
   test("a machine that was left out is counted once, and not as one that did it", () => {
     const left: MachineResult = {
       machine: "db",
