@@ -31,10 +31,14 @@ case ${KSH_VERSION-}${BB_ASH_VERSION-$(readlink /proc/$$/exe 2>/dev/null)} in
 *MIRBSD*) __buddy_l=$(\command printf '\001') __buddy_f=$(\command printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
 [0-9]* | */busybox*) __buddy_l='\[' __buddy_r='\]' ;;
 esac
+# For background shells.
+__buddy_save() { { \export -p; \command printf 'umask '; \umask; } >|"$__buddy_run/$__buddy_pane.env"; }
 # In marks a byte of the directory that a terminal or a prompt could take for something else is %XX. Where there is one,
 # the expansion is empty, and the function prints all of it so.
 __buddy_odd() {
   {
+    # What you exported at the prompt.
+    [ "$__buddy_tag" != 0 ] || __buddy_save || :
     [ -n "${PWD##$__buddy_any}" ] || \command printf %s "$PWD" | { od -An -v -tx1 || cat; } | tr -d '\n' | tr ' ' %
     return "${1:-0}"
   } 2>/dev/null
@@ -58,8 +62,7 @@ __buddy_check() {
     exec 8>/dev/tty
     __buddy_repair=__buddy_stdout$__buddy_repair
   fi
-  # For background shells.
-  { \export -p; \command printf 'umask '; \umask; } >|"$__buddy_run/$__buddy_pane.env"
+  __buddy_save
   # What follows is not the command's: dash traces even an empty line.
   \command printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag" >&8
 }
@@ -78,5 +81,4 @@ __buddy_head() {
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset -f __buddy_may_set
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env
-{ \export -p; \command printf 'umask '; \umask; } 2>/dev/null >|"$__buddy_run/$__buddy_pane.env" || :
 __buddy_tail 0

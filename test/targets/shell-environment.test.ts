@@ -8,7 +8,7 @@ import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmu
 import { until } from "../support/until.ts";
 import { DIRECT_LOOP } from "../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../src/targets/open.ts";
-import type { Target } from "../../src/targets/target.ts";
+import type { Pane, Target } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
 import { placeOf } from "../../src/targets/place.ts";
 import { targetOptions } from "../support/target-options.ts";
@@ -53,6 +53,13 @@ function sameEnvironment(name: string): void {
     const { outcome } = await place.target.shell.run(set, { waitMs: 15_000 });
     expect(outcome).toEqual({ kind: "exited", code: 0 });
     expect(await inBackground(place.target, SHOW)).toBe(`kept|it's "$HOME" & more|/opt/mine|0027|none|none`);
+  });
+
+  test.skipIf(name === "direct")("and with what the operator exported at the prompt", async () => {
+    await place.types(name === "fish" ? "set -gx TYPED yes; echo ex\\ported\n" : "export TYPED=yes; echo ex\\ported\n");
+    const screen = () => place.tmux("capture-pane", "-p", "-t", (place.target.shell as Pane).id);
+    await until(async () => /exported\s+\[buddy/.test(await screen()), "the next prompt");
+    expect(await inBackground(place.target, 'echo "$TYPED"')).toBe("yes\n");
   });
 
   test("a stopped command of the shell does not take background shells with it", async () => {
