@@ -157,7 +157,7 @@ export const LEAVES_GROUP = "timeout";
 /**
  * For a bash that holds the pipe: starts a process that passes Ctrl-C and the like on to every holder in another group
  * and ends with the last holder, and waits until it is ready. It is not a child of that bash, whose `wait` would wait
- * for it.
+ * for it. A chroot without /dev/fd has none.
  */
 export const PASS_SIGNALS =
   "( read -r < <( exec 7</proc/self/fd/9 9>&- 2>/dev/null; " +
@@ -167,7 +167,7 @@ export const PASS_SIGNALS =
   "__buddy_pid=${__buddy_pid#/proc/}; __buddy_pid=${__buddy_pid%%/*}; __buddy_group $__buddy_pid; " +
   '[ "$__buddy_line" = "$__buddy_own" ] || kill "-$1" $__buddy_pid; fi; done; }; ' +
   'for __buddy_line in INT QUIT HUP TERM; do trap "__buddy_pass $__buddy_line" $__buddy_line; done; ' +
-  "echo; exec >/dev/null; while IFS= read -r __buddy_line <&7; [ $? -gt 128 ]; do :; done ) )";
+  "echo; exec >/dev/null; while IFS= read -r __buddy_line <&7; [ $? -gt 128 ]; do :; done ) ) 2>/dev/null";
 
 /** For sh, which has neither pipes nor timeouts for this: on Linux by a mark in the environment. */
 const MARK = "BUDDY_TEXT";
