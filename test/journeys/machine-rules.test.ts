@@ -281,6 +281,7 @@ client.test("buddy policy and buddy targets show what the rules of a machine mak
   expect(await policy("touch x")).toMatchObject({ verdict: "ask" });
   // As where it runs: a command is held to the rules of the machines that it names.
   expect(await policy("ssh keep touch x")).toMatchObject({ verdict: "block", rules: { label: "PROD" } });
+  expect(await policy("autossh -M 0 keep touch x")).toMatchObject({ verdict: "block" });
   expect(await policy("curl -T x sftp://root@keep/x")).toMatchObject({ verdict: "block" });
   expect(await policy("sh -c 'ssh care rm -r x'")).toMatchObject({ verdict: "ask", answer: "typed" });
   const listed = await rig.box.run(["targets", "keep", "--json"]);

@@ -42,7 +42,9 @@ function destinations(args: readonly string[]): string[] {
     if (option === "J") found.push(...value.split(","));
     const named = /^(?:hostname|proxyjump)\s*[= ]\s*(\S+)$/i.exec(value)?.[1];
     if (option === "o" && named !== undefined) found.push(...named.split(","));
-    if (withValue().has(option) && word.length === 2) at++;
+    // -M has a value only for autossh: a port, which is no name of a machine.
+    const hasValue = withValue().has(option) || (option === "M" && /^\d+$/.test(args[at + 1] ?? ""));
+    if (hasValue && word.length === 2) at++;
   }
   return found;
 }
