@@ -18,13 +18,14 @@ const WHY_LINES = 15;
 function run(title: string, command: string[]): boolean {
   console.log(`\n── ${title} ──`);
   // BUN_OPTIONS would change what the tests' children do; NO_COLOR and FORCE_COLOR are for tests to set. Without LANG, as
-  // in a container, zsh shows each byte of a letter by its number; with an LC_ALL that is not installed, shells warn.
+  // in a container, zsh shows each byte of a letter by its number; with an LC_ALL that is not installed, shells warn. Where
+  // TERM is dumb, as in some continuous integration, buddy asks in plain lines.
   const { BUN_OPTIONS: _options, NO_COLOR: _no, FORCE_COLOR: _force, LC_ALL: _all, ...env } = process.env;
   const { LANG = "C.UTF-8" } = env;
   return (
     Bun.spawnSync(command, {
       cwd: ROOT,
-      env: { ...env, LANG, BUDDY_TEST_NEEDS: NEEDS },
+      env: { ...env, LANG, TERM: "xterm", BUDDY_TEST_NEEDS: NEEDS },
       stdio: ["ignore", "inherit", "inherit"],
     }).exitCode === 0
   );
