@@ -11,7 +11,10 @@ export function namedMachines(commands: readonly Pick<JudgedCommand, "words">[])
     const urls = rest.flatMap((word) =>
       [...word.matchAll(/\b(?:ssh|sftp|scp|rsync):\/\/([^\s/,]+)/g)].map(([, host = ""]) => host),
     );
-    return [...urls, ...(CONNECTS.test(name) ? destinations(rest) : COPIES.test(name) ? rest.flatMap(placeOf) : [])];
+    return [
+      ...urls,
+      ...(CONNECTS.test(name) ? destinations(name, rest) : COPIES.test(name) ? rest.flatMap(placeOf) : []),
+    ];
   });
   return [...new Set(names)];
 }
@@ -33,7 +36,7 @@ const CONNECTS = /^(?:auto)?ssh$|^(?:sftp|mosh|sshfs|ssh-copy-id)$/;
 const COPIES = /^(?:scp|rsync|sftp|sshfs)$/;
 
 /** The first operand, the jump hosts, and the host name given in options. */
-function destinations(args: readonly string[]): string[] {
+function destinations(program: string, args: readonly string[]): string[] {
   const found: string[] = [];
   for (let at = 0; at < args.length; at++) {
     const word = args[at] ?? "";
@@ -42,8 +45,8 @@ function destinations(args: readonly string[]): string[] {
     if (option === "J") found.push(...value.split(","));
     const named = /^(?:hostname|proxyjump)\s*[= ]\s*(\S+)$/i.exec(value)?.[1];
     if (option === "o" && named !== undefined) found.push(...named.split(","));
-    // -M has a value only for autossh: a port, which is no name of a machine.
-    const hasValue = withValue().has(option) || (option === "M" && /^\d+$/.test(args[at + 1] ?? ""));
+    // For ssh itself -M has no value: what follows it may be the machine.
+    const hasValue = withValue().has(option) || (option === "M" && program === "autossh");
     if (hasValue && word.length === 2) at++;
   }
   return found;
