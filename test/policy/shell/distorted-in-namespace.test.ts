@@ -1,8 +1,8 @@
 /** Reads that a read-only mount namespace would tell wrong facts run beside it; everything else runs in it. */
 import { expect, test } from "bun:test";
-import { distortedInNamespace } from "../../../src/agent/permit/read-only-run.ts";
+import { distortedInNamespace } from "../../../src/policy/shell/distorted-in-namespace.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
-import { RULES } from "../../policy/shell/rules.ts";
+import { RULES } from "./rules.ts";
 
 const distorted = (text: string, owners: boolean) =>
   distortedInNamespace(text, judgeShell(text, RULES), owners) !== undefined;
