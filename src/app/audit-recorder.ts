@@ -113,10 +113,11 @@ interface Person {
 
 /** From the system: variables such as USER can be set to anything. */
 async function whoRuns(): Promise<Person> {
-  const { askProgram } = await import("../lib/start-child.ts");
-  const nameOf = (id: string): string => {
-    const { code, stdout } = askProgram(["id", "-un", "--", id], { timeoutMs: ID_MS });
-    return code === 0 && stdout.trim() !== "" ? stdout.trim() : id;
+  const { lookUpEnv, runProgram } = await import("../lib/start-child.ts");
+  // A directory service that does not answer must not hold up everything else.
+  const nameOf = async (id: string): Promise<string> => {
+    const end = await runProgram(["id", "-un", "--", id], { timeoutMs: ID_MS, env: lookUpEnv() });
+    return (end.kind === "ended" && end.code === 0 && end.stdout.trim()) || id;
   };
   const id = String(process.getuid?.() ?? "");
   let login = id;
@@ -126,8 +127,9 @@ async function whoRuns(): Promise<Person> {
   } catch {
     // Only Linux has it.
   }
-  const user = nameOf(id);
-  return /^\d+$/.test(login) && login !== id && login !== NO_LOGIN ? { user, login_user: nameOf(login) } : { user };
+  const other = /^\d+$/.test(login) && login !== id && login !== NO_LOGIN;
+  const [user, login_user] = await Promise.all([nameOf(id), other ? nameOf(login) : undefined]);
+  return { user, ...(login_user === undefined ? {} : { login_user }) };
 }
 
 /** -1 as the kernel writes it. */

@@ -48,7 +48,10 @@ interface Answer {
   readonly failure?: UnusableProgram;
 }
 
-/** Runs a short look-up to its end. A program that is missing or cannot be executed is a result, not an exception. */
+/**
+ * Runs a short look-up to its end, while everything else waits: without `timeoutMs` for five seconds at most. A program
+ * that is missing or cannot be executed is a result, not an exception.
+ */
 export function askProgram(
   argv: readonly string[],
   options: {
@@ -57,18 +60,18 @@ export function askProgram(
     readonly env?: Record<string, string>;
   } = {},
 ): Answer {
-  const { stdin = "" } = options;
+  const { stdin = "", timeoutMs = 5_000 } = options;
   try {
     const done = Bun.spawnSync([...argv], {
       stdin: typeof stdin === "number" ? stdin : Buffer.from(stdin),
       stdout: "pipe",
       stderr: "pipe",
       env: options.env ?? lookUpEnv(),
-      ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs }),
+      timeout: timeoutMs,
     });
     const printed = { stdout: done.stdout.toString(), stderr: done.stderr.toString() };
     if (done.signalCode === undefined) return { code: done.exitCode, ...printed };
-    const late = done.exitedDueToTimeout === true ? `did not answer within ${(options.timeoutMs ?? 0) / 1000} s` : "";
+    const late = done.exitedDueToTimeout === true ? `did not answer within ${timeoutMs / 1000} s` : "";
     return { code: -1, ...printed, failure: { text: `${argv[0]} ${late || `was ended by ${done.signalCode}`}` } };
   } catch (error) {
     return { code: -1, stdout: "", stderr: "", failure: refusedProgram(argv[0] ?? "", error) };

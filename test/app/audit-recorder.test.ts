@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { operatorCommand } from "../../src/app/repl/operator-commands.ts";
 import type { DecisionEntry, EffectEntry, StoredEntry } from "../../src/audit/entry.ts";
@@ -51,6 +51,17 @@ describe("the record holds", () => {
     expect(decision?.user).toBe(Bun.spawnSync(["id", "-un"]).stdout.toString().trim());
     expect(await written(here)).toMatchObject([{ action: "touch made; (exit 3)", outcome: "exited", exit_code: 3 }]);
     expect(verifyRecord(state(here)).findings).toEqual([]);
+  });
+
+  test("the user whom a slow directory service names, and nothing else waits for it", async () => {
+    await using here = new Here([shell("touch a", CHANGE), { text: "done" }], { answer: () => ({ kind: "yes" }) });
+    const waits = `: >${here.dir}/asked; until [ -e ${here.dir}/answer ]; do sleep 0.01; done`;
+    here.programs({ id: `if [ "$2" = -- ]; then ${waits}; fi; echo slow` });
+    const turn = here.turn();
+    await until(() => existsSync(join(here.dir, "asked")), "the name is asked for");
+    here.write("answer", "");
+    await turn;
+    expect(decisions(here)).toMatchObject([{ user: "slow", decision: "approved" }]);
   });
 
   test.each([

@@ -152,9 +152,12 @@ function account(uid: number): [name: string, shell: string] {
     if (id === String(uid)) return [name, startable(shell)];
   }
   const id = Bun.which("id");
-  const asked = id === null ? "" : askProgram([id, "-un"], { env: {} }).stdout.trim();
+  const asked = id === null ? "" : askProgram([id, "-un"], { env: {}, timeoutMs: ACCOUNT_MS }).stdout.trim();
   return [asked || String(uid), startable(process.env["SHELL"] ?? "")];
 }
+
+/** A directory service that does not answer. */
+const ACCOUNT_MS = 2_000;
 
 /** "" if the account's shell is not installed. */
 function startable(shell: string): string {
