@@ -61,7 +61,7 @@ export interface LoadedConfig extends Place {
   readonly warnings: readonly string[];
   /** The files that were read: the operator's own, then that of the working directory. */
   readonly files: readonly string[];
-  /** Environment variables with keys of the profiles of all files, including profiles that another file replaced. */
+  /** Variables with keys of the profiles of all files, also of replaced profiles; hidden from children. */
   readonly keyVariables: readonly string[];
   /** The profile that the files choose (or the default), ignoring -m and BUDDY_MODEL. */
   readonly profileOfFile: string;

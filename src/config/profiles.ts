@@ -47,11 +47,6 @@ export function profileNames(loaded: LoadedConfig): string[] {
   return [...Object.keys(loaded.config.models), DEMO_PROFILE];
 }
 
-/** Environment variables that contain a key: no child process inherits them. */
-export function secretVariables(loaded: LoadedConfig): string[] {
-  return [...new Set(["BUDDY_API_KEY", "AGENT_API_KEY", ...loaded.keyVariables])];
-}
-
 /** The headers of a profile with ${NAME} replaced; throws for a variable that is not set. */
 export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): Readonly<Record<string, string>> {
   const headers = Object.entries(profile.settings?.headers ?? {}).map(([header, text]) => {

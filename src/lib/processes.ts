@@ -89,3 +89,7 @@ export function hideFromChildren(names: Iterable<string>): void {
 export function isHidden(name: string): boolean {
   return hidden.has(name);
 }
+
+export function hiddenVariables(): string[] {
+  return [...hidden];
+}

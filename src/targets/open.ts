@@ -138,7 +138,6 @@ function managedPanes({ transport, options, notices, outputStore, clean }: Parts
       shell: choosePaneShell(transport.facts, options.shell),
       socket: tmuxSocket(options, transport),
       cwd: transport.facts.cwd,
-      unset: options.secretEnv,
       notice: notices.tell,
       idleMs: options.tmuxIdleMs,
       heartbeatMs: options.heartbeatMs,

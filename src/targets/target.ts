@@ -597,8 +597,6 @@ export interface TargetOptions {
   readonly session?: () => string;
   /** `auto` unless given. */
   readonly secondLock?: SecondLock;
-  /** Environment variables with secrets: no child gets them. */
-  readonly secretEnv: readonly string[];
   /** Where to keep the full output of commands: the same for all targets of a run. */
   readonly outputs?: OutputDirectory;
   /** One of many machines: as few processes as possible. */

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isLocal } from "../../src/config/keys.ts";
 import { type ConfigFlags, loadConfig } from "../../src/config/load.ts";
-import { profileHeaders, profileNames, resolveProfile, secretVariables } from "../../src/config/profiles.ts";
+import { profileHeaders, profileNames, resolveProfile } from "../../src/config/profiles.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { buddyError } from "../support/errors.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
@@ -211,7 +211,7 @@ describe("keys", () => {
   });
 
   test("variables that hold keys are known, so that children never see them", async () => {
-    expect(secretVariables(await load(ROUTER))).toEqual(["BUDDY_API_KEY", "AGENT_API_KEY", "ROUTER_KEY"]);
+    expect((await load(ROUTER)).keyVariables).toEqual(["ROUTER_KEY"]);
   });
 });
 
@@ -255,7 +255,7 @@ ca_file = "ca.pem"
   test("headers take variables, which no child sees", async () => {
     const loaded = await load(GATEWAY, { env: { TEAM: "blue" } });
     expect(profileHeaders(loaded, resolveProfile(loaded))).toEqual({ "x-team": "blue", "x-fixed": "1" });
-    expect(secretVariables(loaded)).toContain("TEAM");
+    expect(loaded.keyVariables).toContain("TEAM");
   });
 
   test("a variable of a header that is not set is an error that names it", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig, type LoadOptions } from "../../src/config/load.ts";
-import { resolveProfile, secretVariables } from "../../src/config/profiles.ts";
+import { resolveProfile } from "../../src/config/profiles.ts";
 import type { TrustQuestion } from "../../src/config/trust.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
 
@@ -206,10 +206,10 @@ api_base_url = "https://other.example.com/v1"
 
   test("key variables of the operator's profiles stay known, also when a trusted file replaces the profile", async () => {
     const box = place('[models.mine]\napi_base_url = "https://new.example/v1"\napi_key_env = "NEW_KEY"\n', OWN);
-    expect(secretVariables(await box.load())).toContain("MY_MODEL_KEY");
-    expect(secretVariables(await box.load())).not.toContain("NEW_KEY");
+    expect((await box.load()).keyVariables).toContain("MY_MODEL_KEY");
+    expect((await box.load()).keyVariables).not.toContain("NEW_KEY");
     const trusted = await box.load({ ask: box.answer(true) });
-    expect(secretVariables(trusted)).toEqual(expect.arrayContaining(["MY_MODEL_KEY", "NEW_KEY"]));
+    expect(trusted.keyVariables).toEqual(expect.arrayContaining(["MY_MODEL_KEY", "NEW_KEY"]));
     expect(trusted.config.models.mine?.api_base_url).toBe("https://new.example/v1");
   });
 

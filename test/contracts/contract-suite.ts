@@ -1,4 +1,5 @@
 /** One contract for every transport × shell: the same awkward commands, the same answers. */
+import { hideFromChildren } from "../../src/lib/processes.ts";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Need, needs } from "../support/needs.ts";
 import { openTestTarget, temporaryHome, type Where } from "../support/tmux.ts";
@@ -42,6 +43,7 @@ export async function contractSuite(combinations: readonly Combination[]): Promi
       beforeAll(async () => {
         home = temporaryHome();
         process.env["BUDDY_TEST_SECRET"] = "swordfish";
+        hideFromChildren(["BUDDY_TEST_SECRET"]);
         process.env["BUN_OPTIONS"] = "--smol";
         const opened = await openTestTarget(
           where,

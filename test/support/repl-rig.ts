@@ -158,6 +158,7 @@ export class ReplRig implements AsyncDisposable {
         resumed: false,
         contextUsed: this.used,
         contextLimit: 1000,
+        contextState: "ok",
         dryRun: false,
         ...options.facts,
       }),

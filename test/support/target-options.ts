@@ -11,7 +11,6 @@ export function targetOptions(more: Partial<TargetOptions> = {}): TargetOptions 
     maxSessions: 1,
     maxPanes: 1,
     backgroundTimeoutMs: 60_000,
-    secretEnv: [],
     ...more,
   };
 }

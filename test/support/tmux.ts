@@ -68,7 +68,6 @@ export async function openTestTarget(
     tmuxSocket: `buddy-test-${process.pid}-${++count}`,
     maxSessions: 2,
     maxPanes: 3,
-    secretEnv: ["BUDDY_TEST_SECRET"],
     onNotice: (notice) => notices.push(notice),
     outputs: { directory: () => join(state, "outputs"), prepare: prepareOutputs, hide: () => (text) => text },
     place:

@@ -6,7 +6,7 @@ import type { TargetOptions } from "../../src/targets/target.ts";
 import { openTransport } from "../../src/targets/connection/open-transport.ts";
 
 const [options = "{}", seconds = "1000"] = process.argv.slice(2);
-const transport = await openTransport({ secretEnv: [], ...JSON.parse(options) } as TargetOptions);
+const transport = await openTransport(JSON.parse(options) as TargetOptions);
 const held = transport.spawn(["sh", "-c", `sleep ${seconds} & sleep ${seconds}`]);
 await held.pid;
 await transport.run("true");

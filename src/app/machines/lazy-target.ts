@@ -6,7 +6,6 @@ import type { Target, TargetNotice, TargetOptions } from "../../targets/target.t
 import type { TargetFacts } from "../../tools/tool.ts";
 import type { GlobalOptions } from "../../cli/args/options.ts";
 import type { LoadedConfig } from "../../config/load.ts";
-import { secretVariables } from "../../config/profiles.ts";
 import { within } from "../../lib/waiting.ts";
 import { surroundingTmux } from "../../lib/terminal.ts";
 
@@ -214,7 +213,6 @@ export function targetOptions(
     ...defined({ cwd }),
     backgroundTimeoutMs: config.tools.background_timeout,
     secondLock: config.safety.second_lock,
-    secretEnv: secretVariables(loaded),
   };
 }
 

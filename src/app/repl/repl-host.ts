@@ -15,6 +15,7 @@ import { plural } from "../../lib/text.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import { defined } from "../../lib/values.ts";
 import { VERSION } from "../../lib/version.ts";
+import { windowUse } from "../../model/usage.ts";
 import { describePrefix } from "../../policy/approvals.ts";
 import { nameOf } from "../../policy/privacy/privacy.ts";
 import { nameOfPath, type Place } from "../../targets/place.ts";
@@ -140,9 +141,9 @@ export function replHost(parts: ReplHostParts): ReplHost {
     },
     async switchModel(name) {
       await run.switchModel(name);
-      const { contextLimit } = agent;
-      const over = agent.contextUsed > contextLimit * 0.9;
-      return over ? [`its window is smaller (${contextLimit} tokens): /compact first`] : [];
+      const { contextLimit, contextUsed } = agent;
+      const fits = windowUse(contextUsed, contextLimit).state !== "compact";
+      return fits ? [] : [`its window is smaller (${contextLimit} tokens): /compact first`];
     },
     sessions: async () => (await import("./change-session.ts")).listSessions(run),
     async newSession() {
@@ -246,6 +247,7 @@ function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): 
     ...(answer?.content ? { lastAnswer: answer.content } : {}),
     contextUsed: agent.contextUsed,
     contextLimit: agent.contextLimit,
+    contextState: windowUse(agent.contextUsed, agent.contextLimit).state,
     dryRun: globals.dryRun,
   };
 }

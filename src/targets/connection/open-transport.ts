@@ -3,18 +3,16 @@ import { currentDirectory } from "../../lib/byte-names.ts";
 import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";
-import { hideFromChildren } from "../../lib/processes.ts";
 import type { Hop } from "../place.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import type { InnerOptions } from "./inner-transport.ts";
 import { LocalTransport } from "./local.ts";
 
-export type TransportOptions = Pick<TargetOptions, "place" | "cwd" | "secretEnv" | "frugal" | "interactive" | "signal">;
+export type TransportOptions = Pick<TargetOptions, "place" | "cwd" | "frugal" | "interactive" | "signal">;
 
 /** `ahead`: a process follows at once, so its client is started in advance. */
 export async function openTransport(options: TransportOptions, ahead = false): Promise<Transport> {
   options.signal?.throwIfAborted();
-  hideFromChildren(options.secretEnv);
   const { cwd, signal } = options;
   const [first, ...rest] = options.place.path;
   const inner = first === undefined || first.kind === "ssh" ? rest : [first, ...rest];

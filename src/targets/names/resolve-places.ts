@@ -5,10 +5,17 @@ import { closestMatch } from "../../lib/text.ts";
 import { atMost } from "../../lib/waiting.ts";
 import { LOCAL, type Place } from "../place.ts";
 import { type Inventory, readInventory, inventoryNames, rememberNames } from "./inventory.ts";
-import { expandRanges, MOST_PLACES, tooMany, readList } from "./expand-names.ts";
+import {
+  expandRanges,
+  MOST_PLACES,
+  tooMany,
+  readList,
+  asProblem,
+  namedMachines,
+  withAllNames,
+} from "./expand-names.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
 import { byAddress, inPatterns, loginPath, type SshHosts, sshHosts } from "./ssh-config.ts";
-import { asProblem, namedMachines, withAllNames } from "./all-names.ts";
 import {
   distinctNames,
   memberNames,

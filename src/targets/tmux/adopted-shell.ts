@@ -3,7 +3,7 @@
  * commands. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or any shell in a pane of the operator's
  * tmux.
  */
-import { movedAway } from "./typed-keys.ts";
+import { movedAway, isTerminalReply, TypedLine, YANK } from "./typed-line.ts";
 import { isPasswordPrompt } from "./probe.ts";
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
@@ -36,7 +36,6 @@ import {
 } from "./adopted-hooks.ts";
 import { hexKeys, typeKeys } from "./capture.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
-import { isTerminalReply, TypedLine, YANK } from "./typed-line.ts";
 import { ADOPT } from "./watch-command.ts";
 
 export interface InnerMachine extends Pick<MachineFacts, "user" | "uid" | "host" | "machine" | "os" | "home"> {

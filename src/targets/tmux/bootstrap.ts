@@ -1,4 +1,5 @@
 /** How a managed pane is started: which shell runs in it, and the script that attaches a client. */
+import { hiddenVariables } from "../../lib/processes.ts";
 import attach from "../../../templates/shell-init/attach.sh" with { type: "text" };
 import guard from "../../../templates/shell-init/guard.sh" with { type: "text" };
 import join from "../../../templates/shell-init/join.sh" with { type: "text" };
@@ -49,7 +50,6 @@ export interface AttachOptions {
   readonly shell: PaneShell;
   readonly login: boolean;
   readonly plain: boolean;
-  readonly unset: readonly string[];
   /** Create a missing session; otherwise that is an error. */
   readonly create: boolean;
 }
@@ -78,17 +78,18 @@ export function joinScript(args: {
 
 /** What tmux starts in a pane, as separate words, so that no shell parses them. */
 export function paneCommand(
-  options: Pick<AttachOptions, "facts" | "shell" | "login" | "plain" | "unset">,
+  options: Pick<AttachOptions, "facts" | "shell" | "login" | "plain">,
   directory?: string,
 ): string[] {
-  const unset = ["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "AGENT_API_KEY", ...options.unset];
   return [
     "sh",
     directory === undefined ? "@supervisor@" : `${directory}/supervisor.sh`,
     options.shell.kind,
     options.login ? "1" : "",
     options.plain ? "1" : "",
-    unset.filter((name) => /^\w+$/.test(name)).join(","),
+    hiddenVariables()
+      .filter((name) => /^\w+$/.test(name))
+      .join(","),
     options.facts.programs["tmux"] ?? "tmux",
     ...options.shell.argv,
   ];

@@ -2,7 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { openTransport, type TransportOptions } from "../connection/open-transport.ts";
 import type { TargetOptions, Transport } from "../target.ts";
-import { isHeld } from "./session-claim.ts";
+import { isHeld } from "./session-info.ts";
 import { tmuxSocket } from "../attach-command.ts";
 import { OWN_DIRECTORY } from "../script-line.ts";
 

@@ -235,7 +235,6 @@ export class ManagedPanes implements Panes {
         shell: options.shell,
         login: options.transport.kind === "ssh",
         plain,
-        unset: options.unset,
       },
       session.directory,
     );

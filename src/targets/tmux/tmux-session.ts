@@ -15,8 +15,6 @@ import {
   ownCommands,
   ownMark,
   releaseCommands,
-} from "./session-claim.ts";
-import {
   endWhenIdle,
   readSession,
   markPane,
@@ -37,7 +35,6 @@ export interface TmuxSessionOptions {
   readonly owner: string;
   readonly shell: PaneShell;
   readonly cwd: string;
-  readonly unset: readonly string[];
   readonly notice: (notice: TargetNotice) => void;
   readonly heartbeatMs?: number | undefined;
   /** A session that is unused for this long ends; 0 or undefined: never. */
@@ -294,7 +291,7 @@ export class TmuxSession {
   }
 
   async #attach(create: boolean): Promise<{ readonly client: ControlClient; readonly created: boolean }> {
-    const { transport, socket, shell, cwd, unset } = this.options;
+    const { transport, socket, shell, cwd } = this.options;
     const script = attachScript({
       facts: transport.facts,
       socket,
@@ -302,7 +299,6 @@ export class TmuxSession {
       owner: this.#owner,
       cwd,
       shell,
-      unset,
       create,
       login: transport.kind === "ssh",
       plain: false,

@@ -48,19 +48,19 @@ export function status(screen: CommandScreen): void {
 
 export function context(screen: CommandScreen): void {
   const facts = screen.host.facts();
-  const { contextUsed: used, contextLimit: limit } = facts;
+  const { contextUsed: used, contextLimit: limit, contextState } = facts;
   const share = limit > 0 ? Math.min(1, used / limit) : 0;
   const width = Math.max(10, Math.min(40, screen.columns - 12));
   const filled = Math.round(share * width);
   const bar = `[${"#".repeat(filled)}${"·".repeat(width - filled)}] ${Math.round(share * 100)}%`;
   const advice =
-    share >= 0.9
+    contextState === "compact"
       ? "nearly full: /compact makes room, /new starts a new conversation"
-      : share >= 0.8
+      : contextState === "warn"
         ? "filling up: buddy compacts automatically at 90 %; /compact does it now"
         : "";
   screen.say([
-    share >= 0.8 ? screen.style.warning(bar) : bar,
+    contextState === "ok" ? bar : screen.style.warning(bar),
     ...labelled(
       [
         { label: "context", value: contextWords(facts) },

@@ -236,6 +236,8 @@ export interface ReplFacts {
   readonly lastAnswer?: string;
   readonly contextUsed: number;
   readonly contextLimit: number;
+  /** From 80 % on there is a warning, at 90 % it is compacted. */
+  readonly contextState: "ok" | "warn" | "compact";
   readonly dryRun: boolean;
 }
 

@@ -11,7 +11,6 @@ const options: Omit<TargetOptions, "signal" | "onNotice"> = {
   maxSessions: 1,
   maxPanes: 1,
   backgroundTimeoutMs: 1,
-  secretEnv: [],
 };
 
 /** A target is opened by the function given; here only what is known of it matters. */

@@ -239,7 +239,6 @@ describe("the target", () => {
     maxSessions: 1,
     maxPanes: 1,
     backgroundTimeoutMs: 0,
-    secretEnv: [],
   } as const;
 
   test("that answers: who it is, tmux, shell, disk, sudo, clock", async () => {

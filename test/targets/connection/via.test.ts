@@ -26,7 +26,6 @@ function options(path: readonly Hop[], more: Partial<TargetOptions> = {}): Targe
     maxSessions: 1,
     maxPanes: 1,
     backgroundTimeoutMs: 60_000,
-    secretEnv: [],
     ...more,
   };
 }

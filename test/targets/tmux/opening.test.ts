@@ -104,7 +104,6 @@ test("a tmux server that does not answer hung for ever", async () => {
       owner: identity.tmuxSession ?? "",
       shell: choosePaneShell(transport.facts, "bash"),
       cwd: "/",
-      unset: [],
       notice: () => {},
     });
     const lost = session.open().catch((error: unknown) => error);

@@ -12,6 +12,7 @@ const facts = (target: Partial<ReplFacts["target"]>): ReplFacts => ({
   resumed: false,
   contextUsed: 0,
   contextLimit: 100,
+  contextState: "ok",
   dryRun: false,
 });
 

@@ -41,13 +41,11 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
     await using transport = new LocalTransport();
     return [...findings, await checkUnasked(transport, secondLock)];
   }
-  const { secretVariables } = await import("../../../config/profiles.ts");
   const cwd = globals.cd ?? place.cd;
   const target = await checkTarget({
     place,
     ...(cwd === undefined ? {} : { cwd }),
     secondLock,
-    secretEnv: loaded === undefined ? ["BUDDY_API_KEY"] : secretVariables(loaded),
   });
   return [...findings, ...target];
 }

@@ -1,7 +1,6 @@
 /** `buddy targets --check`: opens machines in parallel and reports what works and what does not. */
 import { isatty } from "node:tty";
 import type { LoadedConfig } from "../../../config/load.ts";
-import { secretVariables } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { Output, print } from "../../../lib/output.ts";
 import { wantsColor } from "../../../lib/terminal.ts";
@@ -85,7 +84,6 @@ function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions):
     tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
     ...(cwd === undefined ? {} : { cwd }),
     secondLock: loaded.config.safety.second_lock,
-    secretEnv: secretVariables(loaded),
     // Many at once cannot ask for passwords on one terminal.
     interactive: false,
   };

@@ -1,6 +1,5 @@
 /** `buddy targets --sessions`: lists buddy's tmux sessions on a machine; with --end, ends those that are not in use. */
 import type { LoadedConfig } from "../../../config/load.ts";
-import { secretVariables } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { formatDuration } from "../../../lib/durations.ts";
 import { print } from "../../../lib/output.ts";
@@ -19,7 +18,6 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
   await using sessions = await openSessions({
     place,
     tmuxSocket: loaded.config.tmux.socket,
-    secretEnv: secretVariables(loaded),
   });
   const list = await sessions.list();
   const unused = list.filter(({ inUse }) => inUse === undefined);
