@@ -35,7 +35,7 @@ export function traceExchange(ask: Exchange & { readonly sent: Record<string, un
     headers: Object.fromEntries(
       Object.entries(ask.headers).map(([name, value]) => [name, PLAIN_HEADERS.has(name) ? value : "[redacted]"]),
     ),
-    bytes: typeof ask.body === "string" ? Buffer.byteLength(ask.body) : ask.body.bytes,
+    bytes: "send" in ask.body ? ask.body.bytes : ask.body.length,
     body: mapTexts(newIn(ask.sent), redact),
   }));
   return {

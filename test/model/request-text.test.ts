@@ -5,7 +5,10 @@ import { ModelError } from "../../src/model/errors.ts";
 import { RequestText } from "../../src/model/request-text.ts";
 import { ask, collect, done, modelOptions } from "../support/model.ts";
 
-test("a request is written as JSON.stringify writes it, however its lists have changed since the last one", () => {
+const read = (written: Uint8Array | undefined) => new TextDecoder("utf-8", { fatal: true }).decode(written);
+const same = (body: object) => JSON.parse(JSON.stringify(body)) as unknown;
+
+test("a request is written as JSON, however its lists have changed since the last one", () => {
   const text = new RequestText();
   const message = (content: unknown) => ({ role: "user", content });
   const first = [message("a"), message("“b”"), message({ deep: [1, undefined, null] })];
@@ -17,10 +20,19 @@ test("a request is written as JSON.stringify writes it, however its lists have c
     { messages: first },
     {},
   ];
-  for (const body of bodies) expect(text.of(body)).toBe(JSON.stringify(body));
+  for (const body of bodies) expect(JSON.parse(read(text.of(body)))).toEqual(same(body));
 });
 
-test("a conversation that grows, with a mark on its newest message, is written as JSON.stringify writes it", () => {
+test("the conversation is last, so that a request begins as the one before it", () => {
+  const text = new RequestText();
+  const messages = [{ role: "user", content: "é".repeat(50_000) }];
+  const first = read(text.of({ model: "m", messages, tools: [{ name: "t" }], stream: true }));
+  messages.push({ role: "assistant", content: "b" });
+  const second = read(text.of({ model: "m", messages, tools: [{ name: "t" }], stream: true }));
+  expect(second.startsWith(first.slice(0, -"]}".length))).toBe(true);
+});
+
+test("a conversation that grows, with a mark on its newest message, is written as JSON", () => {
   const text = new RequestText();
   const messages: { content: string; mark?: boolean }[] = [];
   for (let turn = 0; turn < 30; turn++) {
@@ -28,7 +40,7 @@ test("a conversation that grows, with a mark on its newest message, is written a
     if (turn % 10 === 9) messages.splice(turn % 4, 3, { content: "summary" });
     const sent = messages.map((message, at) => (at < messages.length - 1 ? message : { ...message, mark: true }));
     const body = { tools: messages.slice(0, 1), messages: sent };
-    expect(text.of(body)).toBe(JSON.stringify(body));
+    expect(JSON.parse(read(text.of(body)))).toEqual(same(body));
   }
 });
 
@@ -37,12 +49,12 @@ test("one of megabytes is not written as one text, and the next is written from 
   const messages = ["a", "b"];
   text.of({ messages });
   expect(text.of({ messages: [...messages, "x".repeat(8_400_000)] })).toBeUndefined();
-  expect(text.of({ messages })).toBe('{"messages":["a","b"]}');
+  expect(read(text.of({ messages }))).toBe('{"messages":["a","b"]}');
 });
 
 test("half of a surrogate pair becomes a replacement character, in a list and beside it", () => {
   const text = new RequestText();
-  expect(text.of({ model: "a\ud83d", messages: ["b\udc00", "\\ud83d"] })).toBe(
+  expect(read(text.of({ model: "a\ud83d", messages: ["b\udc00", "\\ud83d"] }))).toBe(
     '{"model":"a\ufffd","messages":["b\ufffd","\\\\ud83d"]}',
   );
 });

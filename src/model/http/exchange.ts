@@ -13,7 +13,7 @@ import type { ModelEvent } from "../types.ts";
 export interface Exchange {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | StreamedBody;
+  readonly body: Uint8Array | StreamedBody;
   readonly protocol: Protocol;
   readonly limits: ExchangeLimits;
   readonly situation: Situation;
@@ -48,8 +48,8 @@ export async function* exchange(
     const { body } = ask;
     const responding = fetchVia(ask.url, {
       method: "POST",
-      headers: typeof body === "string" ? ask.headers : { ...ask.headers, "content-length": String(body.bytes) },
-      body: typeof body === "string" ? body : body.send(),
+      headers: "send" in body ? { ...ask.headers, "content-length": String(body.bytes) } : ask.headers,
+      body: "send" in body ? body.send() : body,
       signal: watchdog.signal,
       redirect: "manual",
       // Bun's own limit of five minutes would end long answers; the limits are above.
@@ -58,7 +58,7 @@ export async function* exchange(
 
       ...(ask.ca !== undefined && { tls: { ca: ask.ca } }),
     } as BunFetchRequestInit);
-    if (typeof body === "string") collectRequest(body.length);
+    collectRequest();
     const [response, { Answer }] = await Promise.all([responding, import("./answer.ts")]);
     trace("headers", () => ({ status: response.status, request_id: requestId(response.headers) }));
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
