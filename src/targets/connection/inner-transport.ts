@@ -1,22 +1,13 @@
 /** What containers and `via` share: processes started by a client (docker exec, kubectl exec) on another transport. */
 import type { Hop } from "../place.ts";
 import { labelOfHop } from "../place.ts";
-import type {
-  GuardShell,
-  MachineFacts,
-  Process,
-  ScriptOptions,
-  ScriptResult,
-  SpawnOptions,
-  Transport,
-} from "../target.ts";
-import { Reconnector } from "./reconnector.ts";
+import type { MachineFacts, ScriptOptions, ScriptResult, Transport } from "../target.ts";
+import { RemoteTransport } from "./remote-transport.ts";
 import type { RemoteSession } from "./remote-session.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { pause } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";
 
-const CHECK_MS = 5000;
 /** How often `gone` checks for an answer, and how long that may take. */
 const LOOK_MS = 3000;
 
@@ -29,40 +20,22 @@ export interface InnerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export abstract class InnerTransport implements Transport {
-  abstract readonly kind: "container" | "via";
-  readonly label: string;
-  readonly facts: MachineFacts;
+export abstract class InnerTransport extends RemoteTransport {
   readonly base: Transport;
-  readonly #reconnector: Reconnector;
-  #remoteSession: RemoteSession;
-  #closing: Promise<void> | undefined;
 
-  protected constructor(label: string, base: Transport, remoteSession: RemoteSession, facts: MachineFacts) {
-    this.label = label;
+  protected constructor(label: string, base: Transport, session: RemoteSession, facts: MachineFacts) {
+    super(label, session, facts);
     this.base = base;
-    this.facts = facts;
-    this.#remoteSession = remoteSession;
-    this.#reconnector = new Reconnector(label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
   }
 
   /** Enters once more; throws MachineChanged if the same name leads to another machine. */
   protected abstract enterAgain(signal: AbortSignal): Promise<RemoteSession>;
 
-  get guardShell(): GuardShell | undefined {
-    return this.#remoteSession.guardShell;
-  }
-
-  spawn(argv: readonly string[], options?: SpawnOptions): Process {
-    this.#reconnector.assertOpen();
-    return this.#remoteSession.spawn(argv, options);
-  }
-
-  async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
+  override async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
     const over = new AbortController();
     this.gone(over.signal).catch(() => {});
     try {
-      return await this.#reconnector.run(options.signal, () => this.#remoteSession.run(script, options));
+      return await super.run(script, options);
     } finally {
       over.abort();
     }
@@ -75,10 +48,10 @@ export abstract class InnerTransport implements Transport {
   async gone(signal: AbortSignal): Promise<void> {
     for (;;) {
       await pause(LOOK_MS, signal);
-      const session = this.#remoteSession;
-      if (this.#reconnector.busy || (await session.answers(LOOK_MS, signal))) continue;
+      const { session } = this;
+      if (this.isReconnecting || (await session.answers(LOOK_MS, signal))) continue;
       const entered = await this.#enteredOnceMore(signal);
-      if (!entered || session !== this.#remoteSession || (await session.answers(LOOK_MS, signal))) continue;
+      if (!entered || session !== this.session || (await session.answers(LOOK_MS, signal))) continue;
       session.abandon(`${this.label} was restarted, or is gone`);
       return;
     }
@@ -95,18 +68,6 @@ export abstract class InnerTransport implements Transport {
     }
   }
 
-  ensure(signal?: AbortSignal): Promise<void> {
-    return this.#reconnector.ensure(signal);
-  }
-
-  reconnect(signal?: AbortSignal): Promise<void> {
-    return this.#reconnector.reconnect(signal);
-  }
-
-  answers(timeoutMs: number): Promise<boolean> {
-    return this.#remoteSession.answers(timeoutMs);
-  }
-
   async connectAnew(signal: AbortSignal): Promise<string | undefined> {
     const outer = await this.base.connectAnew(signal);
     if (outer !== undefined) return outer;
@@ -118,28 +79,17 @@ export abstract class InnerTransport implements Transport {
     }
   }
 
-  async abandon(): Promise<void> {
-    this.#remoteSession.abandon("it was given up");
-    await Promise.all([this.base.abandon(), this[Symbol.asyncDispose]()]);
+  override async abandon(): Promise<void> {
+    await Promise.all([super.abandon(), this.base.abandon()]);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return (this.#closing ??= this.#close());
-  }
-
-  async #close(): Promise<void> {
-    await this.#reconnector.close();
-    await this.#remoteSession.close();
+  protected override async closeOuter(): Promise<void> {
     await this.base[Symbol.asyncDispose]();
   }
 
-  async #reconnect(signal: AbortSignal, mayAsk: boolean): Promise<void> {
-    if (await this.#remoteSession.answers(CHECK_MS, signal)) return;
-    this.#remoteSession.abandon(`${this.label} or the connection to it is gone`);
+  protected override async openAgain(signal: AbortSignal, mayAsk: boolean): Promise<RemoteSession> {
     await (mayAsk ? this.base.reconnect(signal) : this.base.ensure(signal));
-    const remoteSession = await this.enterAgain(signal);
-    if (this.#reconnector.closed) await remoteSession.close();
-    else this.#remoteSession = remoteSession;
+    return await this.enterAgain(signal);
   }
 }
 

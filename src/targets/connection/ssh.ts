@@ -11,17 +11,9 @@ import { unlessRefused } from "./remote-process.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 import { LINE_TAKEN, LOADER } from "../script-line.ts";
-import type {
-  MachineFacts,
-  Process,
-  ScriptOptions,
-  ScriptResult,
-  GuardShell,
-  SpawnOptions,
-  Transport,
-} from "../target.ts";
+import type { Process } from "../target.ts";
 import { LocalTransport } from "./local.ts";
-import { Reconnector } from "./reconnector.ts";
+import { RemoteTransport } from "./remote-transport.ts";
 import { destinationOf, sshArguments, type SshDestination } from "./ssh-destination.ts";
 import { sshFailure } from "./ssh-failure.ts";
 import { SshMaster } from "./ssh-master.ts";
@@ -37,7 +29,6 @@ const LOGIN_MS = 60_000;
 const CONNECTION_FAILED = 255;
 /** For the user's own connection. */
 const SHARED_MS = 10_000;
-const CHECK_MS = 5000;
 const BACKOFF_MS = [0, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000];
 
 export interface SshOptions {
@@ -53,24 +44,19 @@ export interface SshOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export class SshTransport implements Transport {
+export class SshTransport extends RemoteTransport {
   readonly kind = "ssh";
-  readonly label: string;
-  readonly facts: MachineFacts;
   readonly #options: SshOptions;
   readonly #local: LocalTransport;
-  #connection: Connection;
-  readonly #reconnector: Reconnector;
-  #closing: Promise<void> | undefined;
+  #master: SshMaster;
 
-  private constructor(options: SshOptions, local: LocalTransport, connection: Connection) {
+  private constructor(options: SshOptions, local: LocalTransport, { master, remoteSession }: Connection) {
+    const { user, text } = destinationOf(options);
+    const label = user === undefined ? `ssh ${remoteSession.facts.user}@${text}` : `ssh ${text}`;
+    super(label, remoteSession, remoteSession.facts);
     this.#options = options;
     this.#local = local;
-    this.#connection = connection;
-    this.facts = connection.remoteSession.facts;
-    const { user, text } = destinationOf(options);
-    this.label = user === undefined ? `ssh ${this.facts.user}@${text}` : `ssh ${text}`;
-    this.#reconnector = new Reconnector(this.label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
+    this.#master = master;
   }
 
   static async open(options: SshOptions): Promise<SshTransport> {
@@ -89,89 +75,31 @@ export class SshTransport implements Transport {
     }
   }
 
-  get isReconnecting(): boolean {
-    return this.#reconnector.busy;
-  }
-
-  get guardShell(): GuardShell | undefined {
-    return this.#connection.remoteSession.guardShell;
-  }
-
-  spawn(argv: readonly string[], options?: SpawnOptions): Process {
-    this.#reconnector.assertOpen();
-    return this.#connection.remoteSession.spawn(argv, options);
-  }
-
-  run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return this.#reconnector.run(options.signal, () => this.#connection.remoteSession.run(script, options));
-  }
-
-  /** One round trip if the connection is up. Asks nothing on the terminal, which may be in use. */
-  ensure(signal?: AbortSignal): Promise<void> {
-    return this.#reconnector.ensure(signal);
-  }
-
-  reconnect(signal?: AbortSignal): Promise<void> {
-    return this.#reconnector.reconnect(signal);
-  }
-
-  answers(timeoutMs: number): Promise<boolean> {
-    return this.#connection.remoteSession.answers(timeoutMs);
-  }
-
   connectAnew(signal: AbortSignal): Promise<string | undefined> {
     return SshMaster.probe(destinationOf(this.#options), signal);
   }
 
-  abandon(): Promise<void> {
-    this.#connection.remoteSession.abandon("it was given up");
-    return this[Symbol.asyncDispose]();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return (this.#closing ??= this.#close());
-  }
-
-  async #close(): Promise<void> {
-    await this.#reconnector.close();
-    await this.#connection.remoteSession.close();
-    await this.#connection.master[Symbol.asyncDispose]();
+  protected override async closeOuter(): Promise<void> {
+    await this.#master[Symbol.asyncDispose]();
     await this.#local[Symbol.asyncDispose]();
   }
 
-  async #reconnect(signal: AbortSignal, mayAsk: boolean): Promise<void> {
-    if (await this.#connection.remoteSession.answers(CHECK_MS, signal)) return;
-    this.#connection.remoteSession.abandon("the connection was lost");
-    await this.#connection.master[Symbol.asyncDispose]();
+  protected override async openAgain(signal: AbortSignal, mayAsk: boolean): Promise<RemoteSession> {
+    await this.#master[Symbol.asyncDispose]();
     const destination = destinationOf(this.#options);
     const options = { ...this.#options, cwd: this.facts.cwd, again: true };
-    for (const [attempt, wait] of BACKOFF_MS.entries()) {
-      await delay(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
+    for (let attempt = 0; ; attempt++) {
+      await delay(BACKOFF_MS[attempt], undefined, { signal }).catch(() => signal.throwIfAborted());
       try {
-        const connection = await connect(destination, options, this.#local, mayAsk && canAsk(), signal);
-        await this.#use(connection);
-        return;
+        const { master, remoteSession } = await connect(destination, options, this.#local, mayAsk && canAsk(), signal);
+        this.#master = master;
+        return await this.onSameMachine(remoteSession);
       } catch (error) {
         signal.throwIfAborted();
+        if (error instanceof MachineChanged) await this.#master[Symbol.asyncDispose]();
         if (!(error instanceof ConnectionLost) || mayAsk || attempt === BACKOFF_MS.length - 1) throw error;
       }
     }
-  }
-
-  async #use(connection: Connection): Promise<void> {
-    const { machine, user, host } = connection.remoteSession.facts;
-    const same = machine === this.facts.machine && user === this.facts.user && host === this.facts.host;
-    if (this.#reconnector.closed || !same) {
-      await connection.remoteSession.close();
-      await connection.master[Symbol.asyncDispose]();
-      this.#reconnector.assertOpen();
-      throw new MachineChanged(
-        "target",
-        `${this.label} now reaches a different machine: ${user}@${host} (${machine}); it was ${this.facts.user}@${this.facts.host} (${this.facts.machine})`,
-        { hint: "Nothing was run there. Start buddy again if this is the machine you want." },
-      );
-    }
-    this.#connection = connection;
   }
 }
 

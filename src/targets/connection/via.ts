@@ -1,7 +1,7 @@
 /** Processes started through any command with piped stdio: kubectl exec, incus exec, chroot, nsenter. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
-import { MachineChanged, PermanentRefusal } from "../errors.ts";
+import { PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../../lib/quote.ts";
 import { LOADER } from "../script-line.ts";
 import type { Process, ScriptOptions, ScriptResult } from "../target.ts";
@@ -55,17 +55,13 @@ export class ViaTransport extends InnerTransport {
     const remoteSession = await enter(options, this.#passing, true).catch(async (error: unknown) => {
       throw (await this.#programGone(signal)) ?? cannotEnter(options, error);
     });
-    const { user, host, machine } = remoteSession.facts;
-    const before = this.facts;
-    if (user === before.user && host === before.host && machine === before.machine) return remoteSession;
-    await remoteSession.close();
-    throw this.#changed(`: ${user}@${host} (${machine}); it was ${before.user}@${before.host} (${before.machine})`);
+    return await this.onSameMachine(remoteSession);
   }
 
   /** The first client may be in one pod of a deployment, and another client in another. */
   override async run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
     return super.run(script, options).catch((error: unknown) => {
-      throw error instanceof BuddyError && error.message.includes(OTHER_MACHINE) ? this.#changed("") : error;
+      throw error instanceof BuddyError && error.message.includes(OTHER_MACHINE) ? this.changed() : error;
     });
   }
 
@@ -75,12 +71,6 @@ export class ViaTransport extends InnerTransport {
     if (code === 0) return undefined;
     return new PermanentRefusal("target", `cannot enter ${this.label}: ${program} can no longer be started`, {
       hint: `It was removed, or may not be executed: ls -l ${quoteAll([program])}`,
-    });
-  }
-
-  #changed(details: string): MachineChanged {
-    return new MachineChanged("target", `${this.label} now reaches a different machine${details}`, {
-      hint: "Nothing was run there. Start buddy again if this is the machine you want.",
     });
   }
 }
