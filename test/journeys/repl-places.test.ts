@@ -7,6 +7,7 @@ import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
+import { quote } from "../../src/lib/quote.ts";
 
 const pane = await needs("tmux");
 const client = await needs("ssh");
@@ -64,7 +65,7 @@ pane.test(
 const TEXT = "echo a rather long line of output that is wrapped";
 
 for (const [state, confirm, command, wanted] of [
-  ["a question is open", true, `rm -rf /srv/no-such && ${`${TEXT}; `.repeat(3)}`, /approve\?/],
+  ["a question is open", true, `rm -rf /srv/no-such && ${`${TEXT}; `.repeat(3)}`, /● rm[^]*approve\?/],
   [
     "a task runs",
     false,
@@ -122,7 +123,10 @@ ssh.test(
   async () => {
     const target = await sshTarget();
     try {
-      await using repl = new ReplBinary([() => shellReply(`touch ${repl.box.cwd}/made-there`), { text: "made" }]);
+      await using repl = new ReplBinary([
+        () => shellReply(`touch ${quote(repl.box.cwd)}/made-there`),
+        { text: "made" },
+      ]);
       const pty = await repl.start({
         args: ["--ssh", target.host, "--no-tmux"],
         env: { ...target.env, HOME: repl.box.home, PATH: target.env.PATH },
@@ -130,10 +134,10 @@ ssh.test(
       const screen = await pty.until(/\(ssh \S*lab\)> *$/);
       expect(screen).toMatch(/target +\S+@\S+ over ssh/);
       pty.type("go\r");
-      await pty.until(/\S+@\S+\$ touch \S+made-there -- approve\?/);
+      await pty.until(/\S+@\S+\$ touch .*made-there -- approve\?/);
       pty.type("y");
       await pty.until("made\n");
-      pty.type(`look @${repl.box.cwd}/made`);
+      pty.type(`look @${repl.box.cwd.replaceAll(" ", "\\ ")}/made`);
       await pty.until("› made-there");
     } finally {
       await target.close();

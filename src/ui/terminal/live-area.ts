@@ -30,10 +30,13 @@ export class LiveArea {
       this.#cursorRow = 0;
     }
     const body = this.#repaint(fresh);
+    const isSame = lines.length === 0 && body === "";
+    // tmux changes its rows before it says so: a column that was right before moves the cursor to another place.
+    if (isSame && cursor.row === this.#cursorRow && cursor.col === this.#cursorCol) return "";
     if (body !== "") out.push(NO_WRAP, body, WRAP);
     out.push(this.#place(cursor));
     this.#painted = fresh;
-    if (lines.length === 0 && body === "") return out.join("");
+    if (isSame) return out.join("");
     return `${SYNC_ON}${HIDE}${out.join("")}${SHOW}${SYNC_OFF}`;
   }
 
