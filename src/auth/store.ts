@@ -5,6 +5,7 @@ import { writeFileAtomic, fileError, requirePlainFiles } from "../lib/files.ts";
 import { BuddyError, messageOf } from "../lib/errors.ts";
 import { isRecord, jsonObject } from "../lib/values.ts";
 import { type KernelLock, lock } from "../lib/kernel-lock.ts";
+import { quote } from "../lib/quote.ts";
 
 export class AuthStore {
   readonly path: string;
@@ -123,7 +124,7 @@ function refuseIfReadableByOthers(path: string): void {
   const { mode } = stat;
   if ((mode & 0o077) === 0) return;
   throw new BuddyError("auth", `${path} can be read by other users (mode ${(mode & 0o777).toString(8)})`, {
-    hint: `Run: chmod 600 '${path}'\nIf others use this machine, also sign in again: buddy login --reset, then buddy login`,
+    hint: `Run: chmod 600 ${quote(path)}\nIf others use this machine, also sign in again: buddy login --reset, then buddy login`,
   });
 }
 

@@ -35,6 +35,7 @@ import {
 import { judged, type Setting } from "./setting.ts";
 import { parseToml } from "./toml.ts";
 import type { AskTrust } from "./trust.ts";
+import { quote } from "../lib/quote.ts";
 
 export interface LoadOptions {
   readonly flags?: ConfigFlags;
@@ -176,7 +177,9 @@ function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string,
   if (profile === undefined) return;
   const mode = statSync(file.path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) !== 0) {
-    warnings.push(`${shown} contains a key (profile ${profile}) and others can read it; run: chmod 600 ${shown}`);
+    warnings.push(
+      `${shown} contains a key (profile ${profile}) and others can read it; run: chmod 600 ${quote(file.path)}`,
+    );
   }
 }
 

@@ -18,6 +18,7 @@ import { AuthStore, type SignIn } from "../../src/auth/store.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { buddyError } from "../support/errors.ts";
 import { type LoginBehaviour, startLoginServer } from "../support/login-server.ts";
+import { quote } from "../../src/lib/quote.ts";
 
 let home: string;
 let warnings: string[];
@@ -147,7 +148,7 @@ describe("auth.json", () => {
     chmodSync(store.path, 0o640);
     const error = await caught((async () => store.read("openai"))());
     expect(error?.message).toMatch(/mode 640/);
-    expect(error?.hint).toContain(`chmod 600 '${store.path}'`);
+    expect(error?.hint).toContain(`chmod 600 ${quote(store.path)}`);
     chmodSync(store.path, 0o600);
     expect(store.read("openai")).toEqual(entry);
   });

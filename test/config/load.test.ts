@@ -16,6 +16,7 @@ import { dirname, join } from "node:path";
 import { explainSetting, type LoadedConfig, loadConfig, type LoadOptions } from "../../src/config/load.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { buddyError } from "../support/errors.ts";
+import { quote } from "../../src/lib/quote.ts";
 
 let root = "";
 beforeAll(() => {
@@ -414,7 +415,7 @@ describe("a key in a file that others can read", () => {
     const path = write("home/.config/buddy/buddy.toml", '[models.x]\napi_key = "k"\n');
     chmodSync(path, 0o644);
     expect((await load()).warnings).toEqual([
-      "~/.config/buddy/buddy.toml contains a key (profile x) and others can read it; run: chmod 600 ~/.config/buddy/buddy.toml",
+      `~/.config/buddy/buddy.toml contains a key (profile x) and others can read it; run: chmod 600 ${quote(path)}`,
     ]);
     chmodSync(path, 0o600);
     expect((await load()).warnings).toEqual([]);

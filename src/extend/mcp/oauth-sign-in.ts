@@ -10,6 +10,7 @@ import { lstatSync, readFileSync } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
 import { writeFileAtomic } from "../../lib/files.ts";
 import { isRecord } from "../../lib/values.ts";
+import { quote } from "../../lib/quote.ts";
 
 /** What the client package stores for a server, in its own format. */
 export interface StoredSignIn {
@@ -47,7 +48,7 @@ export class SignInStore {
     if (this.#path === undefined) return {};
     try {
       const stat = lstatSync(this.#path);
-      if (!stat.isFile() || (stat.mode & 0o077) !== 0) return this.#refuse(stat.isFile());
+      if (!stat.isFile() || (stat.mode & 0o077) !== 0) return refuse(this.#path, stat.isFile());
       const stored: unknown = JSON.parse(readFileSync(this.#path, "utf8"));
       return isRecord(stored) && isRecord(stored["servers"]) ? stored["servers"] : {};
     } catch (error) {
@@ -55,12 +56,12 @@ export class SignInStore {
       return {};
     }
   }
+}
 
-  #refuse(isFile: boolean): never {
-    throw new BuddyError("auth", `${this.#path} ${isFile ? "can be read by other users" : "is not a regular file"}`, {
-      hint: isFile ? `Run: chmod 600 '${this.#path}'` : "Remove it, then sign in again.",
-    });
-  }
+function refuse(path: string, isFile: boolean): never {
+  throw new BuddyError("auth", `${path} ${isFile ? "can be read by other users" : "is not a regular file"}`, {
+    hint: isFile ? `Run: chmod 600 ${quote(path)}` : "Remove it, then sign in again.",
+  });
 }
 
 export interface ProviderOptions {

@@ -6,6 +6,7 @@ import type { Transport } from "../target.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
+import { quote } from "../../lib/quote.ts";
 
 const OPEN_MS = 30_000;
 
@@ -179,7 +180,7 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
     const refused = REFUSED.exec(silent.said)?.[1];
     if (refused !== undefined)
       return new PermanentRefusal("target", `${silent.command} ${place} cannot be executed: ${refused}`, {
-        hint: `Check it: ls -l ${silent.path}`,
+        hint: `Check it: ls -l ${quote(silent.path)}`,
       });
     const said = silent.said.trim().split("\n").at(-1) ?? "";
     const denied = /permission denied/i.test(said);

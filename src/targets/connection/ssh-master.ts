@@ -5,7 +5,7 @@ import { lendTerminal } from "../../lib/terminal.ts";
 import { startChild, refusedProgram, unusableProgram, type UnusableProgram } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";
-import { quoteAll } from "../../lib/quote.ts";
+import { quote, quoteAll } from "../../lib/quote.ts";
 import type { Process } from "../target.ts";
 import { exitCleanup } from "./exit-cleanup.ts";
 import { sshWords, type SshDestination } from "./ssh-destination.ts";
@@ -102,7 +102,7 @@ export class SshMaster implements AsyncDisposable {
     spawn: (argv: readonly string[]) => Process,
   ): Promise<{ readonly master: SshMaster; readonly first: Process }> {
     const socket = await newSocket(destination);
-    const letGo = exitCleanup().onDeath(`rm -f ${quoteAll([socket])}`);
+    const letGo = exitCleanup().onDeath(`rm -f ${quote(socket)}`);
     const chosen = settings([...MASTER_OPTIONS.filter((one) => one !== PERSIST), ...UNASKED_OPTIONS]);
     const problem = unusableProgram("ssh");
     if (problem !== undefined) throw noSsh(problem);
@@ -113,7 +113,7 @@ export class SshMaster implements AsyncDisposable {
   static async start(options: MasterOptions): Promise<SshMaster> {
     const socket = await newSocket(options.destination);
     // Registered before there is anything to clean up.
-    const letGo = exitCleanup().onDeath(`${quoteAll(exitArgv(socket))}; rm -f ${quoteAll([socket])}`);
+    const letGo = exitCleanup().onDeath(`${quoteAll(exitArgv(socket))}; rm -f ${quote(socket)}`);
     const master = new SshMaster(options.destination, { socket, letGo });
     try {
       await connect(socket, options);
@@ -175,7 +175,7 @@ function noSsh({ text, file }: UnusableProgram): PermanentRefusal {
   const hint =
     file === undefined
       ? "Install the OpenSSH client (package openssh-client or openssh-clients)."
-      : `Check it: ls -l ${file}`;
+      : `Check it: ls -l ${quote(file)}`;
   return new PermanentRefusal("target", text, { hint });
 }
 

@@ -9,6 +9,7 @@ import { Here } from "../../support/in-process.ts";
 import { startLoginServer } from "../../support/login-server.ts";
 import { missing } from "../../support/needs.ts";
 import { runHere } from "../../support/stdout.ts";
+import { quote } from "../../../src/lib/quote.ts";
 
 async function examine(...args: string[]) {
   const { code, stdout, stderr } = await runHere("doctor", "--json", ...args);
@@ -37,7 +38,7 @@ describe("the configuration", () => {
     expect(findings.find(({ status }) => status === "warning")?.text).toContain("shell_timeot");
     expect(find("permissions")).toMatchObject({
       status: "warning",
-      remedy: `chmod 600 '${here.home}/.config/buddy/history'`,
+      remedy: `chmod 600 ${quote(join(here.home, ".config/buddy/history"))}`,
     });
   });
 

@@ -8,6 +8,7 @@ import { isLoopback } from "../../../lib/network.ts";
 import type { Candidate } from "../../../model/list-models.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { broken, type Finding, finding } from "./machine.ts";
+import { quote } from "../../../lib/quote.ts";
 
 export async function checkConfiguration(
   globals: GlobalOptions,
@@ -55,7 +56,7 @@ async function permissions(loaded: LoadedConfig): Promise<Finding[]> {
   return [paths.auth, paths.history, paths.trust].flatMap((path): Finding[] => {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode;
     if (mode === undefined || (mode & 0o077) === 0) return [];
-    return [finding("permissions", "warning", `${path} can be read by other users`, `chmod 600 '${path}'`)];
+    return [finding("permissions", "warning", `${path} can be read by other users`, `chmod 600 ${quote(path)}`)];
   });
 }
 
