@@ -1,7 +1,7 @@
 /**
  * The whole test run: system packages, checks, binary, tests with coverage; ends with `N passed, N failed, N skipped`.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readCoverage } from "./test-coverage.ts";
 import { installSystemPackages } from "./test-packages.ts";
@@ -15,20 +15,46 @@ const COVERAGE_GOAL = 90;
 /** Of what a failed test said, again at the end, where it is looked for. */
 const WHY_LINES = 15;
 
-function run(title: string, command: string[]): boolean {
+function run(title: string, command: string[], env: Record<string, string | undefined> = process.env): boolean {
   console.log(`\n── ${title} ──`);
-  // BUN_OPTIONS would change what the tests' children do; NO_COLOR and FORCE_COLOR are for tests to set. Without LANG, as
-  // in a container, zsh shows each byte of a letter by its number; with an LC_ALL that is not installed, shells warn. Where
-  // TERM is dumb, as in some continuous integration, buddy asks in plain lines.
-  const { BUN_OPTIONS: _options, NO_COLOR: _no, FORCE_COLOR: _force, LC_ALL: _all, ...env } = process.env;
-  const { LANG = "C.UTF-8" } = env;
-  return (
-    Bun.spawnSync(command, {
-      cwd: ROOT,
-      env: { ...env, LANG, TERM: "xterm", BUDDY_TEST_NEEDS: NEEDS },
-      stdio: ["ignore", "inherit", "inherit"],
-    }).exitCode === 0
-  );
+  return Bun.spawnSync(command, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"] }).exitCode === 0;
+}
+
+/**
+ * What tests see, and no more, whoever runs them: proxies, colors, editors, locales, GIT_… and BUDDY_… of the developer are
+ * for tests to set. Without a LANG, as in a container, zsh shows each byte of a letter by its number; where TERM is dumb, as
+ * in some continuous integration, buddy asks in plain lines.
+ */
+function testEnvironment(): Record<string, string | undefined> {
+  const HOME = join(ROOT, "coverage/home");
+  mkdirSync(HOME);
+  // As root in a checkout of somebody else's git says no more than that.
+  writeFileSync(join(HOME, ".gitconfig"), `[safe]\n  directory = ${JSON.stringify(ROOT)}\n`);
+  const {
+    PATH,
+    USER,
+    LOGNAME,
+    TMPDIR = "/tmp",
+    BUDDY_SEED,
+    BUDDY_FUZZ,
+    BUDDY_SOAK_SEED,
+    BUDDY_TEST_SHELL,
+  } = process.env;
+  return {
+    PATH,
+    USER,
+    LOGNAME,
+    HOME,
+    // Tests write it into their scripts, and have sockets below it, whose paths have at most 104 bytes.
+    TMPDIR: /^[\w./-]{1,50}$/.test(TMPDIR) ? TMPDIR : "/tmp",
+    LANG: process.platform === "darwin" ? "en_US.UTF-8" : "C.UTF-8",
+    TERM: "xterm",
+    BUDDY_TEST_NEEDS: NEEDS,
+    BUDDY_SEED,
+    BUDDY_FUZZ,
+    BUDDY_SOAK_SEED,
+    BUDDY_TEST_SHELL,
+  };
 }
 
 // Files that tests make have the modes that they expect.
@@ -42,18 +68,22 @@ if (!built) failures.push("bun run build");
 
 rmSync(join(ROOT, "coverage"), { recursive: true, force: true });
 mkdirSync(NEEDS, { recursive: true });
-const testsOk = run("test", [
-  process.execPath,
+const testsOk = run(
   "test",
-  // One more than there are processors: the tests wait as long as they compute.
-  `--parallel=${navigator.hardwareConcurrency + 1}`,
-  "--timeout=60000",
-  "--coverage",
-  "--coverage-reporter=lcov",
-  "--reporter=junit",
-  `--reporter-outfile=${REPORT}`,
-  ...patterns,
-]);
+  [
+    process.execPath,
+    "test",
+    // One more than there are processors: the tests wait as long as they compute.
+    `--parallel=${navigator.hardwareConcurrency + 1}`,
+    "--timeout=60000",
+    "--coverage",
+    "--coverage-reporter=lcov",
+    "--reporter=junit",
+    `--reporter-outfile=${REPORT}`,
+    ...patterns,
+  ],
+  testEnvironment(),
+);
 const report = readTestReport(REPORT);
 failures.push(...report.failed.map(({ name, why }) => [name, ...why.split("\n").slice(0, WHY_LINES)].join("\n    ")));
 if (!testsOk && report.failed.length === 0) failures.push("bun test: a file could not be run, see above");

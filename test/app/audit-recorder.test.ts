@@ -8,6 +8,7 @@ import { drain } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
 import { until } from "../support/until.ts";
+import { quote } from "../../src/lib/quote.ts";
 
 const CHANGE = { risk: "medium", mutation: true };
 const state = (here: Here) => join(here.home, ".local/state/buddy");
@@ -228,7 +229,7 @@ describe("[audit] journal", () => {
       answer: () => ({ kind: "yes" }),
       config: "[audit]\njournal = true",
     });
-    here.programs({ logger: `printf '%s\\n' "$*" >> ${here.dir}/journal` });
+    here.programs({ logger: `printf '%s\\n' "$*" >> ${quote(here.dir)}/journal` });
     const { run } = await here.turn();
     const text = () =>
       Bun.file(join(here.dir, "journal"))
@@ -248,7 +249,7 @@ describe("[audit] journal", () => {
       answer: () => ({ kind: "yes" }),
       config: "[audit]\njournal = true",
     });
-    here.programs({ logger: `echo $$ >> ${here.dir}/pids; exec sleep 1000` });
+    here.programs({ logger: `echo $$ >> ${quote(here.dir)}/pids; exec sleep 1000` });
     const { run } = await here.turn();
     await run.recorder.close();
     expect(here.read("cwd/b")).toBe("");

@@ -10,6 +10,7 @@ import { call, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
 import { needs } from "../support/needs.ts";
 import { until } from "../support/until.ts";
+import { inQuotes, quoteAll } from "../../src/lib/quote.ts";
 
 const player = await needs("asciinema");
 setDefaultTimeout(60_000);
@@ -75,7 +76,7 @@ describe("--script", () => {
     const again = join(here.dir, "again");
     mkdirSync(again);
     // Elsewhere: the directories of the first run are named in it.
-    const moved = script.replaceAll(here.cwd, again);
+    const moved = script.replaceAll(inQuotes(here.cwd).slice(0, -1), inQuotes(again).slice(0, -1));
     const { exitCode, stdout } = bash(moved, again);
     expect(exitCode).toBe(4);
     expect(stdout.toString()).toContain("by hand");
@@ -88,7 +89,10 @@ describe("--script", () => {
     const script = await exported("script");
     const { user, host } = run.target.opened!.identity;
     expect(script).toMatch(
-      new RegExp(`^# \\S+ · local, ${user}@${host} · ${here.cwd} · exit code 0 · approved by the operator$`, "m"),
+      new RegExp(
+        `^# \\S+ · local, ${user}@${host} · ${RegExp.escape(here.cwd)} · exit code 0 · approved by the operator$`,
+        "m",
+      ),
     );
     expect(script).toContain("# NOT RUN (denied):\n# touch denied");
     expect(script).toContain("# NOT RUN (denied):\n# rm -rf /");
@@ -143,7 +147,7 @@ describe("--cast", () => {
     const file = here.write("run.cast", await exported("cast"));
     for (const args of [["cat"], ["play", "-i", "0.01"]]) {
       const { exitCode, stdout, stderr } = Bun.spawnSync(
-        ["script", "-qec", ["asciinema", ...args, file].join(" "), "/dev/null"],
+        ["script", "-qec", quoteAll(["asciinema", ...args, file]), "/dev/null"],
         {
           stdin: "ignore",
           stderr: "pipe",

@@ -239,12 +239,12 @@ describe("the bytecode", () => {
       0o600,
     );
     const counted = join(box.dir, "counted.json");
-    const count = box.write(
+    box.write(
       "count.js",
       `process.on("exit", () => require("node:fs").writeFileSync(${JSON.stringify(counted)},
         JSON.stringify(require("bun:jsc").bytecodeOrderStats())));\n`,
     );
-    const { code, stderr } = await box.run(["exec", "hi"], { env: { BUN_OPTIONS: `--preload=${count}` } });
+    const { code, stderr } = await box.run(["exec", "hi"], { env: { BUN_OPTIONS: "--preload=../count.js" } });
     expect([code, stderr]).toEqual([0, expect.any(String)]);
     const { hot } = JSON.parse(readFileSync(counted, "utf8"));
     const listed = readFileSync(join(import.meta.dir, "../../scripts/bytecode-order.txt"), "utf8").match(/^F/gm) ?? [];

@@ -130,7 +130,7 @@ describe("init", () => {
     const key = join(box.home, ".config/buddy/keys/openai");
     expect(readFileSync(key, "utf8")).toBe("sk-pasted-1\n");
     expect(statSync(key).mode & 0o777).toBe(0o600);
-    expect(readFileSync(file(box), "utf8")).toContain(`api_key_file = "${key}"`);
+    expect(readFileSync(file(box), "utf8")).toContain(`api_key_file = ${JSON.stringify(key)}`);
   });
 
   test("Ctrl-C leaves everything as it was", async () => {

@@ -50,8 +50,8 @@ pane.test("every tool works in a directory whose name is not UTF-8, and nothing 
     expect(results[3]).toContain("made.txt");
     // What the model is sent can be read by any server.
     const sent = rig.requests.slice(before).flatMap(({ messages }) => messages.map(({ content }) => content));
-    expect(sent[0]).toMatch(/directory \S*\/caf\\xe9\n/);
-    expect(sent.at(-1)).toMatch(/\[cwd: \S*\/caf\\\\xe9\/sub\]/);
+    expect(sent[0]).toMatch(/directory .*\/caf\\xe9\n/);
+    expect(sent.at(-1)).toMatch(/\[cwd: .*\/caf\\\\xe9\/sub\]/);
     expect(sent.every((content) => content.isWellFormed())).toBe(true);
   }
   expect(readdirSync(rig.box.cwd)).toHaveLength(1);

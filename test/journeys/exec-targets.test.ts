@@ -368,7 +368,7 @@ test("shell_roots: commands stay below them", async () => {
     "home/.config/buddy/buddy.toml",
     (await Bun.file(join(rig.box.home, ".config/buddy/buddy.toml")).text()).replace(
       "[tmux]",
-      `[tools]\nshell_roots = ["${rig.box.cwd}"]\n[tmux]`,
+      `[tools]\nshell_roots = [${JSON.stringify(rig.box.cwd)}]\n[tmux]`,
     ),
   );
   const { code } = await rig.events(["--no-tmux", "--approve", "all", "go"]);

@@ -1,5 +1,6 @@
 /** What a user of the binary sees when a model endpoint misbehaves, and of the model that needs none. */
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { Turn } from "../support/scripted-model/playbook.ts";
 import { sandbox } from "../support/buddy.ts";
 import { startModel } from "../support/model.ts";
@@ -62,7 +63,7 @@ describe("buddy exec on an endpoint", () => {
   ])("with the ca_file %j: an error of the configuration", async (pem, words) => {
     using box = sandbox();
     box.write("cwd/ca.pem", pem);
-    const profile = `[models.t]\napi_base_url = "https://127.0.0.1:9/v1"\nmodel = "m"\nca_file = "${box.cwd}/ca.pem"\n`;
+    const profile = `[models.t]\napi_base_url = "https://127.0.0.1:9/v1"\nmodel = "m"\nca_file = ${JSON.stringify(join(box.cwd, "ca.pem"))}\n`;
     box.write("home/.config/buddy/buddy.toml", `[agent]\nmodel = "t"\n${profile}`);
     const { code, stderr } = await box.run(["exec", "--no-tmux", "hi"], { env: { BUDDY_API_KEY: KEY } });
     expect([code, stderr.includes(words)]).toEqual([2, true]);

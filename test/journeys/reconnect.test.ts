@@ -5,6 +5,7 @@ import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { sshd } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
+import { quote } from "../../src/lib/quote.ts";
 
 const { test } = await needs("sshd", "tmux");
 
@@ -42,7 +43,7 @@ test("a line that goes dead while a question is open: the answer counts, and the
     `Host repl-dead\n  HostName 127.0.0.1\n  Port ${proxy.port}\n  IdentityFile ${server.key("repl-dead")}`,
   );
   await using repl = new ReplBinary([
-    () => shellReply(`touch ${repl.box.cwd}/answered && echo made`),
+    () => shellReply(`touch ${quote(repl.box.cwd)}/answered && echo made`),
     { text: "It answered." },
   ]);
   const pty = await repl.start({

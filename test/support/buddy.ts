@@ -1,17 +1,8 @@
 /** Runs the compiled binary as a user would, in a temporary home and directory with a clean environment. */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { endTmuxIn } from "./end-tmux.ts";
+import { oddDirectory } from "./temporary.ts";
 import { until } from "./until.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -49,18 +40,19 @@ export interface Sandbox extends Disposable {
 export type BuddyChild = Bun.Subprocess<"pipe", "pipe", "pipe">;
 
 export function sandbox(): Sandbox {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-test-")));
+  const dir = oddDirectory();
   const home = join(dir, "home");
   const cwd = join(dir, "cwd");
   mkdirSync(home);
   mkdirSync(cwd);
+  mkdirSync(join(dir, "tmp"));
   const env = {
     HOME: home,
     PATH: process.env.PATH ?? "/usr/bin:/bin",
     LANG: "C.UTF-8",
     TERM: "xterm-256color",
     USER: process.env.USER ?? "root",
-    TMPDIR: tmpdir(),
+    TMPDIR: join(dir, "tmp"),
     // Also a run that was not told a socket must not meet the developer's own buddy.
     TMUX_TMPDIR: dir,
     // See needs.ts.

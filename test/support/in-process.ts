@@ -4,17 +4,7 @@
  */
 import { spyOn } from "bun:test";
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { composeRun, type Run, type RunOptions } from "../../src/app/run.ts";
@@ -30,6 +20,7 @@ import { endTmuxIn } from "./end-tmux.ts";
 import { startModel, type TestModel } from "./model.ts";
 import type { Playbook, ScriptedReply, Turn } from "./scripted-model/playbook.ts";
 import type { ScriptedRequest } from "./scripted-model/read-request.ts";
+import { oddDirectory } from "./temporary.ts";
 
 export type Flags = Readonly<Record<string, string | true>>;
 
@@ -42,7 +33,7 @@ export interface HereOptions {
 }
 
 export class Here implements AsyncDisposable {
-  readonly dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-here-")));
+  readonly dir = oddDirectory();
   readonly home = join(this.dir, "home");
   readonly cwd = join(this.dir, "cwd");
   readonly config = join(this.home, ".config/buddy/buddy.toml");

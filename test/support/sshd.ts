@@ -87,7 +87,7 @@ export interface SshFilesOptions {
 export function sshFiles(options: SshFilesOptions): SshFiles {
   const { address, port, names, listen, below = tmpdir(), lines = "" } = options;
   const dir = realpathSync(mkdtempSync(join(below, "buddy-sshd-")));
-  const [home, remoteHome, remoteBin, bin, sockets] = ["home", "remote-home", "remote-bin", "bin", "tmux"].map(
+  const [home, remoteHome, remoteBin, bin, sockets] = ["home", "it's $HOME é", "remote-bin", "bin", "tmux"].map(
     (name) => {
       const path = join(dir, name);
       mkdirSync(path, { mode: 0o700 });

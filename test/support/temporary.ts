@@ -4,6 +4,11 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** Homes and directories of people have such names: everything that a sandbox runs has to stand them. */
+export function oddDirectory(): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), 'it\'s $HOME "é"-')));
+}
+
 export function temporaryDirectory(): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "buddy-test-")));
   afterAll(() => rmSync(path, { recursive: true, force: true }));

@@ -125,7 +125,8 @@ ssh.test("exported variables of a direct shell survive a drop, and the rest is r
     }),
   );
   await target.shell.run(`cd /usr/lib; export WORD="it's kept" && umask 027`);
-  await target.transport.run("true");
+  // Scripts of the guard run one after another: what was exported has been read.
+  await target.transport.run("true", { quick: true });
   proxy.cut();
   await until(async () => !(await target.transport.answers(1000)), "the drop is noticed");
   const after = await target.shell.run('echo "$WORD in $PWD, $(umask)"');

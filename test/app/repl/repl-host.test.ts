@@ -11,6 +11,7 @@ import { shell } from "../../support/calls.ts";
 import { startModel, type TestModel } from "../../support/model.ts";
 import { needs } from "../../support/needs.ts";
 import type { Turn } from "../../support/scripted-model/playbook.ts";
+import { quote } from "../../../src/lib/quote.ts";
 
 const git = await needs("git");
 
@@ -231,7 +232,7 @@ describe("what the REPL sees of a run", () => {
     inside("init", "--quiet");
     inside("update-index", "--untracked-cache");
     writeFileSync(join(box.cwd, "café.txt"), "x");
-    inside("config", "core.fsmonitor", `touch '${ran}'; false`);
+    inside("config", "core.fsmonitor", `touch ${quote(ran)}; false`);
     // What git itself does there: without this the test would show nothing.
     inside("ls-files", "--others");
     expect(existsSync(ran)).toBe(true);

@@ -4,6 +4,7 @@ import { readFileSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Here } from "../../support/in-process.ts";
 import { runHere } from "../../support/stdout.ts";
+import { quote } from "../../../src/lib/quote.ts";
 
 async function offered(...words: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await runHere("__complete", ...words);
@@ -121,7 +122,7 @@ test("names of the inventory: read once, then remembered until it changes", asyn
   await using here = new Here([], { config: '[targets.quartz]\nssh = "x"\n[fleet]\ninventory = "hosts.ini"\n' });
   const directory = dirname(here.write("home/.config/buddy/hosts.ini", "listed by the program below\n"));
   const listing = (host: string) => JSON.stringify({ quarry: { hosts: [host] } });
-  here.programs({ "ansible-inventory": `cat '${directory}/listing'; echo >> '${directory}/asked'` });
+  here.programs({ "ansible-inventory": `cat ${quote(directory)}/listing; echo >> ${quote(directory)}/asked` });
   const asked = () => readFileSync(join(directory, "asked"), "utf8").length;
   here.write("home/.config/buddy/listing", listing("quail-1"));
   expect(await offered("--on", "qua")).toEqual(["quartz", "quarry", "quail-1"]);
