@@ -70,8 +70,17 @@ export function alignColumns(rows: readonly (readonly string[])[], most = Infini
 
 /** Tabs become spaces: a terminal aligns them from its edge, and `stringWidth` counts them as 0. */
 export function withoutTabs(line: string): string {
-  const [first = "", ...rest] = line.split("\t");
-  return rest.reduce((text, part) => `${text}${" ".repeat(8 - (Bun.stringWidth(text) % 8))}${part}`, first);
+  if (!line.includes("\t")) return line;
+  let column = 0;
+  const parts = line.split("\t");
+  return parts
+    .map((part, at) => {
+      column += Bun.stringWidth(part);
+      const blanks = at === parts.length - 1 ? 0 : 8 - (column % 8);
+      column += blanks;
+      return part + " ".repeat(blanks);
+    })
+    .join("");
 }
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;

@@ -1,6 +1,6 @@
 /** The words of a question and of its answer, as rows of text. */
 import { foldNames } from "../../lib/names.ts";
-import { clip, plural } from "../../lib/text.ts";
+import { clip, plural, withoutTabs } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
 import { showText, showLine } from "../../policy/screen/terminal-text.ts";
 import type { Theme } from "../theme.ts";
@@ -11,7 +11,9 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
   const where = showLine(request.where);
   const [first, ...rest] = showText(answer.kind === "edit" ? answer.command : request.action, {
     mode: "command",
-  }).split("\n");
+  })
+    .split("\n")
+    .map(withoutTabs);
   const more = rest.length > 0 ? ` …${plural(rest.length, "more line")}` : "";
   const sign = signOf(request);
   const decision =

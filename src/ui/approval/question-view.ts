@@ -1,5 +1,5 @@
 /** How a question looks: what would happen, where and why, the change or command itself, and the keys. */
-import { clip } from "../../lib/text.ts";
+import { clip, withoutTabs } from "../../lib/text.ts";
 import type { ApprovalRequest } from "../../policy/approvals.ts";
 import { mixedWords, showText, showLine } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
@@ -205,7 +205,7 @@ export class QuestionView {
 
   get #diff(): readonly string[] {
     const { diff = "" } = this.request;
-    return (this.#diffLines ??= diff === "" ? [] : showText(diff, { mode: "command" }).replace(/\n$/, "").split("\n"));
+    return (this.#diffLines ??= diff === "" ? [] : shownLines(diff.replace(/\n$/, "")));
   }
 
   #diffLines: readonly string[] | undefined;
@@ -214,7 +214,7 @@ export class QuestionView {
     const { action, reverse } = this.request;
     const text =
       reverse === undefined ? action : `${action}\n# unless you keep the change, this reverts it:\n${reverse}`;
-    return (this.#shownCommand ??= showText(text, { mode: "command" }).split("\n"));
+    return (this.#shownCommand ??= shownLines(text));
   }
 
   #shownCommand: readonly string[] | undefined;
@@ -306,6 +306,11 @@ export class QuestionView {
       this.#style.grey(`  ${row}`),
     );
   }
+}
+
+/** With all that is not plainly visible written out. A tab would hide what follows it behind the edge of the panel. */
+function shownLines(text: string): string[] {
+  return showText(text, { mode: "command" }).split("\n").map(withoutTabs);
 }
 
 /** Words with letters of another script that are named. */

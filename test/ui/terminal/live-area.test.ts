@@ -69,6 +69,15 @@ describe("the live area", () => {
     expect(rig.emulator.cursor().col).toBe(16);
   });
 
+  test.each(["\t", "\u3248", "\u0980", "\u{1f100}"])(
+    "%j, wider on terminals than it is measured, pushes nothing behind the edge",
+    async (character) => {
+      const rig = new Rig(40, 4);
+      await rig.show([], [`> ${character.repeat(25)}; rm x`], 2);
+      expect(rig.emulator.screen()).toContain("rm x");
+    },
+  );
+
   for (const [from, to] of [
     [40, 20],
     [40, 11],
