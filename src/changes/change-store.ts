@@ -151,7 +151,7 @@ export function keptState(state: GivenState): KeptState {
 }
 
 function changedNothing({ before, after }: Change): boolean {
-  return after !== undefined && JSON.stringify(before) === JSON.stringify(after);
+  return after !== undefined && sameState(before, after);
 }
 
 /** A line that a crash cut off is skipped: the change it announces was not made. */
@@ -279,6 +279,8 @@ type KeptState =
       readonly gid: number;
       readonly owner: string;
       readonly acl?: string;
+      /** Where it has other hard links. */
+      readonly inode?: string;
     };
 
 /** Too large, or no longer readable. */

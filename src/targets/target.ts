@@ -471,6 +471,8 @@ export type RestorableState =
       readonly owner: string;
       /** As getfacl prints it, if there is one and the target has getfacl. */
       readonly acl?: string;
+      /** Where it has other hard links. */
+      readonly inode?: string;
     };
 
 /** How to ask for a password if sudo needs one. */

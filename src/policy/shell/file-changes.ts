@@ -191,7 +191,7 @@ function selected({ does, which, names, only, never }: Rule, given: Given, argv:
     case "first":
       return each(operands.slice(0, 1));
     case "later":
-      return each(given.has(names) ? operands : operands.filter(({ value }) => value !== "").slice(1));
+      return each(later(given, names));
     case "sources":
       return each(into === undefined ? operands.slice(0, -1) : operands);
     case "last": {
@@ -214,6 +214,14 @@ function selected({ does, which, names, only, never }: Rule, given: Given, argv:
       return each(given.values(names));
     case "here":
       return each([field(".")]);
+    case "backups":
+      return given
+        .values(names)
+        .flatMap((suffix) => each(later(given, "e,E,f,expression,file").map((word) => backup(word, suffix.value))));
+    case "packed": {
+      const [, own = ""] = SUFFIXES.find(([program]) => program.test(programName(argv[0]?.value ?? ""))) ?? [];
+      return each(operands.flatMap((word) => renamed(word, [own, ...given.values("S,suffix").map(suffixOf)])));
+    }
     case "find":
       return found(argv);
     default:
@@ -221,6 +229,39 @@ function selected({ does, which, names, only, never }: Rule, given: Given, argv:
         operands.flatMap((word) => (word.value.startsWith(which) ? part(word, word.value.slice(which.length)) : [])),
       );
   }
+}
+
+/** All but the first, which is a script or a mode, unless one of the options gives it. */
+function later({ has, operands }: Given, names: string): Field[] {
+  return has(names) ? operands : operands.filter(({ value }) => value !== "").slice(1);
+}
+
+/** `*` in a suffix stands for the name of the file, and a slash for another directory. */
+function backup(word: Field, suffix: string): Field {
+  const [, directory = "", name = ""] = /^(.*\/)?([^]*)$/.exec(word.value) ?? [];
+  if (!suffix.includes("*")) return part(word, word.value + suffix);
+  const all = suffix.replaceAll("*", name);
+  return part(word, all.includes("/") ? all : directory + all);
+}
+
+const suffixOf = ({ value }: Field) => (value.startsWith(".") ? value : `.${value}`);
+const SUFFIXES: readonly (readonly [RegExp, string])[] = [
+  [/bz/, ".bz2"],
+  [/xz/, ".xz"],
+  [/lz/, ".lzma"],
+  [/compress/, ".Z"],
+  [/zst/, ".zst"],
+  [/./, ".gz"],
+];
+
+/** Both names that a file may get: the program decides by what is in it. */
+function renamed(word: Field, suffixes: readonly string[]): Field[] {
+  const { value } = word;
+  const unpacked = value.replace(/\.t[gbx]z2?$/, ".tar").replace(/\.(?:gz|z|Z|bz2|xz|lzma|zst)$/, "");
+  const stripped = suffixes.flatMap((suffix) => (value.endsWith(suffix) ? value.slice(0, -suffix.length) : []));
+  const names = new Set([...suffixes.map((suffix) => value + suffix), unpacked, ...stripped]);
+  names.delete(value);
+  return [...names].map((name) => part(word, name));
 }
 
 const basenames = (fields: readonly Field[]) =>
@@ -248,7 +289,8 @@ interface Row {
  * A change is a verb and what it is done to, `+x` if only with this option, `!x` if not with it: `all` operands, the
  * `first`, `later` ones (all, if one of the named options is given), `sources` and the `last` one of a copy, `local` if
  * it is on this machine, the values of an `option`, `here` (the directory it runs in), the rest of words with a prefix
- * (`of=`).
+ * (`of=`), the `backups` of operands with the suffix that an option gives, and what operands are called when they are
+ * `packed` or unpacked.
  * The name `operand` stands for any operand.
  */
 const TABLE = `
@@ -265,14 +307,14 @@ uniq (-f= -s= -w= --skip-fields= --skip-chars= --check-chars=): empties later
 sort (-k= -o= -S= -t= -T= --output= --key= --field-separator= --buffer-size= --temporary-directory=): empties option/o,output
 shuf (-i= -n= -o= --output=): empties option/o,output
 pv (-i= -L= -N= -o= -s= --output=): empties option/o,output
-cp (-S= -t= --suffix= --target-directory= --sparse= --no-preserve=): writes last
+cp (-S= -t= --suffix= --target-directory= --sparse= --no-preserve=): writes last; replaces last +a,archive,d,f,force,l,link,P,no-dereference,r,R,recursive,remove-destination,s,symbolic-link
 mv (-S= -t= --suffix= --target-directory=): removes sources; replaces last
 install (-g= -m= -o= -S= -t= --group= --mode= --owner= --suffix= --strip-program= --target-directory=): replaces last !d,directory; directory all +d,directory
 ln (-S= -t= --suffix= --target-directory=): links last
 rsync (-e= -f= -B= -T= -M= --rsh= --filter= --exclude= --include= --exclude-from= --include-from= --files-from= --temp-dir= --compare-dest= --copy-dest= --link-dest= --backup --backup-dir= --suffix= --bwlimit= --timeout= --port= --password-file= --log-file= --out-format= --max-size= --min-size= --max-delete= --partial --partial-dir= --chmod= --chown= --rsync-path= --info= --debug=): removes sources +remove-source-files; fills local; removes local +delete-before,delete-during,delete-delay,delete-after,delete-excluded,delete-missing-args
 scp (-c= -D= -F= -i= -J= -l= -o= -P= -S= -X=): fills local
-sed (-e= -f= -i? -I? --expression= --file= --line-length=): replaces later/e,f,expression,file +i,I,in-place !follow-symlinks; writes later/e,f,expression,file +i,I,in-place +follow-symlinks
-perl ruby (-e= -E= -I= -M? -m? -i? -F?): replaces later/e,E +i
+sed (-e= -f= -i? -I? --expression= --file= --line-length=): replaces later/e,f,expression,file +i,I,in-place !follow-symlinks; writes later/e,f,expression,file +i,I,in-place +follow-symlinks; replaces backups/i,I,in-place
+perl ruby (-e= -E= -I= -M? -m? -i? -F?): replaces later/e,E +i; replaces backups/i
 awk (-F= -f= -v= -e= -E= -i= -l= --include= --file= --source= --assign= --field-separator= --exec=): replaces later/f,e,E,file,source,exec +i,include
 yq (-I= -o= -p= --indent= --output-format= --input-format= --from-file=): replaces later/from-file +i,in-place,inplace
 chmod (--reference=): mode later/r,w,x,X,s,t,u,g,o,a,reference
@@ -292,8 +334,8 @@ crudini: writes first +set,del,merge
 augtool: writes /files
 tar bsdtar (-b= -C= -f= -I= -T= -X= --directory= --exclude= --exclude-from= --file= --files-from= --group= --mode= --owner= --strip-components= --transform= --use-compress-program=): fills option/C,directory +x,extract,get; fills here +x,extract,get !C,directory; writes option/f,file +c,r,u,A,create,append,update,catenate,concatenate; removes all +remove-files
 unzip (-d= -P=): fills option/d; fills here !d,l,t,v,z,Z,p,c
-gzip gunzip pigz bzip2 bunzip2 pbzip2 xz unxz lzma unlzma compress uncompress (-S= --suffix=): replaces all !k,c,l,t,keep,stdout,to-stdout,list,test
-zstd unzstd: replaces all +rm
+gzip gunzip pigz bzip2 bunzip2 pbzip2 xz unxz lzma unlzma compress uncompress (-S= --suffix=): replaces all !k,c,l,t,keep,stdout,to-stdout,list,test; replaces packed !c,l,t,stdout,to-stdout,list,test
+zstd unzstd (-D= -o= --output-dir-flat= --output-dir-mirror=): replaces all +rm; replaces packed !c,l,o,t,stdout,list,test,output-dir-flat,output-dir-mirror; empties option/o; fills option/output-dir-flat,output-dir-mirror
 curl (-o= -H= -X= -d= -A= -e= -b= -c= -D= -F= -m= -U= -u= -w= -x= -y= -Y= -z= -T= -r= -K= -E= -P= -Q= -C= --output= --output-dir= --dump-header= --cookie-jar= --trace= --trace-ascii= --stderr=): empties option/o,output,D,dump-header,c,cookie-jar,trace,trace-ascii,stderr; fills option/output-dir; fills here +O,remote-name,remote-name-all !output-dir
 wget (-O= -o= -P= -U= -t= -T= -w= -Q= -a= -e= -i= -B= -l= -A= -D= -I= -X= -R= --output-document= --output-file= --append-output= --directory-prefix=): empties option/O,output-document,o,output-file; writes option/a,append-output; fills option/P,directory-prefix; fills here !O,output-document,P,directory-prefix,spider
 find: removes find
@@ -353,7 +395,9 @@ export function changedFiles(text: string, context: ChangedFilesContext): Change
     if (does === "directory") return;
     const names = inside === undefined || inside.length === 0 ? [undefined] : inside;
     const fixed = names.every((name) => name === undefined || isFixed(name));
-    if (field.process === true || !isFixed(field.value) || !fixed) return void unknown.add(source(field));
+    // U+FFFD stands for bytes that are not UTF-8 (`$'\xff'`).
+    if (field.process === true || !isFixed(field.value) || !fixed || field.value.includes("\uFFFD"))
+      return void unknown.add(source(field));
     for (const directory of directories.slice(0, MOST_DIRECTORIES)) {
       const path = absolute(field.value, directory, context);
       if (path === undefined) unknown.add(readable(field.value));

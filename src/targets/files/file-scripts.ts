@@ -163,7 +163,8 @@ rename() {
  * Arguments: path, working directory, number of bytes, name for the temporary file, the only resolved path allowed or
  * "". Data on stdin. Prints 1 if the file is new, its path, the program that checked it and how, its output, and 1 if
  * the owner could not be set. To restore an old file, unchecked: mode in four octal digits and user:group by number;
- * and 1 to replace a link at the path instead of following it.
+ * 1 to replace a link at the path instead of following it; and the inode, if it had other hard links: one that has been
+ * linked to the path since is another file, and stays as it is.
  *
  * All data is on the target before the old file is touched. A rename replaces the old file, with the same owner, mode,
  * ACL and attributes; if another user can rename files in the directory, from a private directory inside it. The file
@@ -178,7 +179,7 @@ LC_ALL=C; export LC_ALL
 ${FULL}${WALK}${ENTER}${CHECK}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
-mode_given=\${6:-} owner_given=\${7:-} n= foreign=0
+mode_given=\${6:-} owner_given=\${7:-} inode_given=\${9:-} n= foreign=0 other=
 if [ "\${8:-}" = 1 ]; then n=/\${p##*/} p=\${p%/*}; fi
 walk || exit 4
 if [ -n "$n" ]; then r=\${r%/}$n; fi
@@ -229,7 +230,11 @@ fi
 if [ $k = file ]; then
   facts $(ls -ldn "$r")
   case $a in *@) how=place ;; esac
-  if [ "$links" -gt 1 ]; then how=place; fi
+  if [ "$links" -gt 1 ]; then
+    inode() { i=$1; }
+    inode $(ls -di "$r")
+    if [ -z "$mode_given" ] || [ "$i" = "$inode_given" ]; then how=place; else other=1; fi
+  fi
   umask 077
   if [ -n "$appends" ] || ! create "$tmp" 2>/dev/null; then
     if [ ! -w "$r" ]; then refuse "$r"; fi
@@ -321,6 +326,7 @@ if [ $how = rename ]; then
   else how=place; fi
 fi
 if [ $how = place ]; then
+  if [ -n "$other" ]; then exit 31; fi
   if [ -L "$r" ]; then exit 3; fi
   at=$r
   if [ -n "$shared" ]; then

@@ -110,8 +110,8 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
         if (result.code !== 0) throw failure("write", path, result, facts);
         return [];
       }
-      const { bytes, mode, uid, gid, owner, acl } = state;
-      const args = [String(bytes.byteLength), temporary, path, octal(mode), `${uid}:${gid}`, "1"];
+      const { bytes, mode, uid, gid, owner, acl, inode = "" } = state;
+      const args = [String(bytes.byteLength), temporary, path, octal(mode), `${uid}:${gid}`, "1", inode];
       const result = await ask(WRITE, "write", path, args, { input: bytes, signal });
       if (result.code !== 0) throw failure("write", path, result, facts);
       const notes = fields(result, 6)[5] === "1" ? [`its owner could not be set back to ${owner}`] : [];
@@ -233,6 +233,7 @@ const CODES: Readonly<Record<number, string>> = {
   21: "it is a directory",
   22: "it is not a regular file but a device, pipe or socket",
   29: "another user can replace files in its directory, and this one can only be written in place; nothing was changed",
+  31: "it is now another name of a different file, which would change, too; nothing was changed",
   41: "it is a symbolic link that leads nowhere",
   42: "no such file",
 };
@@ -303,15 +304,15 @@ const OWN = "Its owner can change that mode: chmod u+rw for a file, u+rwx for a 
 /**
  * Arguments: working directory, most bytes of one file, most bytes of all; then for each file its path, the name of a
  * file in it if that is a directory, and 1 to follow a link at its end. Prints for each, NUL-terminated: path, kind,
- * mode, user id, group id, owner, ACL or target of the link, size; then the bytes, and the size again: a file may
- * change while it is read.
+ * mode, user id, group id, owner, ACL or target of the link, inode if it has other hard links, size; then the bytes,
+ * and the size again: a file may change while it is read.
  */
 export const LOOK = `
 LC_ALL=C; export LC_ALL
 ${FULL}${WALK}
 cwd=$1 most=$2 left=$3
 shift 3
-facts() { mode=$1 uid=$3 gid=$4 size=$5; }
+facts() { inode=$1 mode=$2 links=$3 uid=$4 gid=$5 size=$6; }
 names() { owner=$3:$4; }
 reached() { d=\${r%/*}; while [ -n "$d" ] && [ ! -d "$d" ]; do d=\${d%/*}; done; [ -x "\${d:-/}" ]; }
 while [ $# -ge 3 ]; do
@@ -330,21 +331,22 @@ while [ $# -ge 3 ]; do
     else k=unreadable; fi
     case $r in /proc/* | /sys/*) k=special ;; esac
   else r=$p k=special; fi
-  mode= uid= gid= size=0 owner= more=
+  mode= uid= gid= size=0 owner= more= inode= links=1
   if [ $k = link ]; then target "$r"; more=$t; fi
   if [ $k = file ]; then
-    facts $(ls -ldn "$r"); names $(ls -ld "$r")
+    facts $(ls -ldin "$r"); names $(ls -ld "$r")
     if [ ! -r "$r" ]; then k=unreadable
     elif [ "$size" -gt "$most" ] || [ "$size" -gt "$left" ]; then k=large; fi
     if [ $k != file ]; then size=0; fi
     case $mode in *+) if command -v getfacl >/dev/null 2>&1; then more=$(getfacl -cpE "$r" 2>/dev/null); fi ;; esac
     left=$((left - size))
   fi
-  printf '%s\\0' "$r" $k "$mode" "$uid" "$gid" "$owner" "$more" "$size"
+  if [ "$links" -le 1 ]; then inode=; fi
+  printf '%s\\0' "$r" $k "$mode" "$uid" "$gid" "$owner" "$more" "$inode" "$size"
   if [ $size -gt 0 ]; then
     { take $size <"$r"; take $size </dev/zero; } 2>/dev/null | take $size
   fi
-  if [ $k = file ]; then facts $(ls -ldn "$r"); fi
+  if [ $k = file ]; then facts $(ls -ldin "$r"); fi
   printf '%s\\0' "$size"
   shift 3
 done
@@ -384,7 +386,7 @@ export function seenFiles(answer: Buffer, count: number): SeenFile[] {
     return text;
   };
   return Array.from({ length: count }, () => {
-    const [path, kind, mode, uid, gid, owner, more, size] = Array.from({ length: 8 }, field) as Eight;
+    const [path, kind, mode, uid, gid, owner, more, inode, size] = Array.from({ length: 9 }, field) as Nine;
     const bytes = new Uint8Array(answer.subarray(at, at + Number(size)));
     at += bytes.length;
     const changed = field() !== size;
@@ -395,7 +397,8 @@ export function seenFiles(answer: Buffer, count: number): SeenFile[] {
       if (kind === "link") return { kind, to: more };
       if (kind === "file" && !changed) {
         const acl = more === "" ? {} : { acl: more };
-        return { kind, bytes, mode: bitsOf(mode), uid: Number(uid), gid: Number(gid), owner, ...acl };
+        const linked = inode === "" ? {} : { inode };
+        return { kind, bytes, mode: bitsOf(mode), uid: Number(uid), gid: Number(gid), owner, ...acl, ...linked };
       }
       return {
         kind: "unread",
@@ -405,7 +408,7 @@ export function seenFiles(answer: Buffer, count: number): SeenFile[] {
   });
 }
 
-type Eight = [string, string, string, string, string, string, string, string];
+type Nine = [string, string, string, string, string, string, string, string, string];
 
 /** Permission bits from the form of `ls -l`: "-rwsr-xr-t". */
 function bitsOf(shown: string): number {

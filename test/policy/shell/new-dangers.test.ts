@@ -188,6 +188,37 @@ describe("files that a command changes", () => {
     expect(places.map(({ path }) => path)).not.toContain("/etc/motd");
   });
 
+  test.each([
+    ["gzip /w/f", ["/w/f", "/w/f.gz"]],
+    ["gzip -kf /w/f", ["/w/f.gz"]],
+    ["gunzip -f /w/f.gz", ["/w/f.gz", "/w/f.gz.gz", "/w/f"]],
+    ["gzip -d /w/f.tgz", ["/w/f.tgz", "/w/f.tgz.gz", "/w/f.tar"]],
+    ["gzip -S .x /w/f", ["/w/f", "/w/f.gz", "/w/f.x"]],
+    ["gzip -c /w/f", []],
+    ["xz -9 /w/f", ["/w/f", "/w/f.xz"]],
+    ["zstd -q /w/f", ["/w/f.zst"]],
+    ["zstd /w/f -o /w/g", ["/w/g"]],
+    ["sed -i.bak s/a/b/ /w/f", ["/w/f", "/w/f.bak"]],
+    ["sed -i'old/*~' -e s/a/b/ /w/f", ["/w/f", "/w/old/f~"]],
+    ["sed --in-place=.bak s/a/b/ /w/f", ["/w/f", "/w/f.bak"]],
+    ["perl -pi.orig -e s/a/b/ f", ["/w/f", "/w/f.orig"]],
+  ])("%s: what it makes beside a file, which may have been there, is kept", (text, paths) => {
+    const { places, unknown } = changedFiles(text, { ...CONTEXT, cwd: "/w" });
+    expect([places.map(({ path }) => path).toSorted(), unknown]).toEqual([paths.toSorted(), []]);
+  });
+
+  test("a copy that may take the place of a link keeps the link and the file behind it", () => {
+    const follows = (text: string) => changedFiles(text, CONTEXT).places.map(({ follow }) => follow);
+    expect(follows("cp /w/f /w/l")).toEqual([true]);
+    expect(follows("cp --remove-destination /w/f /w/l")).toEqual([true, false]);
+    expect(follows("cp -a /w/f /w/l")).toEqual([true, false]);
+  });
+
+  test("a name that is not UTF-8 is not taken for another one", () => {
+    const { places, unknown } = changedFiles("rm $'f\\xff'", CONTEXT);
+    expect([places.length, unknown.length]).toEqual([0, 1]);
+  });
+
   test("moving files into a directory does not move the directory away", () => {
     for (const form of ["mv x %", "mv -t % x", "mv --target-directory=% x"])
       expect([judged(form, "/etc").verdict.kind, judged(form, "/etc").risk]).toEqual(["ask", "high"]);

@@ -90,6 +90,20 @@ line'; ln -s bin link; mkdir sub; printf s >sub/src; mkfifo pipe; chmod 4751 bin
     expect(await run("cat other")).toBe("old");
   });
 
+  test("a file is put back beside another one that was linked in its place, which stays as it is", async () => {
+    await run("printf a >one; printf b >two");
+    const { path, state } = await look("two");
+    await run("ln -f one two");
+    expect(await files.restore(path, state as RestorableState)).toEqual([]);
+    expect(await run("cat one two")).toBe("ab");
+    // It had links then, too, but was another file.
+    await run("ln two three");
+    const linked = await look("three");
+    await run("ln -f one three");
+    await files.restore(linked.path, linked.state as RestorableState);
+    expect(await run("cat one two three")).toBe("abb");
+  });
+
   test("a created file is removed; a directory in its place is left alone", async () => {
     const { path, state } = await look("fresh");
     expect(state).toEqual({ kind: "missing" });
