@@ -49,6 +49,7 @@ describe("run", () => {
     [["constructor"], 'unknown command "constructor"'],
     [[""], "empty command name"],
     [["--modle", "x"], "unknown option --modle; did you mean --model?"],
+    [["--demo"], "unknown option --demo; did you mean buddy demo?"],
     [["--nonsense"], "unknown option --nonsense"],
     [["help", "exce"], 'unknown command or topic "exce"\n  Did you mean exec?'],
     [["help", "qqqqqqqq"], "buddy help --help the topics"],

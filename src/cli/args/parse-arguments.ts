@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import { closestMatch } from "../../lib/text.ts";
 import { BuddyError } from "../../lib/errors.ts";
-import type { Args } from "../command.ts";
+import { type Args, COMMANDS } from "../command.ts";
 import { type FlagValues, GLOBAL_ARGS, SESSION_NAME } from "./options.ts";
 
 export type Token =
@@ -173,7 +173,9 @@ export function unknownOption(shown: string, command: string, args: Args): Buddy
   const known = [...Object.entries(args), ...Object.entries(GLOBAL_ARGS)].flatMap(([name, def]) =>
     def.type === "positional" ? [] : [`--${name}`],
   );
-  const meant = shown.startsWith("--") ? closestMatch(shown, known) : undefined;
+  const isCommand = shown.startsWith("--") && Object.hasOwn(COMMANDS, shown.slice(2));
+  const near = shown.startsWith("--") ? closestMatch(shown, known) : undefined;
+  const meant = isCommand ? `buddy ${shown.slice(2)}` : near;
   const help = command === "" ? "buddy --help" : `buddy ${command} --help`;
   return new BuddyError(
     "usage",
