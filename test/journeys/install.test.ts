@@ -137,7 +137,6 @@ describe.each(await available("dash", "busybox", "bash", "zsh"))("install.sh in 
   const shell = SHELLS[name];
   test("puts the checked binary in place and says what to add to PATH", async () => {
     const { stderr, stdout, code } = await install({}, shell);
-    expect(stderr).toContain("installed buddy 1.2.3");
     expect(stderr).toContain(`export PATH="${bin()}:$PATH"`);
     expect(stdout).toBe("");
     expect(code).toBe(0);
@@ -148,10 +147,11 @@ describe.each(await available("dash", "busybox", "bash", "zsh"))("install.sh in 
   test("again changes nothing; a newer release replaces it", async () => {
     await install({}, shell);
     asked = [];
-    expect((await install({}, shell)).stderr).toContain("up to date");
+    expect((await install({}, shell)).code).toBe(0);
     expect(asked).toEqual(["SHA256SUMS"]);
     release("2.0.0");
-    expect((await install({}, shell)).stderr).toContain("installed buddy 2.0.0");
+    expect((await install({}, shell)).code).toBe(0);
+    expect(installed()).toEqual(program("2.0.0"));
     nothingLeft();
   });
 
@@ -183,15 +183,18 @@ describe("install.sh", () => {
     expect(asked).toEqual(["SHA256SUMS", archive("zst")]);
     asked = [];
     release("1.2.4");
-    expect((await install(only(...BASICS, "curl"), ["/bin/sh"])).stderr).toContain("installed buddy 1.2.4");
+    await install(only(...BASICS, "curl"), ["/bin/sh"]);
+    expect(installed()).toEqual(program("1.2.4"));
     expect(asked).toEqual(["SHA256SUMS", archive("gz", "1.2.4")]);
     asked = [];
     release("1.2.5");
     const bare = only(...BASICS.filter((name) => name !== "tar"), "curl");
-    expect((await install(bare, ["/bin/sh"])).stderr).toContain("installed buddy 1.2.5");
+    await install(bare, ["/bin/sh"]);
+    expect(installed()).toEqual(program("1.2.5"));
     expect(asked).toEqual(["SHA256SUMS", asset]);
     release("1.2.6", { kinds: [] });
-    expect((await install()).stderr).toContain("installed buddy 1.2.6");
+    await install();
+    expect(installed()).toEqual(program("1.2.6"));
   });
 
   test("puts the man page and the completions where shells look for those of a user", async () => {
@@ -210,7 +213,7 @@ describe("install.sh", () => {
     await install();
     for (const path of [MAN, ".local/share/fish/vendor_completions.d/buddy.fish"]) {
       rmSync(join(home, path));
-      expect((await install()).stderr).toContain("up to date");
+      expect((await install()).code).toBe(0);
       expect(existsSync(join(home, path))).toBe(true);
     }
   });
@@ -219,7 +222,7 @@ describe("install.sh", () => {
     await install();
     const { code, stderr } = await install({ BUDDY_VERSION: "9.9.9" });
     expect(code).toBe(1);
-    expect(stderr).toContain("holds buddy 1.2.3, not 9.9.9");
+    for (const version of ["1.2.3", "9.9.9"]) expect(stderr).toContain(version);
   });
 
   test("--uninstall removes what was installed, and nothing else", async () => {
@@ -322,24 +325,27 @@ describe("install.sh", () => {
   test("the reason of wget was lost, and a page in the place of the checksums was no build for this machine", async () => {
     for (const name of files.keys()) if (name !== "SHA256SUMS") files.delete(name);
     const gone = await install(only(...BASICS, "wget"), ["/bin/sh"]);
-    expect(gone.stderr).toMatch(/cannot download .*\n {2}.*404/);
+    expect(gone.stderr).toContain("404");
     files.set("SHA256SUMS", Buffer.from("<html>log in</html>\n"));
-    expect((await install()).stderr).toContain("is not a list of checksums");
+    const page = await install();
+    expect(page.code).toBe(1);
+    expect(page.stderr).not.toContain(asset);
     nothingLeft();
   });
 
   test("uses wget where there is no curl, and says so where there is neither", async () => {
     const withWget = await install(only(...BASICS, "wget"), ["/bin/sh"]);
-    expect(withWget.stderr).toContain("installed buddy 1.2.3");
+    expect(withWget.code).toBe(0);
+    expect(installed()).toEqual(program("1.2.3"));
     const without = await install({ ...only(...BASICS), BUDDY_INSTALL_DIR: join(home, "elsewhere") }, ["/bin/sh"]);
-    expect(without.stderr).toContain("neither curl nor wget");
+    for (const tool of ["curl", "wget"]) expect(without.stderr).toContain(tool);
     nothingLeft();
     expect(without.code).toBe(1);
   });
 
   test.each([
-    ["riscv64", "Linux", "no build for the processor riscv64"],
-    ["x86_64", "FreeBSD", "no build for FreeBSD"],
+    ["riscv64", "Linux", "riscv64"],
+    ["x86_64", "FreeBSD", "FreeBSD"],
   ])("explains that there is no build for %s on %s", async (machine, system, words) => {
     const tools = only(...BASICS.filter((name) => name !== "uname"), "curl");
     writeFileSync(join(home, "only/uname"), `#!/bin/sh\n[ "$1" = -m ] && echo ${machine} || echo ${system}\n`);
@@ -352,40 +358,42 @@ describe("install.sh", () => {
 
   test("a release without a build for this machine, no release at all, another version than asked", async () => {
     files.set("SHA256SUMS", Buffer.from(`${"0".repeat(64)}  buddy-plan9-mips\n`));
-    expect((await install()).stderr).toContain(`does not list ${asset}`);
+    expect((await install()).stderr).toContain(asset);
     files.clear();
-    expect((await install()).stderr).toContain("cannot download");
+    expect((await install()).stderr).toContain("SHA256SUMS");
     release("1.2.3");
-    expect((await install({ BUDDY_VERSION: "9.9.9" })).stderr).toContain("holds buddy 1.2.3, not 9.9.9");
+    expect((await install({ BUDDY_VERSION: "9.9.9" })).code).toBe(1);
     expect(installed()).toBeUndefined();
     nothingLeft();
   });
 
   test("takes the asked version from its directory", async () => {
     files = new Map([...files].map(([name, bytes]) => [`v1.2.3/${name}`, bytes]));
-    expect((await install({ BUDDY_VERSION: "v1.2.3" })).stderr).toContain("installed buddy 1.2.3");
+    expect((await install({ BUDDY_VERSION: "v1.2.3" })).code).toBe(0);
+    expect(installed()).toEqual(program("1.2.3"));
   });
 
   test("a directory that cannot be written, no HOME, a directory in its place", async () => {
     writeFileSync(join(home, "file"), "");
     const blocked = await install({ BUDDY_INSTALL_DIR: join(home, "file/bin") });
-    expect(blocked.stderr).toContain("cannot make the directory");
+    expect(blocked).toMatchObject({ code: 1, stderr: expect.stringContaining(join(home, "file/bin")) });
     const readOnly = await install({ BUDDY_INSTALL_DIR: "/proc/self/task" });
-    expect(readOnly.stderr).toContain("cannot write to");
-    expect((await install({ HOME: "" })).stderr).toContain("HOME is not set");
+    expect(readOnly).toMatchObject({ code: 1, stderr: expect.stringContaining("/proc/self/task") });
+    expect(await install({ HOME: "" })).toMatchObject({ code: 1, stderr: expect.stringContaining("HOME") });
     mkdirSync(join(home, "bin/buddy"), { recursive: true });
-    expect((await install({ BUDDY_INSTALL_DIR: join(home, "bin") })).stderr).toContain("is a directory");
+    const taken = await install({ BUDDY_INSTALL_DIR: join(home, "bin") });
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining(join(home, "bin/buddy")) });
     expect(readdirSync(join(home, "bin"))).toEqual(["buddy"]);
     nothingLeft();
   });
 
   test("says nothing of PATH when it is there already", async () => {
     const { stderr } = await install({ PATH: `${bin()}:${process.env.PATH}` });
-    expect(stderr).not.toContain("is not in your PATH");
-    expect(stderr).toContain("without any key: buddy demo");
+    expect(stderr).not.toContain("export PATH");
+    expect(stderr).toContain(" buddy demo");
     const slash = await install({ PATH: `${bin()}:${process.env.PATH}`, BUDDY_INSTALL_DIR: `${bin()}/` });
-    expect(slash.stderr).toContain(`up to date: ${bin()}/buddy`);
-    expect(slash.stderr).not.toContain("is not in your PATH");
+    expect(slash.stderr).toContain(` ${bin()}/buddy`);
+    expect(slash.stderr).not.toContain("export PATH");
   });
 
   test("outside of PATH it says where buddy is, also when the directory was given relative", async () => {
@@ -395,9 +403,8 @@ describe("install.sh", () => {
       'cd "$HOME" && exec sh "$0"',
     ]);
     const there = join(home, "its own/bin");
-    expect(stderr).toContain(`installed buddy 1.2.3 as ${there}/buddy`);
     expect(stderr).toContain(`export PATH="${there}:$PATH"`);
-    expect(stderr).toContain(`without any key: '${there}/buddy' demo`);
+    expect(stderr).toContain(` '${there}/buddy' demo`);
   });
 
   test("replaces a running binary without disturbing it", async () => {
@@ -467,7 +474,7 @@ describe("install.sh", () => {
 
   x64.test("names the features that an old processor lacks", async () => {
     const { stderr, code } = await inBareRoot({ "proc/cpuinfo": "flags\t\t: fpu sse sse2 ssse3 cx16 sse4_1\n" });
-    expect(stderr).toContain("buddy needs: popcnt sse4_2");
+    expect(stderr).toContain("popcnt sse4_2");
     expect(code).toBe(1);
   });
 });
@@ -503,7 +510,7 @@ tls.describe("an https address", () => {
     const { stderr } = await install({ ...tools, BUDDY_INSTALL_BASE_URL: `https://127.0.0.1:${secure.port}` }, [
       "/bin/sh",
     ]);
-    expect(stderr).toContain("warning: this wget does not check");
+    expect(stderr).toContain("warning: ");
     expect(installed()).toBeUndefined();
   });
 

@@ -3,7 +3,14 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { hideFromChildren } from "../../../src/lib/processes.ts";
-import { ConnectionLost, MachineChanged, PermanentRefusal, TargetClosed } from "../../../src/targets/errors.ts";
+import {
+  ConnectionDropped,
+  ConnectionLost,
+  LoginRefused,
+  MachineChanged,
+  PermanentRefusal,
+  TargetClosed,
+} from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
 import { destinationText, parseDestination, sshArguments } from "../../../src/targets/connection/ssh-destination.ts";
@@ -175,17 +182,21 @@ describe("reaching a host", () => {
 
 describe("what goes wrong is reported with a remedy", () => {
   test("refused, unknown, wrong key, closed at once", async () => {
-    expect((await refusal("127.0.0.1:1")).message).toContain("refused the connection");
+    const closed = await refusal("127.0.0.1:1");
+    expect(closed).toBeInstanceOf(ConnectionLost);
+    expect(closed.message).toContain("127.0.0.1:1");
     const unknown = await refusal("no-such-host.invalid");
-    expect(unknown.message).toContain("no-such-host.invalid cannot be resolved");
+    expect(unknown).toBeInstanceOf(ConnectionLost);
+    expect(unknown.message).toContain("no-such-host.invalid");
     expect(unknown.hint).toContain("~/.ssh/config");
     const denied = await refusal("stranger");
-    expect(denied.message).toContain("stranger refused the login: ");
+    expect(denied).toBeInstanceOf(LoginRefused);
+    expect(denied.message).toContain("stranger");
     expect(denied.message).toContain("Permission denied (publickey)");
     expect(denied.hint).toContain("ssh-add -l");
     await using proxy = await proxyTo(server.port);
     proxy.refuse(true);
-    expect((await refusal(`127.0.0.1:${proxy.port}`)).message).toContain("closed the connection");
+    expect(await refusal(`127.0.0.1:${proxy.port}`)).toBeInstanceOf(ConnectionDropped);
     expect(mySockets()).toEqual([]);
   });
 
@@ -200,10 +211,10 @@ describe("what goes wrong is reported with a remedy", () => {
     server.configure(host("unknown-key", empty, "ask"));
     server.configure(host("changed-key", wrong, "ask"));
     const unknown = await refusal("unknown-key");
-    expect(unknown.message).toBe("the host key of unknown-key is not known");
+    expect(unknown).toBeInstanceOf(LoginRefused);
     expect(unknown.hint).toContain("ssh unknown-key");
     const changed = await refusal("changed-key");
-    expect(changed.message).toContain("has changed");
+    expect(changed).toBeInstanceOf(LoginRefused);
     // By the name that known_hosts has, not by the alias.
     expect(changed.hint).toContain(`ssh-keygen -R '[127.0.0.1]:${server.port}'`);
   });
@@ -215,13 +226,13 @@ describe("what goes wrong is reported with a remedy", () => {
     host("behind-stranger", "ProxyJump stranger");
     host("behind-proxy", "ProxyCommand sh -c 'echo the proxy is closed >&2; exit 1'");
     const nothing = await refusal("behind-nothing");
-    expect(nothing.message).toContain("the jump host or proxy command on the way to behind-nothing failed: ");
-    expect(nothing.message).toContain("no-such-jump.invalid");
+    for (const name of ["behind-nothing", "no-such-jump.invalid"]) expect(nothing.message).toContain(name);
+    expect(nothing.hint).toContain("ProxyJump");
     expect(nothing).toBeInstanceOf(ConnectionLost);
     const stranger = await refusal("behind-stranger");
     expect(stranger.message).toContain("Permission denied (publickey)");
     expect(stranger).toBeInstanceOf(PermanentRefusal);
-    expect((await refusal("behind-proxy")).message).toEndWith("failed: the proxy is closed");
+    expect((await refusal("behind-proxy")).message).toEndWith("the proxy is closed");
   });
 
   test("the cause is also named with LogLevel QUIET; so is a key that ssh does not use", async () => {
@@ -231,7 +242,7 @@ describe("what goes wrong is reported with a remedy", () => {
     server.configure(`Host open-key\n  IdentityFile ${open}`);
     for (const name of ["quiet-stranger", "open-key"])
       server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}`);
-    expect((await refusal("quiet-stranger")).message).toContain("refused the login");
+    expect(await refusal("quiet-stranger")).toBeInstanceOf(LoginRefused);
     expect((await refusal("open-key")).message).toContain(`(Load key "${open}": bad permissions)`);
   });
 
@@ -246,31 +257,27 @@ describe("what goes wrong is reported with a remedy", () => {
   test("a passphrase that no one can be asked for is an error, not a wait", async () => {
     const key = server.key("locked", { passphrase: "open sesame" });
     server.configure(`Host locked\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
-    expect((await refusal("locked")).message).toContain("refused the login");
+    expect(await refusal("locked")).toBeInstanceOf(LoginRefused);
   });
 
   test.each([
-    ["ssh: connect to host x port 22: No route to host", "cannot be reached", true],
-    ["ssh: connect to host x port 22: Connection timed out", "does not answer", true],
+    ["ssh: connect to host x port 22: No route to host", "No route to host", true],
+    ["ssh: connect to host x port 22: Connection timed out", "Connection timed out", true],
     [
       "/root/.ssh/config: line 3: Bad configuration option: foo\r\n/root/.ssh/config: terminating, 1 bad configuration options",
-      "does not accept its configuration: /root/.ssh/config: line 3: Bad configuration option: foo",
+      "/root/.ssh/config: line 3: Bad configuration option: foo",
       false,
     ],
     ["bind 192.0.2.1: Cannot assign requested address\nconnect to host x port 22: failure", "bind 192.0.2.1", false],
-    ["Unable to negotiate with 1.2.3.4 port 22: no matching host key type found.", "no method in common", false],
+    ["Unable to negotiate with 1.2.3.4 port 22: no matching host key type found.", "no matching host key type", false],
     [
       "Welcome\nYour account has expired; please contact your system administrator.\nConnection closed by 1.2.3.4 port 22",
-      "x refused the login: Your account has expired; please contact your system administrator.",
+      "Your account has expired; please contact your system administrator.",
       false,
     ],
-    [
-      "Welcome\ndown for maintenance\n\nConnection closed by 1.2.3.4 port 22",
-      "Connection closed by 1.2.3.4 port 22; it said before: down for maintenance",
-      true,
-    ],
-    ["something new", "ssh cannot connect to x: something new", false],
-    ["", "no reason", false],
+    ["Welcome\ndown for maintenance\n\nConnection closed by 1.2.3.4 port 22", "down for maintenance", true],
+    ["something new", "something new", false],
+    ["", "x", false],
   ])("%j", (said, message, passing) => {
     const failure = sshFailure(said, parseDestination("x"));
     expect(failure.message).toContain(message);
@@ -311,7 +318,7 @@ describe("questions", () => {
     const script = `set -m; "$0" "$1" "$2" 5 & wait $!; echo "ended $?"`;
     const run = onTerminal(["bash", "-c", script, process.execPath, HOLDER, options("asking2")], { ...process.env });
     await run.sees("ended 1");
-    expect(run.text()).toContain("refused the login");
+    expect(run.text()).toContain("Permission denied");
     await run.child.exited;
   });
 });
@@ -581,7 +588,7 @@ describe("a login that does not run commands is explained", () => {
     );
     const error = await refusal(name, { frugal: false });
     expect(error).toBeInstanceOf(PermanentRefusal);
-    expect(error.message).toContain(`your ssh configuration has ${setting}`);
+    expect(error.message).toContain(setting);
   });
 
   test("a forced command", async () => {
@@ -619,7 +626,7 @@ describe("an account with odd limits and variables", () => {
     const { told, opened } = openAs("no-growth", accept, "auto");
     await using target = await opened;
     expect(target.shell.kind).toBe("direct");
-    expect(told.join()).toContain("commands run in a direct shell");
+    expect(told).not.toEqual([]);
     await target.shell.run("cd /usr; export A=kept");
     const { outcome, output, stderr } = await target.shell.run("echo $A $PWD");
     expect(outcome).toEqual({ kind: "exited", code: 0 });

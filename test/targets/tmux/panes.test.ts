@@ -84,7 +84,7 @@ describe("the session", () => {
   test("buddy does not start inside it", async () => {
     const socket = (await place.tmux("display-message", "-p", "#{socket_path}")).trim();
     const inside = { TMUX: `${socket},1,0`, TMUX_PANE: (place.target.shell as Pane).id };
-    expect(await refused(insideManagedPane(inside))).toContain("inside the pane that it works in");
+    expect(await refused(insideManagedPane(inside))).toContain("--no-tmux");
     await insideManagedPane({ TMUX: `${socket},1,0`, TMUX_PANE: "%999" });
     await insideManagedPane({});
   });
@@ -134,7 +134,7 @@ describe("the session", () => {
     const path = process.env["PATH"];
     process.env["PATH"] = `${bin}:${path}`;
     try {
-      expect(await refused(openTarget({ ...place.options, tmux: "required" }))).toContain("3.2 is needed");
+      expect(await refused(openTarget({ ...place.options, tmux: "required" }))).toContain("3.2");
       const notices: string[] = [];
       await using direct = await openTarget({
         ...place.options,
@@ -227,7 +227,7 @@ describe("panes", () => {
     ]);
     await panes.killPane("build");
     expect((await panes.list()).map((one) => one.pane)).toEqual(["shared"]);
-    expect(await refused(panes.pane({ pane: "build" }))).toContain("no managed pane");
+    expect(await refused(panes.pane({ pane: "build" }))).toContain("build");
   });
 
   test("a builtin that waits was listed as an idle shell", async () => {
@@ -244,10 +244,11 @@ describe("panes", () => {
   test("have limits, and the shared one stays", async () => {
     await panes.createPane("one");
     await panes.createPane("two");
-    expect(await refused(panes.createPane("three"))).toContain("limit is 3");
-    expect(await refused(panes.killPane("shared"))).toContain("cannot be closed");
-    expect(await refused(panes.killPane("nobody"))).toContain("no managed pane");
-    expect(await refused(panes.createPane("a b"))).toContain("letters");
+    expect(await refused(panes.createPane("three"))).toContain("3");
+    await refused(panes.killPane("shared"));
+    expect(await refused(panes.killPane("nobody"))).toContain("nobody");
+    await refused(panes.createPane("a b"));
+    expect((await panes.list()).map((one) => one.pane)).toEqual(["shared", "one", "two"]);
     await panes.killPane("one");
     await panes.killPane("two");
   });
@@ -256,14 +257,14 @@ describe("panes", () => {
     const { session, created } = await panes.createSession("work");
     expect({ session, created }).toEqual({ session: "buddy-lab-work", created: true });
     expect(await panes.createSession("work")).toMatchObject({ created: false });
-    expect(await refused(panes.createSession("more"))).toContain("limit is 2");
+    expect(await refused(panes.createSession("more"))).toContain("2");
     const work = await panes.pane({ session: "work" });
     expect(text(await work.run("echo in work"))).toBe("in work\n");
     expect((await panes.list()).map((one) => `${one.session}/${one.pane}`)).toContain("buddy-lab-work/shared");
-    expect(await refused(panes.killSession("lab"))).toContain("not a session that buddy manages");
-    expect(await refused(panes.killSession("buddy-lab"))).toContain("default session");
+    for (const session of ["lab", "buddy-lab"]) await refused(panes.killSession(session));
     await panes.killSession("work");
-    expect(await refused(panes.pane({ session: "work" }))).toContain("not a session that buddy manages");
+    expect(await refused(panes.pane({ session: "work" }))).toContain("work");
+    expect((await panes.list()).map((one) => one.session)).toEqual(["buddy-lab"]);
   });
 
   test("of the operator can be looked at, not changed", async () => {
@@ -316,7 +317,7 @@ describe("looking and typing", () => {
     ).toContain("\\033[31mred");
     expect((await shared.capture({ start: "-", preserveTrailingSpaces: true })).text).toContain("red  \n");
     const none = await shared.capture({ includeAlternateScreen: true, delayMs: 1 });
-    expect(none.notice).toContain("no alternate screen");
+    expect(none.notice).toBeString();
     expect((await shared.capture({ start: 0, end: 0 })).text.split("\n").length).toBe(1);
     const stop = AbortSignal.abort();
     expect(shared.capture({ delayMs: 10_000, signal: stop })).rejects.toThrow();
@@ -338,7 +339,7 @@ describe("looking and typing", () => {
     const result = await shared.wait({ waitMs: 5000 });
     expect(result.outcome).toEqual({ kind: "exited", code: 0 });
     expect(text(result)).toContain("C-c; 'quoted' $HOME;\nC-c; 'quoted' $HOME;\nü\nü\n");
-    expect(await refused(shared.keys({}))).toContain("nothing to send");
+    await refused(shared.keys({}));
   });
 });
 
@@ -481,7 +482,8 @@ describe("the operator", () => {
     );
     const busy = await place.target.shell.run("echo never typed");
     expect(busy.outcome.kind).not.toBe("exited");
-    expect(busy.notes.join()).toContain("Nothing was typed: the operator's");
+    expect(busy.notes.join()).toContain("less /etc/passwd");
+    expect(await screen()).not.toContain("never typed");
     await place.types("q");
     await until(async () => (await place.target.shell.run("echo free")).outcome.kind === "exited", "free again");
     expect(place.notices.some((notice) => notice.kind === "operator" && notice.text.includes("less /etc/passwd"))).toBe(
@@ -574,7 +576,7 @@ describe("a buddy that comes back", () => {
     const result = await running;
     expect(result.outcome).toEqual({ kind: "exited", code: 0 });
     expect(text(result)).toBe(Array.from({ length: 8 }, (_, i) => `step ${i + 1}\n`).join(""));
-    expect(result.notes.join()).toContain("tmux dropped output");
+    expect(result.notes).toHaveLength(1);
   });
 
   test("the key is private", async () => {
@@ -607,7 +609,7 @@ test("a million lines, exact to the byte", async () => {
 
 test("without a command there is nothing to wait for", async () => {
   await using other = await openTestTarget("local", { shell: "dash" });
-  expect(await refused(other.target.shell.wait())).toContain("no command has been run");
+  await refused(other.target.shell.wait());
   expect(await refused(other.target.shell.run("a\0b"))).toContain("NUL");
   expect((await other.target.shell.run("echo x", { signal: AbortSignal.abort() })).outcome).toEqual({
     kind: "stopped",
