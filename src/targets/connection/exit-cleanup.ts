@@ -106,13 +106,15 @@ function start(): ExitCleanup {
 
 export async function endGroups(groups: readonly number[]): Promise<void> {
   const end = Date.now() + TERM_TO_KILL_MS;
-  for (const group of groups) signalGroup(group, "SIGTERM");
-  let wait = 2;
-  while (haveMembers(groups) && Date.now() < end) {
+  const asked = groups.filter((group) => signalGroup(group, "SIGTERM"));
+  if (asked.length === 0) return;
+  // Most end at once: then there is no need to read about all processes of the machine.
+  let wait = 1;
+  do {
     await Bun.sleep(wait);
     wait = Math.min(wait * 2, 50);
-  }
-  for (const group of groups) signalGroup(group, "SIGKILL");
+  } while (haveMembers(asked) && Date.now() < end);
+  for (const group of asked) signalGroup(group, "SIGKILL");
 }
 
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
