@@ -56,7 +56,7 @@ describe("the record holds", () => {
 
   test("the user whom a slow directory service names, and nothing else waits for it", async () => {
     await using here = new Here([shell("touch a", CHANGE), { text: "done" }], { answer: () => ({ kind: "yes" }) });
-    const waits = `: >${here.dir}/asked; until [ -e ${here.dir}/answer ]; do sleep 0.01; done`;
+    const waits = `cd ${quote(here.dir)}; : >asked; until [ -e answer ]; do sleep 0.01; done`;
     here.programs({ id: `if [ "$2" = -- ]; then ${waits}; fi; echo slow` });
     const turn = here.turn();
     await until(() => existsSync(join(here.dir, "asked")), "the name is asked for");
