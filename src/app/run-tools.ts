@@ -143,7 +143,7 @@ export function machineParts({
     target: () => target.get(),
     rules: (opened) => rules.of(opened, place),
     called: (opened) => calledAt(opened, place),
-    rulesNamed: (names) => rules.named(names),
+    rulesNamed: (name) => rules.named(name),
     rulesHere: () => rules.here(),
     judgeShell: async (command, cwd, machine) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");

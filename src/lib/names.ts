@@ -151,3 +151,22 @@ export function matchesGlob(pattern: string, name: string): boolean {
   while (pattern[at] === "*") at++;
   return at === pattern.length;
 }
+
+/** Whether there is a name that both patterns match. */
+export function globsMeet(one: string, other: string): boolean {
+  // Which beginnings of `other` a beginning of `one` can meet; a star on either side may stand for nothing or go on.
+  let reached = [true];
+  for (let at = 0; at < other.length; at++) reached.push(reached[at] === true && other[at] === "*");
+  for (const letter of one) {
+    const next = [letter === "*" && reached[0] === true];
+    for (let at = 0; at < other.length; at++) {
+      const same = letter === "?" || other[at] === "?" || letter === other[at];
+      const starred = letter === "*" || other[at] === "*";
+      next.push(
+        starred ? reached[at + 1] === true || next[at] === true || reached[at] === true : same && reached[at] === true,
+      );
+    }
+    reached = next;
+  }
+  return reached[other.length] === true;
+}

@@ -1,5 +1,5 @@
 /** The rules of machines, [rules."PATTERN"]: which apply to a machine, and the strictest of them combined. */
-import { matchesGlob, matchNames, splitList } from "../lib/names.ts";
+import { globsMeet, matchesGlob, matchNames, splitList } from "../lib/names.ts";
 import type { ShellRules } from "./verdict.ts";
 
 /** One rule as written; undefined keys have no effect. */
@@ -110,6 +110,8 @@ export function matchesName(pattern: string, name: string): boolean {
   // The user of an address is compared only if the pattern has one: ro* does not match root@web1.
   const known = name.toLowerCase().replace(wanted.includes("@") ? "" : /^[^@\s]*@/, "");
   if (matchesGlob(wanted, known) || (wanted.includes("[") && matchNames([wanted], [known]).length > 0)) return true;
+  // A command may name machines by a pattern: a rule for some of them holds.
+  if (PATTERN.test(known) && globsMeet(anyIn(wanted), anyIn(known))) return true;
   const [one, other] = [addressOf(wanted), addressOf(known)];
   if (one !== undefined && one === other) return true;
   // Ids of machines and containers: with or without hyphens, whole or shortened.
@@ -118,6 +120,14 @@ export function matchesName(pattern: string, name: string): boolean {
 }
 
 const ID = /^[0-9a-f]{12,64}$/;
+/** Wildcards, or a range; the brackets of an address have colons. */
+const PATTERN = /[*?]|\[[^\]:]*\]/;
+const anyIn = (pattern: string): string => pattern.replaceAll(/\[[^\]:]*\]/g, "*");
+
+/** Written as an address, with or without user and port. */
+export function isAddress(name: string): boolean {
+  return spellings(name).some((one) => addressOf(one) !== undefined);
+}
 
 /** One spelling for each address: not `0:0:0:0:0:0:0:1`, brackets, zones, `10.7`, or IPv4 inside IPv6. */
 function addressOf(text: string): string | undefined {

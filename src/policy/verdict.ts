@@ -76,6 +76,8 @@ export interface ShellJudgement {
 
 export interface JudgedCommand {
   readonly words: readonly string[];
+  /** Set for it alone: `DOCKER_HOST=… docker`. */
+  readonly assigns?: readonly { readonly name: string; readonly value: string }[];
   readonly verdict: Verdict["kind"];
   readonly why: string;
   readonly readOnly: boolean;

@@ -197,15 +197,17 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
   };
 }
 
-export type RunningContext = Pick<ToolContext, "emit" | "password">;
+export type RunningContext = Pick<ToolContext, "emit" | "password" | "several">;
 
 /** What the operator learns, and is asked for, while something runs on the target. */
 export function whileItRuns(
   { identity: { attach } }: Target,
-  { emit, password }: RunningContext,
+  { emit, password, several }: RunningContext,
 ): Pick<RunOptions, "password" | "onDelay" | "onWaiting"> {
   const say = (text: string) => emit({ stream: "info", text });
-  const how = attach === undefined ? "" : ` Attach with: ${attach}`;
+  // Many machines that ask say the same, once; the question names each, and /attach lists their panes.
+  const isAsked = several === true && password !== undefined;
+  const how = attach === undefined || isAsked ? "" : ` Attach with: ${attach}`;
   return {
     ...defined({ password }),
     onDelay: say,

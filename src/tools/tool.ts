@@ -119,6 +119,8 @@ export interface ToolContext {
   readonly budget: number;
   /** The model reads images. */
   readonly seesImages?: boolean;
+  /** The call runs on several machines. */
+  readonly several?: boolean;
   /** Asks the operator for a password that a program on the target needs; absent without a terminal. */
   readonly password?: AskPassword;
   /** Replaces secrets by their names; `cut` says where text is missing, so that half a secret may be there. */

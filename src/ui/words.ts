@@ -1,7 +1,8 @@
 /** Numbers, times, labels and a few sentences as every screen shows them. */
-import type { MachineFinishedEvent, RetryEvent } from "../agent/events.ts";
+import type { MachineFinishedEvent, NoticeEvent, RetryEvent, ToolOutputEvent } from "../agent/events.ts";
 import { localTime } from "../lib/durations.ts";
-import { collapseSpaces } from "../lib/text.ts";
+import { foldNames } from "../lib/names.ts";
+import { collapseSpaces, plural } from "../lib/text.ts";
 import { showLine, showText } from "../policy/screen/terminal-text.ts";
 import type { Locks } from "../targets/target.ts";
 import type { StatusRow } from "./repl/host.ts";
@@ -15,6 +16,49 @@ export function oneLine(text: string): string {
 export function withMachine({ machine, text }: { readonly machine?: string; readonly text: string }): string {
   return machine === undefined ? text : `${machine}: ${text}`;
 }
+
+export type MachineNotice = NoticeEvent | ToolOutputEvent;
+
+/** What many machines say is shown once, with all their names: the first waits a moment for the others. */
+export class MachineNotices {
+  readonly #show: (notice: MachineNotice) => unknown;
+  readonly #held = new Map<string, { readonly notice: MachineNotice; readonly machines: Set<string> }>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(show: (notice: MachineNotice) => unknown) {
+    this.#show = show;
+  }
+
+  /** False: it is not about one of several machines. */
+  add(notice: MachineNotice): boolean {
+    const { machine } = notice;
+    if (machine === undefined) return false;
+    const { type, call, message, text, kind } = notice as Partial<NoticeEvent & ToolOutputEvent>;
+    const key = JSON.stringify([type, call, kind, message, text]);
+    const held = this.#held.get(key) ?? { notice, machines: new Set() };
+    this.#held.set(key, { ...held, machines: held.machines.add(machine) });
+    this.#timer ??= setTimeout(() => void this.flush(), GATHERED_MS);
+    return true;
+  }
+
+  /** What comes after them is about to be shown. */
+  flush(): Promise<unknown> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const held = [...this.#held.values()];
+    this.#held.clear();
+    const shown = held.map(({ notice, machines }) => {
+      const names = foldNames([...machines]);
+      return this.#show({
+        ...notice,
+        machine: machines.size === 1 ? names : `${names} (${plural(machines.size, "machine")})`,
+      });
+    });
+    return Promise.all(shown);
+  }
+}
+
+const GATHERED_MS = 250;
 
 /** `7 of 12 done · web05, web07`. */
 export function progressWords({ done, of, waiting }: MachineFinishedEvent): string {

@@ -3,7 +3,7 @@
 _buddy() {
   local line
   local -a values shown
-  for line in "${(@f)$(command ${words[1]} __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  for line in "${(@f)$(command ${words[1]} __complete "${(@Q)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}"; do
     case $line in
       '') ;;
       :files) _files; return ;;
@@ -14,6 +14,8 @@ _buddy() {
         ;;
     esac
   done
+  # More is to be typed after a directory, or the name of a parameter.
+  if [[ $#values == 1 && $values[1] == *[/=] ]]; then compadd -S '' -- $values; return; fi
   (( $#values )) && compadd -l -d shown -a values
 }
 if [[ ${funcstack[1]} == _buddy ]]; then _buddy "$@"; else compdef _buddy buddy; fi

@@ -19,12 +19,13 @@ beforeAll(async () => {
     '[models.zebra-large]\napi_base_url = "http://127.0.0.1:1/v1"\nmodel = "z"\napi_key = "k"\n',
   );
   box.write("home/.ssh/config", "Host quokka-1 *.internal !no\n  User deploy\nInclude more/*\n");
-  box.write("home/.ssh/more/a", 'Host "quokka-2"\n');
+  box.write("home/.ssh/more/a", 'Host "quokka-2" jumpy\n');
   box.write(
     "cwd/.buddyx/sessions/beef-0000-1111-2222.jsonl",
     '{"v":1,"ts":"2026-01-01T00:00:00.000Z","session":"beef-0000-1111-2222","target":"local","type":"turn","turn":1,"prompt":"fix it"}\n',
   );
   box.write("cwd/notes-file.json", "{}");
+  box.write("cwd/folder/notes", "");
   env = { ...box.env, PATH: `${bin}:${dirname(Bun.which("sh") ?? "/bin/sh")}:${process.env.PATH}` };
 });
 afterAll(() => box[Symbol.dispose]());
@@ -121,8 +122,12 @@ describe("in the shells", () => {
     ["buddy --ssh=deploy@quokka-2", "--ssh=deploy@quokka-2 "],
     ["buddy resume be", "beef-0000-1111-2222"],
     ["buddy exec --output-schema not", "notes-file.json"],
+    ["buddy --on 'quokka-1,quokka-2", "'quokka-1,quokka-2' "],
+    ["buddy --on @notes-", "@notes-file.json "],
+    ["buddy --on @fold", "@folder/notes"],
   ])("bash: %s", async (line, becomes) => {
-    const bell = line.endsWith("quokka-") ? `${line}\t` : line;
+    // Nothing is between the directory and what follows it.
+    const bell = line.endsWith("quokka-") ? `${line}\t` : line.endsWith("fold") ? `${line}\tno` : line;
     await typed(["bash", "--norc", "--noprofile", "-i"], 'eval "$(buddy completion bash)"', bell, becomes);
   });
 
@@ -131,6 +136,8 @@ describe("in the shells", () => {
     ["buddy -m zeb", "-m zebra-large "],
     ["buddy exec --model=zeb", "--model=zebra-large"],
     ["buddy exec --output-schema not", "notes-file.json"],
+    ["buddy --on 'quokka-1,jum", "'quokka-1,jumpy' "],
+    ["buddy --on @fold\tno", "@folder/notes"],
   ])("zsh: %s", async (line, becomes) => {
     const setUp = 'autoload -U compinit; compinit -u -D; eval "$(buddy completion zsh)"';
     await typed(["zsh", "-f", "-i"], setUp, line, becomes);
@@ -141,6 +148,7 @@ describe("in the shells", () => {
     ["buddy -m zeb", "zebra-large"],
     ["buddy --container web-", "web-app"],
     ["buddy exec --output-schema not", "notes-file.json"],
+    ["buddy --on 'quokka-1,jum", "quokka-1,jumpy"],
   ])("fish: %s", async (line, becomes) => {
     const script = `buddy completion fish | source; complete -C ${JSON.stringify(line)}`;
     const child = Bun.spawn(["fish", "--no-config", "-c", script], {

@@ -80,7 +80,10 @@ class OneCall {
     this.#printed = turn.printed ??= new PrintedKinds(privacy);
     this.#printing = new CallOutput(privacy, `${call.name}: ${intent.title}`);
     const target = () => this.#target();
-    const password = parts.passwords?.for(target, batch.machine);
+    const ask = parts.passwords?.for(target, batch.machine);
+    const { asked } = batch;
+    const password: ToolContext["password"] =
+      ask === undefined || asked === undefined ? ask : (request) => asked(ask(request));
     this.#context = {
       signal: batch.signal,
       target,
@@ -88,7 +91,7 @@ class OneCall {
       mask: (text, cut) => this.#printing.mask(text, cut),
       budget,
       seesImages: batch.seesImages,
-      ...defined({ password }),
+      ...defined({ password, several: batch.machine === undefined ? undefined : true }),
     };
     // The record names the machine of a call that was cancelled, too.
     const decidedFor = async () => this.#pinned ?? target();

@@ -51,6 +51,8 @@ export interface BatchContext {
   readonly operator?: boolean;
   /** The machine that the calls are for, where there are several. */
   readonly machine?: string;
+  /** Told of a question to the operator that a program waits for, where there are several machines. */
+  asked?<T>(answer: Promise<T>): Promise<T>;
   /** Gets the result of each machine, where there are several. */
   onMachines?(results: readonly MachineResult[]): void;
 }
@@ -199,12 +201,12 @@ export class CallRunner {
       machines,
       signal: batch.signal,
       patient: saysHowLong(ready.input),
-      begin: (machine, { signal, ...parts }) =>
+      begin: (machine, { signal, asked, ...parts }) =>
         this.#begin({
           // A copy for each: a tool recognises its input, and what it saw on one machine does not hold for another.
           ready: { ...ready, input: { ...(ready.input as object) } },
           call,
-          batch: machineBatch(batch, machine.name, signal),
+          batch: { ...machineBatch(batch, machine.name, signal), asked },
           clock: { ms: 0, lines: new LineTimes() },
           machine: { ...machine.permit, ...parts },
         }),

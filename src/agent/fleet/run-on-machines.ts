@@ -47,6 +47,8 @@ interface BeginOptions {
   readonly approvals: Pick<Approvals, "decide">;
   readonly signal: AbortSignal;
   readonly atLeastAsk?: string;
+  /** A program waits for what the operator is asked: until then the machine is not late. */
+  asked<T>(answer: Promise<T>): Promise<T>;
 }
 
 /** One result for each machine, in the order of the machines. */
@@ -70,6 +72,8 @@ export interface Progress {
   readonly over: PromiseWithResolvers<void>;
   state: State;
   since: number;
+  /** Questions of its program to the operator that are open, for a password. */
+  questions: number;
   result?: MachineResult;
 }
 
@@ -103,6 +107,7 @@ class MachineCalls {
       over: Promise.withResolvers<void>(),
       state: "connecting",
       since: performance.now(),
+      questions: 0,
     }));
     this.#question = new SharedQuestion(fleet, call, this.#all, {
       approved: (some) => this.#pickCanaries(some),
@@ -173,6 +178,16 @@ class MachineCalls {
     return this.#call.begin(one.machine, {
       approvals: { decide },
       signal,
+      asked: async (answer) => {
+        one.questions++;
+        try {
+          return await answer;
+        } finally {
+          one.questions--;
+          one.since = performance.now();
+          this.#check();
+        }
+      },
       ...defined({ atLeastAsk }),
     });
   }
@@ -309,7 +324,7 @@ class MachineCalls {
     const asks = this.#question.first !== undefined || this.#allowed.length > 0;
     if (asks && unjudged.length === 0) return this.#allJudged();
     // While a question is on the screen, or a canary runs, nothing is late.
-    if (!asks && open.some(({ state }) => state === "asking" || state === "allowed" || state === "queued")) return;
+    if (!asks && open.some(isHeld)) return;
     const late = asks ? unjudged : open;
     if (late.length === 0 || late.length === this.#all.length) return;
     const running = late.filter(({ state }) => state === "running").length;
@@ -389,6 +404,11 @@ function lateResult(one: Progress, { patient = false }: Pick<FleetParts, "patien
     result: `still running after ${waited}. Wait for it with shell_output wait="5m" on=["${one.machine.name}"], or stop it with send-keys keys=["C-c"].`,
     display: `still running after ${waited}`,
   };
+}
+
+/** It waits for the operator, or for other machines. */
+function isHeld({ state, questions }: Progress): boolean {
+  return questions > 0 || state === "asking" || state === "allowed" || state === "queued";
 }
 
 function isLost({ machine }: Progress): boolean {

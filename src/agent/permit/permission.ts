@@ -1,18 +1,15 @@
 /** What a decision on a call needs, and the decision: it runs, or the model gets a result that says why not. */
-import { quote } from "../../lib/quote.ts";
-import { defined } from "../../lib/values.ts";
 import type { ApprovalRequest, Approvals, Decision } from "../../policy/approvals.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import type { OutputKind } from "../../policy/privacy/output-kind.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 import type { Lockout } from "../../policy/shell/dangers/lockout.ts";
-import { alsoNamed, namedMachines } from "../../policy/shell/named-machines.ts";
-import type { JudgedCommand, ShellJudgement, Verdict } from "../../policy/verdict.ts";
+import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";
 import type { UrlRules } from "../../policy/web/urls.ts";
 import type { ResolvedPath, SecondLock, ShellPlace, Target, Unasked } from "../../targets/target.ts";
 import { boundDiff } from "../../tools/bound-output.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
-import type { AgentEventBody, ProposedChange, Risk } from "../events.ts";
+import type { AgentEventBody, ProposedChange } from "../events.ts";
 
 export interface PermitParts {
   readonly approvals: Pick<Approvals, "decide"> & Partial<Pick<Approvals, "following">>;
@@ -25,8 +22,8 @@ export interface PermitParts {
   rules(target: Target): Promise<EffectiveRules>;
   /** The operator's names for the machine, the one to show first; its host name if it has no other. */
   called?(target: Target): readonly string[];
-  /** The rules of machines that are known by name alone. */
-  rulesNamed?(names: readonly string[]): EffectiveRules;
+  /** The rules of the machines that a command names: by a name, a group, a pattern. */
+  rulesNamed?(name: string): Promise<EffectiveRules>;
   /** The rules of the machine that buddy itself runs on. */
   rulesHere?(): Promise<EffectiveRules>;
   /** Relative names are resolved from `cwd`, the shell's directory. */
@@ -190,56 +187,3 @@ export function dryRun(what: string, verdict: Verdict | undefined, diff?: string
   if (diff) lines.push(boundDiff(diff));
   return { kind: "result", result: { ok: true, outcome: "dry-run", result: lines.join("\n") } };
 }
-
-// ── The modes of machines: on a guarded one, high risk needs its name typed; on a read-only one, a change becomes a
-// command that a person can copy.
-
-/** The rules that hold for a command: also those of machines that it names, as `ssh prod` does. */
-export function rulesOfText(
-  { rulesNamed }: Pick<PermitParts, "rulesNamed">,
-  rules: EffectiveRules,
-  commands: readonly JudgedCommand[],
-): EffectiveRules {
-  if (rulesNamed === undefined) return rules;
-  return namedMachines(commands).reduce((all, name) => alsoNamed(all, rulesNamed([name]), name), rules);
-}
-
-/** On a guarded machine, high risk is never approved automatically, whatever list allows it. */
-export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: EffectiveRules): Verdict {
-  if (mode !== "guarded" || risk !== "high" || verdict.kind === "deny") return verdict;
-  const why = verdict.kind === "ask" ? verdict.why : `high risk on a guarded machine${label ? ` (${label})` : ""}`;
-  return { kind: "ask", why, answer: "typed" };
-}
-
-/** On a read-only machine: the model learns that nothing can approve a change, the operator gets the command. */
-export function withheld(
-  { called }: Pick<PermitParts, "called">,
-  target: Target,
-  { label, because }: EffectiveRules,
-  change: Pick<ProposedChange, "command" | "directory" | "why">,
-): Refusal {
-  const { user, host } = target.identity;
-  const name = called?.(target)[0] ?? host;
-  const machine = because ?? (label === undefined ? name : `${name} (${label})`);
-  return {
-    ...denied(
-      `Not allowed: ${machine} is read-only, and nothing can approve a change. The operator gets a list of the changes you wanted, to make them by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
-      `not run: ${machine} is read-only`,
-    ),
-    proposed: { where: `${user}@${host}`, ...defined({ label }), ...change },
-  };
-}
-
-/** The change of a file as a command: its diff, given to patch. */
-export function patchCommand(path: string, diff: string, sudo: boolean): string {
-  if (diff === "" || diff.split("\n").length > MOST_LINES) return `# write ${path}`;
-  let end = "END_OF_CHANGE";
-  while (diff.includes(end)) end += "_";
-  return `${sudo ? "sudo " : ""}patch -u ${quote(path)} <<'${end}'\n${diff.replace(/\n$/, "")}\n${end}`;
-}
-
-export function removeCommand(path: string, sudo: boolean): string {
-  return `${sudo ? "sudo " : ""}rm -- ${quote(path)}`;
-}
-
-const MOST_LINES = 400;

@@ -9,18 +9,15 @@ import { diffSize } from "../../tools/bound-output.ts";
 import { filesFor, needsRoot } from "../../tools/text-file.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
+import { patchCommand, removeCommand, underGuard, withheld } from "./machine-modes.ts";
 import {
   denied,
   dryRun,
-  patchCommand,
   type Permission,
   type PermitCall,
   type PermitParts,
   refused,
   refusedByPolicy,
-  removeCommand,
-  underGuard,
-  withheld,
 } from "./permission.ts";
 
 /** Reading needs no approval, except as root, of a device, and of files with keys (also behind a link). */

@@ -13,6 +13,7 @@ import { keyList, type KeysInput, typedLines } from "../../tools/panes.ts";
 import { paneFor } from "../../tools/run-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { AskedShell, confirms, decide, stricter, understates, withSecrets } from "./ask-operator.ts";
+import { rulesOfText, underGuard, withheld } from "./machine-modes.ts";
 import {
   denied,
   dryRun,
@@ -21,9 +22,6 @@ import {
   type PermitParts,
   refused,
   refusedByPolicy,
-  rulesOfText,
-  underGuard,
-  withheld,
 } from "./permission.ts";
 import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
 import { unaskedRun } from "./read-only-run.ts";
@@ -116,7 +114,7 @@ export async function permitKeys(
   const target = await given.target();
   const here = await given.rules(target);
   const { verdict: keys, judged, unasked, place, known } = await judgeKeys(given, call, intent, here);
-  const rules = rulesOfText(
+  const rules = await rulesOfText(
     given,
     here,
     judged.flatMap(({ commands }) => commands),

@@ -8,13 +8,13 @@ import type { EffectiveRules } from "../../policy/machine-rules.ts";
 import { dumpsSecret } from "../../policy/privacy/dumped-secrets.ts";
 import { fileKind, isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
 import { prefixesOf } from "../../policy/shell/allow-deny-lists.ts";
-import { mayNameMachines } from "../../policy/shell/named-machines.ts";
 import { outsideRoots } from "../../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";
 import type { Shell, Target, Unasked } from "../../targets/target.ts";
 import { shellFor } from "../../tools/run-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { AskedShell, confirms, decide, stricter, understates, withSecrets } from "./ask-operator.ts";
+import { rulesOfText, underGuard, withheld } from "./machine-modes.ts";
 import {
   denied,
   dryRun,
@@ -26,9 +26,6 @@ import {
   refused,
   refusedByPolicy,
   type RevertPlan,
-  rulesOfText,
-  underGuard,
-  withheld,
 } from "./permission.ts";
 import { changedFiles, conditionDoubt, inputsOf, isHere, unaskedRun } from "./read-only-run.ts";
 
@@ -45,8 +42,8 @@ export async function permitShell(
   let moved = "";
   let place: { readonly onlyIn?: string } = {};
   for (;;) {
-    const judgedHere = mayNameMachines(command) ? await given.judgeShell(command, shell.cwd, here) : undefined;
-    const rules = rulesOfText(given, here, judgedHere?.commands ?? []);
+    const { commands } = await given.judgeShell(command, shell.cwd, here);
+    const rules = await rulesOfText(given, here, commands);
     const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
     const prepared = await prepare({ parts, call, intent, target, rules, shell }, command, edited);
     if ("kind" in prepared) return prepared;

@@ -9,6 +9,7 @@ import type { Verdict } from "../../policy/verdict.ts";
 import { isListedHost, judgeUrl, namesHost } from "../../policy/web/urls.ts";
 import type { Intent, ToolResult } from "../../tools/tool.ts";
 import { confirms, decide, withSecrets } from "./ask-operator.ts";
+import { underGuard, withheld } from "./machine-modes.ts";
 import {
   denied,
   dryRun,
@@ -18,8 +19,6 @@ import {
   type PermittedCall,
   type Refusal,
   refused,
-  underGuard,
-  withheld,
 } from "./permission.ts";
 import { permitRead, permitWrite } from "./permit-files.ts";
 import { permitKeys } from "./permit-keys.ts";

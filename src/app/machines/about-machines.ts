@@ -45,7 +45,7 @@ export class AboutMachines {
   constructor(at: Machines, loaded: LoadedConfig, privacy: Privacy, problem: (message: string) => void) {
     this.#at = at;
     this.#privacy = privacy;
-    const sources = loaded.config.rules.length === 0 ? undefined : placeSources(loaded);
+    const sources = loaded.config.rules.length === 0 ? undefined : placeSources(loaded, problem);
     this.rules = new MachineRules(loaded.config, () => at.places, sources);
     this.#hostFiles = new HostFiles(buddyPaths(loaded.env)?.dir, problem);
   }

@@ -7,11 +7,12 @@ import { quoteAll } from "../../lib/quote.ts";
 import {
   effectiveRules,
   type EffectiveRules,
+  isAddress,
   type MachineRule,
   matchesName,
   NO_RULES,
+  strictest,
 } from "../../policy/machine-rules.ts";
-import { mayNameMachines, namedMachines } from "../../policy/shell/named-machines.ts";
 import type { PlaceSources } from "../../targets/names/resolve-places.ts";
 import { isLocal, labelOfPath, LOCAL, type Place } from "../../targets/place.ts";
 import type { Target, Transport } from "../../targets/target.ts";
@@ -22,6 +23,7 @@ export class MachineRules {
   readonly #sources: PlaceSources | undefined;
   readonly #opened = new WeakMap<Target, { readonly place: Place; readonly found: Promise<EffectiveRules> }>();
   readonly #known = new WeakMap<Place, EffectiveRules>();
+  readonly #byName = new Map<string, Promise<EffectiveRules>>();
 
   /** `places`: where the run works now. */
   constructor({ rules }: Pick<Config, "rules">, places: () => readonly Place[], sources?: PlaceSources) {
@@ -43,9 +45,13 @@ export class MachineRules {
     return known;
   }
 
-  /** Of machines that a command names. */
-  named(names: readonly string[]): EffectiveRules {
-    return this.#rules.length === 0 ? NO_RULES : effectiveRules(this.#rules, names);
+  /** Of the machines that a command names, as written and as the operator's names lead to them. */
+  named(name: string): Promise<EffectiveRules> {
+    if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
+    const found = this.#byName.get(name) ?? rulesNamed(this.#rules, name, this.#sources);
+    this.#byName.set(name, found);
+    found.catch(() => this.#byName.delete(name));
+    return found;
   }
 
   /** Of the machine that buddy itself runs on. */
@@ -106,15 +112,61 @@ function asRule(settings: MachineRuleSettings): MachineRule {
   return { pattern, mode, label, autoApprove, deny, allow, approveMaxMs: approve_max, notes };
 }
 
+/** A name, group or pattern leads to machines of the operator's with further names; an address to those with it. */
+async function rulesNamed(
+  rules: readonly MachineRule[],
+  name: string,
+  sources: PlaceSources | undefined,
+): Promise<EffectiveRules> {
+  const found = [effectiveRules(rules, [name])];
+  if (sources !== undefined)
+    for (const place of await placesNamed(name, sources)) {
+      // What nobody has named is not resolved: the model wrote it.
+      const isKnown = place.names.length > 1 || isAddress(place.name);
+      found.push(isKnown ? await namedRules(rules, place, sources) : effectiveRules(rules, place.names));
+    }
+  const all = strictest(found.map((one) => ({ ...one, pattern: "", notes: undefined })));
+  return { ...all, patterns: [...new Set(found.flatMap(({ patterns }) => patterns))] };
+}
+
+/** What a name may lead to, with its user and port and without them, and each name of a range. */
+async function placesNamed(name: string, sources: PlaceSources): Promise<Place[]> {
+  const [{ resolvePlaces, withKnownNames }, { expandRanges }] = await Promise.all([
+    import("../../targets/names/resolve-places.ts"),
+    import("../../targets/names/expand-names.ts"),
+  ]);
+  const orNone = (error: unknown): never[] => {
+    if (error instanceof BuddyError) return [];
+    throw error;
+  };
+  const bare = name.replace(/^[^@\s]*@/, "").replace(/^([^:\s]+):\d+$/, "$1");
+  const each = await Promise.all(
+    [...new Set([name, bare])].map(async (one) => expandRanges(one)).map((one) => one.catch(orNone)),
+  );
+  const places = each.flat().map(async (one) => {
+    if (!/^[^-@]/.test(one)) return [];
+    const found = await resolvePlaces(one, sources).catch(orNone);
+    const written: Place = { name: one, path: [{ kind: "ssh", destination: one }], names: [one] };
+    return found.length > 0 ? found : await withKnownNames(written, sources).catch(orNone);
+  });
+  return (await Promise.all(places)).flat();
+}
+
 /** Of a machine that is not open: by its written names, the host that ssh makes of them, and those in `sources`. */
 export async function rulesByName(
   { rules }: Pick<Config, "rules">,
   place: Place,
   sources?: PlaceSources,
 ): Promise<EffectiveRules> {
-  if (rules.length === 0) return NO_RULES;
-  const all = rules.map(asRule);
-  const [hosts, known] = await Promise.all([resolvedHosts(place), byAddress(all, place, sources)]);
+  return rules.length === 0 ? NO_RULES : namedRules(rules.map(asRule), place, sources);
+}
+
+async function namedRules(
+  rules: readonly MachineRule[],
+  place: Place,
+  sources: PlaceSources | undefined,
+): Promise<EffectiveRules> {
+  const [hosts, known] = await Promise.all([resolvedHosts(place), byAddress(rules, place, sources)]);
   return withKnown(known, [...placeNames(place), ...hosts]);
 }
 
@@ -229,8 +281,9 @@ async function resolvedHosts({ path }: Place): Promise<string[]> {
 /** The machines that commands of `via` connect to: `via = ["ssh", "web1"]` leads to web1, also behind env or sh -c. */
 async function viaSsh(path: Place["path"]): Promise<string[]> {
   const texts = path.flatMap((hop) => (hop.kind === "via" ? [quoteAll(hop.argv)] : []));
-  if (!texts.some(mayNameMachines)) return [];
+  if (texts.length === 0) return [];
   const { commandsIn } = await import("../../policy/shell/judge.ts");
+  const { namedMachines } = await import("../../policy/shell/named-machines.ts");
   return namedMachines(texts.flatMap(commandsIn));
 }
 

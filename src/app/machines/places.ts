@@ -16,6 +16,7 @@ export interface ChoiceOptions {
   /** What `--on -` reads, if standard input is free for it. */
   readonly stdin?: (() => Promise<string>) | undefined;
   readonly signal?: AbortSignal | undefined;
+  readonly waiting?: PlaceSources["waiting"];
   /** Where a resumed session worked; used if the command line names no machine. */
   readonly stored?: readonly StoredPlace[] | undefined;
 }
@@ -30,7 +31,7 @@ export async function chosenPlaces(
   const hasTargets = Object.keys(loaded.config.targets).length > 0;
   if (on === undefined && !hasTargets) return [placeOf({ ssh, container })];
   const { resolvePlaces, withKnownNames } = await import("../../targets/names/resolve-places.ts");
-  const sources = { ...placeSources(loaded), ...options };
+  const sources = { ...placeSources(loaded, options.waiting), ...defined(options) };
   return on === undefined ? [await withKnownNames(placeOf({ ssh, container }), sources)] : resolvePlaces(on, sources);
 }
 
@@ -72,8 +73,8 @@ export async function chosenPlace(
   });
 }
 
-/** The names that the configuration knows. */
-export function placeSources(loaded: LoadedConfig): PlaceSources {
+/** The names that the configuration knows. `waiting`: for a screen, which stderr would disturb. */
+export function placeSources(loaded: LoadedConfig, waiting: PlaceSources["waiting"] = say): PlaceSources {
   const { targets, fleet } = loaded.config;
   const origin = loaded.origins.get("fleet.inventory");
   const base = origin?.kind === "file" ? dirname(origin.file) : loaded.cwd;
@@ -83,7 +84,12 @@ export function placeSources(loaded: LoadedConfig): PlaceSources {
     state: stateDirectory(loaded.env),
     home: loaded.env.HOME,
     cwd: loaded.cwd,
+    waiting,
   };
+}
+
+async function say(what: string): Promise<void> {
+  (await import("../../lib/log.ts")).log.info(`buddy: ${what}; Ctrl-C stops`);
 }
 
 /** Steps nest in the order in which they are written. */

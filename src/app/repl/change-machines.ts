@@ -14,19 +14,21 @@ import { foldNames, matchNames, splitList } from "../../lib/names.ts";
 
 /** Without WHAT: the names in the configuration, and the machines in use that have none. */
 export async function targetRows(run: Run, loaded: LoadedConfig, what?: string): Promise<TargetRow[]> {
+  const waiting = waitingIn(run);
   const inUse = new Set(run.places.map(({ path }) => pathKey(path)));
   const isCurrent = (places: readonly Place[]) =>
     places.length > 0 && places.every(({ path }) => inUse.has(pathKey(path)));
   if (what !== undefined) {
-    const places = await chosenPlaces({ on: what }, loaded);
+    const places = await chosenPlaces({ on: what }, loaded, { waiting });
     return places.map((place) => {
       const groups = otherNames(place);
       const also = groups.length === 0 ? "" : `; also: ${groups.join(", ")}`;
       return { name: place.name, meaning: `${whereabouts(place)}${also}`, current: isCurrent([place]) };
     });
   }
-  const known = await namedPlaces(placeSources(loaded));
-  const rules = await rulesOfNames(known, loaded);
+  const sources = placeSources(loaded, waiting);
+  const known = await namedPlaces(sources);
+  const rules = await rulesOfNames(known, loaded, sources);
   const rows = known.map((row) => ({
     name: row.name,
     meaning: nameInWords(row, rules.get(row)),
@@ -52,6 +54,11 @@ export async function targetNames(run: Run, loaded: LoadedConfig): Promise<Targe
   ];
 }
 
+/** What takes a while is said where the conversation is. */
+function waitingIn(run: Run): (what: string) => void {
+  return (what) => run.agent.publish({ type: "notice", kind: "info", message: `${what}; Ctrl-C stops` });
+}
+
 /** `+WHAT` adds to the machines in use, `-WHAT` leaves them. */
 export async function workOn(
   run: Run,
@@ -59,7 +66,9 @@ export async function workOn(
   what: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const [first, ...others] = await placesAfter(run.places, loaded, what, signal);
+  const [first, ...others] = await placesAfter(run.places, what, (on) =>
+    chosenPlaces({ on }, loaded, { signal, waiting: waitingIn(run) }),
+  );
   if (first === undefined)
     throw new BuddyError("usage", `${what} would leave all machines in use`, {
       hint: "/on NAME switches to another one; /on local to this machine.",
@@ -79,11 +88,9 @@ export async function workOn(
 
 async function placesAfter(
   inUse: readonly Place[],
-  loaded: LoadedConfig,
   what: string,
-  signal: AbortSignal,
+  chosen: (on: string) => Promise<readonly Place[]>,
 ): Promise<readonly Place[]> {
-  const chosen = (on: string) => chosenPlaces({ on }, loaded, { signal });
   if (what.startsWith("+")) return joinPlaces(inUse, await chosen(what.slice(1)));
   if (!what.startsWith("-")) return chosen(what);
   const items = splitList(what.slice(1));
@@ -155,9 +162,9 @@ export function nameInWords({ places, problem }: NamedPlaces, rules = ""): strin
 export async function rulesOfNames(
   rows: readonly NamedPlaces[],
   loaded: LoadedConfig,
+  sources: PlaceSources,
 ): Promise<ReadonlyMap<NamedPlaces, string>> {
   if (loaded.config.rules.length === 0) return new Map();
-  const sources = placeSources(loaded);
   const paths = new Map(rows.flatMap(({ places }) => places.map((place) => [pathKey(place.path), place] as const)));
   const found = await atMost(MOST_AT_ONCE, [...paths], async ([key, place]) => {
     // A problem with ssh is shown when the machine is opened.

@@ -104,8 +104,8 @@ function wordsOf({ argv }: FoundCommand): string[] {
 }
 
 /** Every command that a text would run, without a verdict. */
-export function commandsIn(text: string): Pick<JudgedCommand, "words">[] {
-  return walkText(text, {}).commands.map((found) => ({ words: wordsOf(found) }));
+export function commandsIn(text: string): Pick<JudgedCommand, "words" | "assigns">[] {
+  return walkText(text, {}).commands.map((found) => ({ words: wordsOf(found), assigns: found.assigns }));
 }
 
 /** Where the shell is, with the home directory as the walk writes it. */
@@ -119,7 +119,7 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   const dangers = dangersOf(found, cwd);
   const denied = deniedBy(found, rules.denylist);
   const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({
-    command: { words, verdict: kind, why, readOnly },
+    command: { words, assigns: found.assigns, verdict: kind, why, readOnly },
     dangers,
     denied: denied?.certain === true ? denied.entry : undefined,
   });

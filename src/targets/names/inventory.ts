@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 import { splitWords } from "../../lib/quote.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
 import { writeFileAtomic } from "../../lib/files.ts";
-import { isTimeout } from "../../lib/waiting.ts";
+import { isTimeout, unlessAborted } from "../../lib/waiting.ts";
 
 export interface Inventory {
   readonly hosts: ReadonlyMap<string, InventoryHost>;
@@ -27,7 +27,58 @@ interface InventoryHost {
 const ANSWER_MS = 60_000;
 const MOST_BYTES = 64 * 1024 * 1024;
 
-export async function readInventory(file: string, signal?: AbortSignal): Promise<Inventory> {
+/** What those who want the inventory share: a command asks for it several times, and it may take long. */
+interface Reading {
+  readonly inventory: Promise<Inventory>;
+  readonly stop: AbortController;
+  readers: number;
+  isOver: boolean;
+  isSaid: boolean;
+}
+
+const readings = new Map<string, Reading>();
+const SHARED_MS = 30_000;
+const SAID_MS = 1_500;
+
+/** `waiting`: told once what is waited for, if that takes a while. */
+export async function readInventory(
+  file: string,
+  { signal, waiting }: { readonly signal?: AbortSignal | undefined; readonly waiting?: (what: string) => void } = {},
+): Promise<Inventory> {
+  const key = `${file} ${await Bun.file(file)
+    .stat()
+    .then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    )}`;
+  const reading = readings.get(key) ?? begin(key, file);
+  reading.readers++;
+  const say = (): void => {
+    if (!reading.isSaid) waiting?.(`waiting for ansible-inventory, which reads ${file}`);
+    reading.isSaid ||= waiting !== undefined;
+  };
+  const timer = setTimeout(say, SAID_MS);
+  try {
+    return await unlessAborted(signal, reading.inventory);
+  } finally {
+    clearTimeout(timer);
+    reading.readers--;
+    if (reading.readers === 0 && !reading.isOver) reading.stop.abort(signal?.reason);
+  }
+}
+
+function begin(key: string, file: string): Reading {
+  const stop = new AbortController();
+  const reading: Reading = { inventory: list(file, stop.signal), stop, readers: 0, isOver: false, isSaid: false };
+  readings.set(key, reading);
+  const forget = (): void => void readings.delete(key);
+  stop.signal.addEventListener("abort", forget);
+  const over = (): void => void (reading.isOver = true);
+  reading.inventory.then(() => setTimeout(forget, SHARED_MS).unref(), forget).finally(over);
+  return reading;
+}
+
+async function list(file: string, signal: AbortSignal): Promise<Inventory> {
   const problem = (why: string, hint: string, cause?: unknown) =>
     new BuddyError("config", `the inventory ${file} cannot be read: ${why}`, {
       hint,
@@ -195,7 +246,7 @@ export async function inventoryNames(file: string, state: string | undefined): P
   const remembered = readNames(file, state);
   if (remembered?.isFresh === true) return remembered.names;
   try {
-    const inventory = await readInventory(file, AbortSignal.timeout(QUICK_MS));
+    const inventory = await readInventory(file, { signal: AbortSignal.timeout(QUICK_MS) });
     rememberNames(file, inventory, state);
     return namesIn(inventory);
   } catch (error) {

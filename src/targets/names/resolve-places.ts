@@ -2,6 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { matchesGlob, splitList } from "../../lib/names.ts";
 import { closestMatch } from "../../lib/text.ts";
+import { defined } from "../../lib/values.ts";
 import { atMost } from "../../lib/waiting.ts";
 import { LOCAL, type Place } from "../place.ts";
 import { type Inventory, readInventory, inventoryNames, rememberNames } from "./inventory.ts";
@@ -40,6 +41,8 @@ export interface PlaceSources {
   /** What `-` reads; absent if standard input is used for something else. */
   readonly stdin?: (() => Promise<string>) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Told what is waited for, if that takes a while. */
+  readonly waiting?: ((what: string) => void) | undefined;
 }
 
 /** At least one place, each with a unique name. */
@@ -49,21 +52,23 @@ export async function resolvePlaces(what: string, sources: PlaceSources): Promis
   if (items.length === 0) throw new BuddyError("usage", "no machine is named", { hint: EXAMPLES });
   const places = await resolver.resolve(items);
   if (places.length > MOST_PLACES) throw tooMany(what, places.length);
-  return distinctNames(await withAllNames(await oncePerLogin(places), resolver));
+  return distinctNames(await withAllNames(await oncePerLogin(places, resolver.sshHosts), resolver));
 }
 
 /**
- * `root@web1` and `web1` are one place if ssh logs in as root. Runs ssh only for hosts that are written in two ways.
+ * `root@web1` and `web1` are one place if ssh logs in as root, and so are two names of one `Host`. Runs ssh only for
+ * hosts that are written in two ways.
  */
-async function oncePerLogin(places: readonly Place[]): Promise<Place[]> {
-  const hostOf = ({ path: [first] }: Place) =>
-    first?.kind === "ssh" ? parseDestination(first.destination).host.toLowerCase() : "";
-  const written = new Map<string, number>();
-  for (const one of places) written.set(hostOf(one), (written.get(hostOf(one)) ?? 0) + 1);
-  written.delete("");
-  const paths = await atMost(8, places, async (one) =>
-    (written.get(hostOf(one)) ?? 0) > 1 ? loginPath(one.path) : one.path,
-  );
+async function oncePerLogin(places: readonly Place[], { sameHost }: SshHosts): Promise<Place[]> {
+  const hosts = places.map(({ path: [first] }) => {
+    const host = first?.kind === "ssh" ? parseDestination(first.destination).host : undefined;
+    return host === undefined ? undefined : (sameHost.get(host) ?? host.toLowerCase());
+  });
+  const written = Map.groupBy(hosts, (host) => host);
+  const paths = await atMost(8, [...places.entries()], async ([at, { path }]) => {
+    const host = hosts[at];
+    return host !== undefined && (written.get(host)?.length ?? 0) > 1 ? loginPath(path) : path;
+  });
   return merge(places, paths);
 }
 
@@ -296,8 +301,8 @@ class Resolver {
   }
 
   #readInventory(): Promise<Inventory> {
-    const { inventory: file = "", state, signal } = this.#sources;
-    return (this.#inventory ??= readInventory(file, signal).then((inventory) => {
+    const { inventory: file = "", state, signal, waiting } = this.#sources;
+    return (this.#inventory ??= readInventory(file, { signal, ...defined({ waiting }) }).then((inventory) => {
       rememberNames(file, inventory, state);
       return inventory;
     }));

@@ -18,6 +18,8 @@ export interface SshHosts {
   readonly names: readonly string[];
   /** The patterns of each line such as `Host web* !web9`, without `*`, which matches any name. */
   readonly patterns: readonly (readonly string[])[];
+  /** The `HostName` of names that have one: those with the same may lead to one machine. */
+  readonly sameHost: ReadonlyMap<string, string>;
 }
 
 const MOST_FILES = 100;
@@ -28,6 +30,7 @@ const VALID = /^[A-Za-z0-9._:%\u0080-\uffff][A-Za-z0-9._:%\-\u0080-\uffff]*$/;
 export function sshHosts(home: string | undefined = process.env["HOME"]): SshHosts {
   const names = new Set<string>();
   const patterns: (readonly string[])[] = [];
+  const sameHost = new Map<string, string>();
   const seen = new Set<string>();
   const read = (path: string): void => {
     if (home === undefined || seen.has(path) || seen.size >= MOST_FILES) return;
@@ -38,19 +41,25 @@ export function sshHosts(home: string | undefined = process.env["HOME"]): SshHos
     } catch {
       return; // no such file: no hosts
     }
+    let block: readonly string[] = [];
     for (const line of text.split("\n")) {
       const [, keyword = "", rest = ""] = /^\s*(\w+)(?:\s+|\s*=\s*)(.*?)\s*$/.exec(line) ?? [];
       const found = sshWords(rest);
       if (/^host$/i.test(keyword)) {
-        for (const word of found) if (VALID.test(word) && inPatterns(found, word)) names.add(word);
+        block = found.filter((word) => VALID.test(word) && inPatterns(found, word));
+        for (const word of block) names.add(word);
         const covering = found.filter((word) => word !== "*");
         if (covering.some((word) => !word.startsWith("!") && /[*?]/.test(word))) patterns.push(covering);
       }
+      if (/^match$/i.test(keyword)) block = [];
+      // One that depends on the name is another address for each name.
+      if (/^hostname$/i.test(keyword) && !rest.includes("%"))
+        for (const word of block) sameHost.set(word, rest.toLowerCase());
       if (/^include$/i.test(keyword)) for (const word of found) for (const file of included(word, home)) read(file);
     }
   };
   if (home !== undefined) read(join(home, ".ssh/config"));
-  return { names: [...names], patterns };
+  return { names: [...names], patterns, sameHost };
 }
 
 /** The words of a line as ssh reads them: both kinds of quotes, comments after `#`. */
@@ -102,14 +111,22 @@ export async function resolvedSsh(hop: Written, signal?: AbortSignal): Promise<R
   };
 }
 
-/** The path with the user and port that ssh would use. A destination that ssh refuses stays unchanged. */
+/**
+ * The path with what ssh would use: address, user and port, and the settings that a gateway may decide by. A
+ * destination that ssh refuses stays unchanged.
+ */
 export async function loginPath(path: readonly Hop[]): Promise<readonly Hop[]> {
   const [first, ...inner] = path;
   if (first?.kind !== "ssh") return path;
   try {
-    const { user, port } = await resolvedSsh(first);
+    const settings = await sshSettings(destinationOf(first));
+    const values = new Map(settings);
     const { host } = destinationOf(first);
-    return [{ ...first, destination: destinationText({ user, host: host.toLowerCase(), port }) }, ...inner];
+    const login = { user: values.get("user"), host: values.get("hostname") ?? host, port: values.get("port") };
+    return [
+      { ...first, destination: destinationText(login), args: [...(first.args ?? []), routeOf(settings)] },
+      ...inner,
+    ];
   } catch (error) {
     if (error instanceof BuddyError) return path;
     throw error;
@@ -152,6 +169,8 @@ export interface PathByAddress {
 
 /** A gateway may lead to different machines by these: two hosts with one address that differ in them are different. */
 const ROUTE = new Set(["proxyjump", "proxycommand", "identityfile", "hostkeyalias"]);
+const routeOf = (settings: readonly (readonly [string, string])[]): string =>
+  settings.filter(([key]) => ROUTE.has(key)).join("\n");
 const asked = new Map<string, Promise<PathByAddress>>();
 
 /** Cached for each destination. A destination that ssh refuses stays unchanged. */
@@ -172,8 +191,11 @@ async function askAddress(hop: Hop & { kind: "ssh" }): Promise<PathByAddress> {
     const { host: written } = destination;
     const host = values.get("hostname") ?? written;
     const address = destinationText({ host, port: values.get("port") ?? 22 });
-    const route = settings.filter(([key]) => ROUTE.has(key)).join("\n");
-    return { path: [{ kind: "ssh", destination: address }], isAlias: host !== written, route };
+    return {
+      path: [{ kind: "ssh", destination: address }],
+      isAlias: host !== written,
+      route: routeOf(settings),
+    };
   } catch (error) {
     if (error instanceof BuddyError) return { path: [hop], isAlias: false, route: "" };
     throw error;

@@ -5,6 +5,7 @@ import type { Output } from "../../lib/output.ts";
 import type { TerminalText } from "../../policy/screen/terminal-text.ts";
 import type { Theme, ThemeName } from "../theme.ts";
 import type { ToolView, ToolViewOptions } from "../transcript/tool-view.ts";
+import type { MachineNotice, MachineNotices } from "../words.ts";
 import type { LiveLine } from "./live-line.ts";
 
 export interface PrintOptions {
@@ -59,6 +60,7 @@ export class Printer {
   readonly #announcements = new Map<string, ReturnType<typeof setTimeout>>();
   /** What the rules call the machine, shown before what buddy is waiting for. */
   #label = "";
+  #notices: MachineNotices | undefined;
   #look: Look | undefined;
 
   constructor(options: PrintOptions) {
@@ -93,6 +95,7 @@ export class Printer {
   }
 
   async show(event: AgentEvent): Promise<void> {
+    if (this.#notices !== undefined && !MEANWHILE.has(event.type)) await this.#notices.flush();
     if (this.#options.live && !this.#options.quiet) this.#follow(event, this.#look ?? (await this.#looks()));
     if (event.type !== "reasoning") this.#endReasoning();
     switch (event.type) {
@@ -150,7 +153,7 @@ export class Printer {
   }
 
   async #output(event: EventOf<"tool_output">): Promise<void> {
-    if (event.stream === "info") return this.note((await this.#looks()).withMachine(event).trimEnd(), "warning");
+    if (event.stream === "info") return this.#notice(event);
     if (event.machine === undefined) this.#tools.get(event.call)?.push(event.stream, event.text);
     if (this.#options.verbose) await this.#toolOutput(event, event.machine);
   }
@@ -169,9 +172,15 @@ export class Printer {
     return this.#live === undefined ? this.note(words, "warning") : this.#live.show(words);
   }
 
-  async #notice(event: EventOf<"notice">): Promise<void> {
-    const words = (await this.#looks()).withMachine({ ...event, text: event.message });
-    return this.note(words, event.kind === "info" ? undefined : "warning");
+  async #notice(event: MachineNotice): Promise<void> {
+    const { MachineNotices: Notices, withMachine } = await this.#looks();
+    const say = (one: MachineNotice): Promise<void> => {
+      const text = one.type === "notice" ? one.message : one.text.trimEnd();
+      const level = one.type === "notice" && one.kind === "info" ? undefined : "warning";
+      return this.note(withMachine({ ...one, text }), level);
+    };
+    this.#notices ??= new Notices(say);
+    if (!this.#notices.add(event)) await say(event);
   }
 
   async #proposed({ changes }: EventOf<"proposed">): Promise<void> {
@@ -362,11 +371,14 @@ export class Printer {
 
 /** What text needs for a terminal or a log: words, colours, and a filter for what a terminal obeys. */
 type Look = Pick<typeof import("../../policy/screen/terminal-text.ts"), "showText" | "TerminalText"> &
-  Pick<typeof import("../words.ts"), "oneLine" | "progressWords" | "retryWords" | "withMachine"> & {
+  Pick<typeof import("../words.ts"), "MachineNotices" | "oneLine" | "progressWords" | "retryWords" | "withMachine"> & {
     readonly encode: (text: string) => string;
     readonly style: Theme;
     readonly view: ToolViewOptions;
   };
+
+/** These come while machines still say the same. */
+const MEANWHILE: ReadonlySet<AgentEvent["type"]> = new Set(["tool_output", "notice", "machine", "machine_finished"]);
 
 const LONGEST_LINE = 65_536;
 

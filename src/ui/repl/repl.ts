@@ -48,6 +48,7 @@ export class Repl implements CommandScreen {
       links: color && screen.links,
       lines: screen.echoes,
       keep: (event) => this.#results.keep(event),
+      changed: () => this.#screen.refresh(),
       hint: (text) => replHint(text, host.facts().profile),
       markdown,
       showTokens,

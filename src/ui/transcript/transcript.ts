@@ -14,7 +14,15 @@ import { MarkdownStream } from "../markdown/markdown-stream.ts";
 import { PlainStream, Thought } from "./text-streams.ts";
 import type { Theme } from "../theme.ts";
 import { ToolView, type ToolViewOptions } from "./tool-view.ts";
-import { compactNumber, oneLine, retryWords, seconds, withMachine } from "../words.ts";
+import {
+  compactNumber,
+  type MachineNotice,
+  MachineNotices,
+  oneLine,
+  retryWords,
+  seconds,
+  withMachine,
+} from "../words.ts";
 
 interface TranscriptOptions extends ToolViewOptions {
   readonly links: boolean;
@@ -25,6 +33,8 @@ interface TranscriptOptions extends ToolViewOptions {
   hint?(text: string): string;
   /** Keeps a result that is only shown in part; returns how to see the whole. */
   keep?(event: ToolFinishedEvent): string | undefined;
+  /** There are new lines, although no event has come. */
+  changed?(): void;
 }
 
 export class Transcript {
@@ -36,6 +46,10 @@ export class Transcript {
   #thought: Thought | undefined;
   #lastThought: readonly string[] = [];
   #tools = new Map<string, ToolView>();
+  readonly #notices = new MachineNotices((notice) => {
+    this.#notice(notice);
+    this.#options.changed?.();
+  });
   #usage: UsageEvent | undefined;
   #retry: { readonly words: string; readonly count: number } | undefined;
   showReasoning: boolean;
@@ -117,8 +131,7 @@ export class Transcript {
         return;
       case "tool_output":
         // Lines of several machines would mix; what they answered comes grouped.
-        if (event.machine === undefined || event.stream === "info")
-          this.#tools.get(event.call)?.push(event.stream, withMachine(event));
+        if (event.machine === undefined || (event.stream === "info" && !this.#notices.add(event))) this.#notice(event);
         return;
       case "machine_finished":
         return this.#tools.get(event.call)?.progress(event);
@@ -132,8 +145,8 @@ export class Transcript {
       case "warning":
         return this.warning(event.message, this.#hint(event.hint));
       case "notice":
-        this.#section("note");
-        return this.#wrapped(this.#style.grey(`· ${this.#safe(withMachine({ ...event, text: event.message }))}`), "");
+        if (!this.#notices.add(event)) this.#notice(event);
+        return;
       case "compacted":
         return this.#compacted(event);
       case "proposed":
@@ -158,6 +171,12 @@ export class Transcript {
       default:
         event satisfies never;
     }
+  }
+
+  #notice(event: MachineNotice): void {
+    if (event.type === "tool_output") return this.#tools.get(event.call)?.push(event.stream, withMachine(event));
+    this.#section("note");
+    this.#wrapped(this.#style.grey(`· ${this.#safe(withMachine({ ...event, text: event.message }))}`), "");
   }
 
   /** Rows that still change, the newest last, at most `limit`; none before what is above them is printed. */
@@ -196,6 +215,7 @@ export class Transcript {
 
   /** Everything that was open belongs to a task that has ended. */
   finish(): void {
+    void this.#notices.flush();
     this.#retry = undefined;
     this.#endThought();
     this.#endAnswer();
@@ -275,6 +295,7 @@ export class Transcript {
   }
 
   #toolFinished(event: ToolFinishedEvent): void {
+    void this.#notices.flush();
     const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#options);
     this.#tools.delete(event.call);
     this.#tool(tool.finished(event, this.#options.keep?.(event)));

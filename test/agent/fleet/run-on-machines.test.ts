@@ -31,7 +31,11 @@ interface Rig {
   /** What an edited command is asked about with. */
   readonly edited?: (name: string) => Promise<Partial<ApprovalRequest>> | Partial<ApprovalRequest>;
   readonly target?: (name: string) => Promise<Target>;
-  readonly run?: (name: string, signal: AbortSignal) => Promise<ToolResult> | ToolResult;
+  readonly run?: (
+    name: string,
+    signal: AbortSignal,
+    asked: Parameters<FleetCall["begin"]>[1]["asked"],
+  ) => Promise<ToolResult> | ToolResult;
   readonly signal?: AbortSignal;
   readonly opened?: readonly string[];
   /** Its turn to be opened has not come. */
@@ -62,7 +66,8 @@ function rig(options: Rig) {
     openingMs: undefined,
   }));
   const fleet: FleetParts = { machines, approvals, parallel: 32, shells: new Map(), gone: new Set(), ...options.fleet };
-  const begin: FleetCall["begin"] = async ({ name }, { approvals: broker, signal, atLeastAsk }): Promise<Attempt> => {
+  const begin: FleetCall["begin"] = async ({ name }, how): Promise<Attempt> => {
+    const { approvals: broker, signal, atLeastAsk, asked: whileAsked } = how;
     const free = options.reads === true || (options.allowed?.includes(name) === true && atLeastAsk === undefined);
     if (!free) {
       const request: ApprovalRequest = {
@@ -95,7 +100,7 @@ function rig(options: Rig) {
       reads: options.reads === true,
       run: async () => {
         ran.push(name);
-        return (await options.run?.(name, signal)) ?? done(name);
+        return (await options.run?.(name, signal, whileAsked)) ?? done(name);
       },
     };
   };
@@ -383,6 +388,20 @@ describe("one machine never holds up another", () => {
       web04: "exited",
     });
     expect(stopped).toBe(false);
+  });
+
+  test("one whose program waits for a password was left out, and the question closed, while the operator typed", async () => {
+    const typed = Promise.withResolvers<string>();
+    const { results, events } = rig({
+      reads: true,
+      fleet: { patience: { connect: 1, run: 1 } },
+      run: async (name, _signal, asked) => (name === "web03" ? done(await asked(typed.promise)) : done()),
+    });
+    // Longer than any of the others is waited for.
+    while (events.filter(({ type }) => type === "machine_finished").length < 3) await Bun.sleep(1);
+    await Bun.sleep(20);
+    typed.resolve("sesame");
+    expect(await outcomes(results)).toMatchObject({ web01: "exited", web03: "exited" });
   });
 
   test("a machine that throws fails alone", async () => {

@@ -10,6 +10,7 @@ import type { Config } from "../../../src/config/schema.ts";
 import { NO_RULES } from "../../../src/policy/machine-rules.ts";
 import { localMachine } from "../../../src/targets/connection/identity.ts";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
+import { resolvePlaces } from "../../../src/targets/names/resolve-places.ts";
 import { LOCAL, type Place, placeOf } from "../../../src/targets/place.ts";
 import type { Transport } from "../../../src/targets/target.ts";
 import { useSshd } from "../../support/sshd.ts";
@@ -56,6 +57,40 @@ remote.describe("over ssh", () => {
         expect([pattern, await modeOn(pattern, place, transport)]).toEqual([pattern, "normal"]);
     },
   );
+
+  remote.test("two aliases of one machine were two machines, and a change was made twice", async () => {
+    using server = await useSshd();
+    const host = `HostName 127.0.0.1\n  Port ${server.port}`;
+    const text = `Host twin twin.example\n  ${host}\nHost other\n  ${host}\n  IdentityFile ${server.dir}/stranger\n`;
+    server.configure(text);
+    const home = mkdtempSync(join(tmpdir(), "buddy-aliases-"));
+    mkdirSync(join(home, ".ssh"));
+    writeFileSync(join(home, ".ssh/config"), text);
+    try {
+      const places = await resolvePlaces("twin*,other", { targets: {}, cwd: "/", home });
+      // Another key may lead to another machine behind the same address.
+      expect(places.map(({ names }) => names)).toEqual([["twin", "twin.example"], ["other"]]);
+    } finally {
+      rmSync(home, { recursive: true });
+    }
+  });
+
+  remote.test("a machine that a command names is found by its groups, its address and by patterns", async () => {
+    using server = await useSshd();
+    const sources = {
+      targets: { web1: { ssh: ["lab"] }, prod: { include: ["web1"] } },
+      cwd: "/",
+      home: server.env.HOME,
+    };
+    const mode = async (pattern: string, name: string) =>
+      (await new MachineRules(await config(pattern), () => [], sources).named(name)).mode;
+    for (const name of ["web1", "root@web1", "lab", "prod", "w*", "*", "web[1-3]", `127.0.0.1:${server.port}`])
+      expect([name, await mode("prod", name)]).toEqual([name, "read-only"]);
+    for (const name of ["web2", "d*", "127.0.0.1:1", "unknown.example"])
+      expect([name, await mode("prod", name)]).toEqual([name, "normal"]);
+    // Nobody knows which machines a pattern means where the operator has not named them.
+    expect([await mode("db*", "d?"), await mode("db*", "web*")]).toEqual(["read-only", "normal"]);
+  });
 
   remote.test("before it is open, the host that ssh makes of an alias counts", async () => {
     using server = await useSshd();

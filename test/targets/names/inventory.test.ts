@@ -1,6 +1,6 @@
 /** Names from an Ansible inventory: hosts, groups and what Ansible knows of their connections. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rulesByName } from "../../../src/app/machines/machine-rules.ts";
 import { attachCommand } from "../../../src/targets/attach-command.ts";
@@ -13,6 +13,7 @@ import { needs } from "../../support/needs.ts";
 import { useSshd } from "../../support/sshd.ts";
 import { targetOptions } from "../../support/target-options.ts";
 import { temporaryDirectory } from "../../support/temporary.ts";
+import { until } from "../../support/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -210,6 +211,30 @@ real.describe("a real inventory", () => {
     writeFileSync(join(dir, "broken.yml"), "all: [\n");
     await expect(readInventory(join(dir, "broken.yml"))).rejects.toMatchObject({ code: "config" });
   });
+});
+
+real.test("one command ran a slow inventory several times, without a word", async () => {
+  const file = join(dir, "slow");
+  const runs = join(dir, "runs");
+  const answer = join(dir, "answer");
+  const script = `#!/bin/sh\necho run >>${runs}\nwhile [ ! -e ${answer} ]; do sleep 0.05; done\necho '{"_meta":{"hostvars":{}},"web":{"hosts":["slow1"]}}'\n`;
+  writeFileSync(file, script, { mode: 0o755 });
+  const said: string[] = [];
+  const waiting = (what: string): void => void said.push(what);
+  const names = { targets: {}, cwd: dir, home: dir, inventory: file, waiting };
+  const found = Promise.all([resolvePlaces("slow1", names), resolvePlaces("web", { ...names })]);
+  await until(() => said.length > 0, "it says what it waits for");
+  expect(said[0]).toContain(file);
+  // One who gives up does not end it for the others.
+  const stop = new AbortController();
+  const stopped = resolvePlaces("web", { ...names, signal: stop.signal });
+  stop.abort(new Error("stopped"));
+  expect(stopped).rejects.toThrow("stopped");
+  writeFileSync(answer, "");
+  expect((await found).flat().map(({ name }) => name)).toEqual(["slow1", "slow1"]);
+  await resolvePlaces("web", names);
+  expect(readFileSync(runs, "utf8")).toBe("run\n");
+  expect(said).toHaveLength(1);
 });
 
 test("an inventory that is missing, or ansible that is, is named; other names do not need it", async () => {

@@ -1,6 +1,6 @@
 /** The rules that hold on a machine: as JSON, and the verdict under them. */
 import { defined } from "../../../lib/values.ts";
-import { underGuard } from "../../../agent/permit/permission.ts";
+import { underGuard } from "../../../agent/permit/machine-modes.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Verdict } from "../../../policy/verdict.ts";
 

@@ -5,7 +5,7 @@ import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
 import { shorten, collapseSpaces, printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
-import { rulesOfText } from "../../../agent/permit/permission.ts";
+import { rulesOfText } from "../../../agent/permit/machine-modes.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
@@ -42,18 +42,18 @@ interface ShellAnswer {
 export async function explainer(globals: GlobalOptions, options: PolicyOptions = {}): Promise<Explainer> {
   const loaded = await loadConfiguration(globals, { create: false });
   const here = await rulesByName(loaded.config, await chosenPlace(globals, loaded), placeSources(loaded));
-  const named = new MachineRules(loaded.config, () => []);
+  const named = new MachineRules(loaded.config, () => [], placeSources(loaded));
   const home = homeDirectory();
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
   const local = new LocalConditions();
   return {
-    explain(value): ShellAnswer {
+    async explain(value): Promise<ShellAnswer> {
       const asked = readQuestion(value);
       const shell = shellName(asked.shell ?? options.shell);
       const context = { home, ...defined({ user, shell, cwd: asked.cwd }) };
       const judgedBy = (rules: EffectiveRules) => judgeShell(asked.command, shellRules(loaded.config, rules), context);
       const judgedHere = judgedBy(here);
-      const machine = rulesOfText({ rulesNamed: (names) => named.named(names) }, here, judgedHere.commands);
+      const machine = await rulesOfText({ rulesNamed: (name) => named.named(name) }, here, judgedHere.commands);
       const judged = machine === here ? judgedHere : judgedBy(machine);
       const holds = judged.verdict.kind === "allow" || (machine.mode === "read-only" && judged.readOnly);
       const doubt = holds ? local.doubt(judged.conditions, asked.cwd ?? currentDirectory()) : undefined;

@@ -14,7 +14,7 @@ import { unifiedDiff } from "../../../tools/diff.ts";
 import { groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
-import { oneLine, progressWords } from "../../../ui/words.ts";
+import { type MachineNotice, MachineNotices, oneLine, progressWords, withMachine } from "../../../ui/words.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { approvalNeeded, colorOf, type OneShot, oneShot } from "../../one-shot.ts";
 
@@ -176,6 +176,7 @@ class RunPrinter {
   readonly #options: RunPrinterOptions;
   readonly #live: LiveLine | undefined;
   readonly #safe: { readonly stdout: (text: string) => string; readonly stderr: (text: string) => string };
+  readonly #notices = new MachineNotices((one) => this.#say(one));
   #alone = false;
   #title = "";
   #streamed = false;
@@ -199,7 +200,7 @@ class RunPrinter {
       case "approval_answered":
         return this.#live?.wait(this.#title);
       case "tool_output":
-        if (event.stream === "info") return this.warn(`${event.machine ?? ""}: ${event.text.trimEnd()}`);
+        if (event.stream === "info") return this.#notice(event);
         if (this.#alone && !this.#options.json) this.#stream(event.stream, event.text);
         return;
       case "machine_finished":
@@ -211,8 +212,7 @@ class RunPrinter {
         return;
       case "notice":
         // No further command misses the variables of a shell.
-        if (event.kind !== "info" && event.kind !== "lost-state")
-          this.warn(`${event.machine === undefined ? "" : `${event.machine}: `}${event.message}`);
+        if (event.kind !== "info" && event.kind !== "lost-state") this.#notice(event);
         return;
       case "warning":
         return this.warn(event.message);
@@ -230,6 +230,14 @@ class RunPrinter {
     if (machines.length > 1 && !quiet && !json) this.warn(`on ${machines.length} machines: ${foldNames(machines)}`);
   }
 
+  #notice(event: MachineNotice): void {
+    if (!this.#notices.add(event)) this.#say(event);
+  }
+
+  #say(one: MachineNotice): void {
+    this.warn(withMachine({ ...one, text: one.type === "notice" ? one.message : one.text }));
+  }
+
   warn(message: string): void {
     this.#live?.clear();
     void this.#options.err.write(`buddy: ${showText(message).trimEnd()}\n`);
@@ -237,6 +245,7 @@ class RunPrinter {
 
   /** Before a question, or at the end. */
   pause(): void {
+    void this.#notices.flush();
     this.#live?.stop();
   }
 

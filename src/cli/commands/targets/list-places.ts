@@ -34,7 +34,7 @@ export async function listNames(sources: PlaceSources, loaded: LoadedConfig, arg
   const rows = await namedPlaces(sources);
   const hosts = sshHosts(sources.home).names.filter((host) => !Object.hasOwn(sources.targets, host));
   const code = rows.some(({ problem }) => problem !== undefined) ? EXIT.failure : EXIT.ok;
-  const rules = await rulesOfNames(rows, loaded);
+  const rules = await rulesOfNames(rows, loaded, sources);
   if (args.json === true) {
     const listed = rows.map((row) => ({
       name: row.name,
