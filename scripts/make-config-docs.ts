@@ -54,7 +54,7 @@ Unless you named a file, \`./buddy.toml\` (or \`./agent.toml\`, the older name) 
 key by key; see below.
 
 Where you have none, a start that needs one writes the second from the template below; without a home that can be written,
-the template counts as it is. \`buddy init\` asks a few questions first; \`buddy init --force\` keeps the old file as
+the template is used as it is. \`buddy init\` asks a few questions first; \`buddy init --force\` keeps the old file as
 \`buddy.toml.<seconds>.bak\`. An empty file is a working configuration: every key has a default.
 
 Flags come before environment variables, these before the files, the files before the defaults. \`buddy doctor\` shows where

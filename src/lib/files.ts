@@ -49,7 +49,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
-  EFBIG: "a file may not be as large (ulimit -f)",
+  EFBIG: "the file would be larger than allowed (ulimit -f)",
   ELOOP: "there are too many symbolic links",
   ENAMETOOLONG: "the name is too long",
   EMFILE: "too many files are open",

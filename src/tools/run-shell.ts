@@ -169,7 +169,7 @@ function withNamespaceNote(result: RunResult): RunResult {
 }
 
 const READ_ONLY =
-  "it ran without an approval, where every file system is read-only; if it has to write, even a temporary file, " +
+  "it ran without approval, where every file system is read-only; if it has to write, even a temporary file, " +
   "declare mutation=true and the operator is asked";
 
 /** Waits for a command that an earlier call left running. */

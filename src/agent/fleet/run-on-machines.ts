@@ -236,7 +236,7 @@ class MachineCalls {
     if (!reads && !this.#canaries.includes(one)) {
       const first = this.#canaries;
       await Promise.all(first.map(({ over }) => over.promise));
-      if (this.#call.signal.aborted) return notRun("it was stopped before it began here");
+      if (this.#call.signal.aborted) return notRun("it was stopped before it started here");
       const bad = first.filter(({ result }) => result?.result.ok !== true).map(({ machine }) => machine.name);
       if (bad.length > 0) return notRun(`the canary failed: ${foldNames(bad)}`);
     }

@@ -68,7 +68,7 @@ export async function chosenPlace(
 ): Promise<Place> {
   const [place, ...more] = await chosenPlaces(globals, loaded, options);
   if (place !== undefined && more.length === 0) return place;
-  throw new BuddyError("usage", `${globals.on} is ${more.length + 1} machines; this command works on one`, {
+  throw new BuddyError("usage", `${globals.on} names ${more.length + 1} machines; this command works on one`, {
     hint: `See them with: buddy targets '${globals.on}'`,
   });
 }

@@ -59,7 +59,7 @@ function waitingIn(run: Run): (what: string) => void {
   return (what) => run.agent.publish({ type: "notice", kind: "info", message: `${what}; Ctrl-C stops` });
 }
 
-/** `+WHAT` adds to the machines in use, `-WHAT` leaves them. */
+/** `+WHAT` adds to the machines in use, `-WHAT` removes them. */
 export async function workOn(
   run: Run,
   loaded: LoadedConfig,
@@ -70,7 +70,7 @@ export async function workOn(
     chosenPlaces({ on }, loaded, { signal, waiting: waitingIn(run) }),
   );
   if (first === undefined)
-    throw new BuddyError("usage", `${what} would leave all machines in use`, {
+    throw new BuddyError("usage", `${what} would remove every machine in use`, {
       hint: "/on NAME switches to another one; /on local to this machine.",
     });
   const before = run.places;

@@ -236,7 +236,7 @@ export function listFolder(folder: string): Listing {
   const files: string[] = [];
   let bytes = 0;
   const walk = (directory: string, depth: number): string | undefined => {
-    if (depth > MOST_DEPTH) return "its directories are nested too deep";
+    if (depth > MOST_DEPTH) return "its directories are nested too deeply";
     for (const name of readdirSync(directory).toSorted(byBytes)) {
       const path = join(directory, name);
       const shown = relative(root, path);

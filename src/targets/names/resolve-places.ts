@@ -49,7 +49,7 @@ export interface PlaceSources {
 export async function resolvePlaces(what: string, sources: PlaceSources): Promise<Place[]> {
   const resolver = new Resolver(sources);
   const items = splitList(what);
-  if (items.length === 0) throw new BuddyError("usage", "no machine is named", { hint: EXAMPLES });
+  if (items.length === 0) throw new BuddyError("usage", "no machine was named", { hint: EXAMPLES });
   const places = await resolver.resolve(items);
   if (places.length > MOST_PLACES) throw tooMany(what, places.length);
   return distinctNames(await withAllNames(await oncePerLogin(places, resolver.sshHosts), resolver));

@@ -23,14 +23,14 @@ const targets: SlashCommand = {
     }));
     screen.say(labelled(shown, columns, (text) => text));
     if (what === "")
-      screen.say([style.grey("/on NAME switches to it; /on +NAME adds it to those in use, /on -NAME leaves it")]);
+      screen.say([style.grey("/on NAME switches to it; /on +NAME adds it to those in use, /on -NAME removes it")]);
   },
 };
 
 const on: SlashCommand = {
   name: "on",
   args: "[WHAT|+WHAT|-WHAT]",
-  summary: "work on other machines; +WHAT adds them, -WHAT leaves them",
+  summary: "work on other machines; +WHAT adds them, -WHAT removes them",
   anytime: false,
   complete: names,
   async run(screen, what) {

@@ -276,9 +276,9 @@ export function clockWords(clockOffMs: number): string {
 }
 
 const SUDO_WORDS: Readonly<Record<MachineReport["sudo"], string>> = {
-  root: "works as root: approve with care",
+  root: "runs as root: approve with care",
   none: "no sudo",
-  free: "sudo asks for no password",
+  free: "sudo needs no password",
   password: "sudo asks for a password: type it in the attached pane when asked",
   unknown: "unknown",
 };

@@ -96,7 +96,7 @@ function got(
   }
   if (urls.length === 0) return "without a URL";
   const far = urls.find((url) => !may(url, here));
-  return far === undefined ? undefined : { does: `asks ${far}, which fetch_allowed_domains does not list` };
+  return far === undefined ? undefined : { does: `sends a request to ${far}, which is not in fetch_allowed_domains` };
 }
 
 /** Any file that an unquoted `?` or `*` in a query matches has a name with the same scheme and host. */
