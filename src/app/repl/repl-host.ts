@@ -9,7 +9,7 @@ import type { LoadedConfig } from "../../config/load.ts";
 import { buddyPaths, describeOrigin, shownPath } from "../../config/paths.ts";
 import { profileNames, resolveProfile } from "../../config/profiles.ts";
 import { customCommands, expandCommand } from "../../extend/custom-commands.ts";
-import { BuddyError } from "../../lib/errors.ts";
+import { BuddyError, messageOf } from "../../lib/errors.ts";
 import { foldNames } from "../../lib/names.ts";
 import { plural } from "../../lib/text.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
@@ -226,6 +226,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
       ...defined({ attach }),
       ...ruleFacts(run),
       state: opened === undefined ? (target.error === undefined ? "opening" : "failed") : "open",
+      ...(target.error === undefined ? {} : { problem: messageOf(target.error) }),
     },
     ...conversationFacts(run, globals, resumed),
   };
