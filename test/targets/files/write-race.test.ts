@@ -7,7 +7,7 @@ import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { cases } from "../../support/seeded.ts";
 import { temporaryDirectory } from "../../support/temporary.ts";
 
-const WRITES = cases(1_000);
+const WRITES = cases(400);
 const AT_ONCE = 3;
 
 const base = temporaryDirectory();
@@ -25,7 +25,7 @@ while :; do
 done`;
 
 test(
-  "none of four thousand writes follows the link",
+  "no write follows the link",
   async () => {
     for (const name of ["dir", "elsewhere"]) mkdirSync(join(base, name));
     const exchanger = Bun.spawn(["sh", "-c", EXCHANGE, "sh", base], { stderr: "ignore" });
