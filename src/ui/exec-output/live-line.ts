@@ -1,10 +1,12 @@
 /** The line on stderr that says what buddy waits for, rewritten in place. */
 import { spinnerFrame, SPINNER_MS } from "../words.ts";
 import { formatDuration } from "../../lib/durations.ts";
+import { clip } from "../../lib/text.ts";
 import { paintsOnTerminal } from "../../lib/terminal.ts";
 
 export class LiveLine {
   readonly #write: (text: string) => void;
+  readonly #columns: () => number;
   #timer: ReturnType<typeof setInterval> | undefined;
   #label = "";
   #since = 0;
@@ -14,8 +16,9 @@ export class LiveLine {
   #paused = false;
   #forget: (() => void) | undefined;
 
-  constructor(write: (text: string) => void) {
+  constructor(write: (text: string) => void, columns: () => number) {
     this.#write = write;
+    this.#columns = columns;
   }
 
   /** Appears after a moment of waiting. */
@@ -66,11 +69,16 @@ export class LiveLine {
     const waited = performance.now() - this.#since;
     if (waited < PATIENCE_MS || this.#paused) return;
     const frame = spinnerFrame(Date.now());
-    this.#shown = true;
-    this.#write(
-      `\r\u001b[K\u001b[90m${frame} ${this.#label} ${formatDuration(Math.floor(waited / 1000) * 1000)}\u001b[0m`,
+    const time = formatDuration(Math.floor(waited / 1000) * 1000);
+    // A line that the terminal breaks could not be rewritten.
+    const label = clip(
+      this.#label,
+      Math.min(MOST_COLUMNS, Math.max(1, this.#columns() - frame.length - time.length - 3)),
     );
+    this.#shown = true;
+    this.#write(`\r\u001b[K\u001b[90m${frame} ${label} ${time}\u001b[0m`);
   }
 }
 
 const PATIENCE_MS = 1_000;
+const MOST_COLUMNS = 60;

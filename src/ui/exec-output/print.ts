@@ -81,7 +81,7 @@ export class Printer {
     const style = theme(color, name);
     const width = () => columns?.() ?? PIPE_COLUMNS;
     const encode = terminalEncoder(process.env);
-    if (live && !quiet) this.#live ??= new LiveLine((line) => void err.write(encode(line)));
+    if (live && !quiet) this.#live ??= new LiveLine((line) => void err.write(encode(line)), width);
     return (this.#look ??= { ...text, ...words, encode, style, view: { style, lines: true, width, redact } });
   }
 
@@ -200,11 +200,9 @@ export class Printer {
       case "retry":
         return;
       case "tool_started":
-        return this.#live?.wait(
-          `${this.#label}${clip(oneLine(this.#options.redact(event.title)) || event.tool, LIVE_COLUMNS)}`,
-        );
+        return this.#live?.wait(`${this.#label}${oneLine(this.#options.redact(event.title)) || event.tool}`);
       case "machine_finished":
-        return this.#live?.relabel(clip(progressWords(event), LIVE_COLUMNS));
+        return this.#live?.relabel(progressWords(event));
       case "approval_answered":
         return this.#live?.wait(`${this.#label}working`);
       // A line that is being written must not be erased.
@@ -384,8 +382,6 @@ const LONGEST_LINE = 65_536;
 
 /** Where stderr is not a terminal. */
 const PIPE_COLUMNS = 160;
-
-const LIVE_COLUMNS = 60;
 
 /** A call that takes longer is named when it begins. */
 const SOON_MS = 1000;

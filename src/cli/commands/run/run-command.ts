@@ -178,6 +178,8 @@ class RunPrinter {
   readonly #safe: { readonly stdout: (text: string) => string; readonly stderr: (text: string) => string };
   readonly #notices = new MachineNotices((one) => this.#say(one));
   #alone = false;
+  /** What the rules call the machines. */
+  #label = "";
   #title = "";
   #streamed = false;
   #proposed: readonly ProposedChange[] = [];
@@ -185,17 +187,22 @@ class RunPrinter {
   constructor(options: RunPrinterOptions) {
     this.#options = options;
     const { out, err, quiet } = options;
-    if (isTerminal(err.fd) && !quiet) this.#live = new LiveLine((text) => void err.write(text));
+    if (isTerminal(err.fd) && !quiet)
+      this.#live = new LiveLine(
+        (text) => void err.write(text),
+        () => process.stderr.columns || 80,
+      );
     this.#safe = { stdout: filterFor(out.fd), stderr: filterFor(err.fd) };
   }
 
   show(event: AgentEvent): void {
     switch (event.type) {
       case "session":
+        this.#label = event.label === undefined ? "" : `${oneLine(event.label)} · `;
         return this.#announce(event.places?.map(({ name }) => name) ?? []);
       case "tool_started":
         this.#alone = (event.machines?.length ?? 1) === 1;
-        this.#title = oneLine(event.title).slice(0, LIVE_COLUMNS);
+        this.#title = `${this.#label}${oneLine(event.title)}`;
         return this.#live?.wait(this.#title);
       case "approval_answered":
         return this.#live?.wait(this.#title);
@@ -204,7 +211,7 @@ class RunPrinter {
         if (this.#alone && !this.#options.json) this.#stream(event.stream, event.text);
         return;
       case "machine_finished":
-        return this.#live?.relabel(progressWords(event).slice(0, LIVE_COLUMNS));
+        return this.#live?.relabel(progressWords(event));
       case "machine":
         // Without --json the results say it.
         if (event.state === "unreachable" && this.#options.json)
@@ -369,5 +376,3 @@ function filterFor(fd: number): (text: string) => string {
 function withEnd(text: string): string {
   return text === "" || text.endsWith("\n") ? text : `${text}\n`;
 }
-
-const LIVE_COLUMNS = 60;
