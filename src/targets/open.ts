@@ -32,7 +32,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   const tellMissing = (why: string) =>
     notices.tell({
       kind: "info",
-      text: `${transport.label}: ${why}; commands run in a direct shell without a pane to watch.`,
+      text: `${why}; commands run in a direct shell without a pane to watch.`,
     });
   const abandon = () => void transport.abandon();
   options.signal?.addEventListener("abort", abandon);

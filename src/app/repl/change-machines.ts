@@ -15,28 +15,40 @@ import { foldNames, matchNames, splitList } from "../../lib/names.ts";
 /** Without WHAT: the names in the configuration, and the machines in use that have none. */
 export async function targetRows(run: Run, loaded: LoadedConfig, what?: string): Promise<TargetRow[]> {
   const waiting = waitingIn(run);
+  const sources = placeSources(loaded, waiting);
   const inUse = new Set(run.places.map(({ path }) => pathKey(path)));
   const isCurrent = (places: readonly Place[]) =>
     places.length > 0 && places.every(({ path }) => inUse.has(pathKey(path)));
   if (what !== undefined) {
-    const places = await chosenPlaces({ on: what }, loaded, { waiting });
-    return places.map((place) => {
+    const places = (await chosenPlaces({ on: what }, loaded, { waiting })).map(asNamed);
+    const rules = await rulesOfNames(places, loaded, sources);
+    return places.map((row) => {
+      const [place] = row.places;
       const groups = otherNames(place);
       const also = groups.length === 0 ? "" : `; also: ${groups.join(", ")}`;
-      return { name: place.name, meaning: `${whereabouts(place)}${also}`, current: isCurrent([place]) };
+      const said = withRules(`${whereabouts(place)}${also}`, rules.get(row));
+      return { name: row.name, meaning: said, current: isCurrent(row.places) };
     });
   }
-  const sources = placeSources(loaded, waiting);
   const known = await namedPlaces(sources);
-  const rules = await rulesOfNames(known, loaded, sources);
+  const unnamed = run.places.map(asNamed);
+  const rules = await rulesOfNames([...known, ...unnamed], loaded, sources);
   const rows = known.map((row) => ({
     name: row.name,
     meaning: nameInWords(row, rules.get(row)),
     current: isCurrent(row.places),
   }));
   const named = new Set(rows.filter(({ current }) => current).map(({ name }) => name));
-  const rest = run.places.filter(({ name, names }) => !named.has(name) && !names.some((other) => named.has(other)));
-  return [...rest.map((place) => ({ name: place.name, meaning: whereabouts(place), current: true })), ...rows];
+  const rest = unnamed.filter(({ places: [{ name, names }] }) => ![name, ...names].some((one) => named.has(one)));
+  const others = rest.map((row) => {
+    const meant = withRules(whereabouts(row.places[0]), rules.get(row));
+    return { name: row.name, meaning: meant, current: true };
+  });
+  return [...others, ...rows];
+}
+
+function asNamed(place: Place): NamedPlaces & { readonly places: readonly [Place] } {
+  return { name: place.name, kind: "machine", places: [place] };
 }
 
 export async function targetNames(run: Run, loaded: LoadedConfig): Promise<TargetRow[]> {
@@ -155,7 +167,11 @@ export function ruleWords({ label, mode, autoApprove, allow, deny, approveMaxMs 
 
 /** Where a name leads and what holds there, or why it cannot be used. */
 export function nameInWords({ places, problem }: NamedPlaces, rules = ""): string {
-  return problem?.message ?? `${meaning(places)}${rules === "" ? "" : `; rules: ${rules}`}`;
+  return problem?.message ?? withRules(meaning(places), rules);
+}
+
+function withRules(text: string, rules = ""): string {
+  return rules === "" ? text : `${text}; rules: ${rules}`;
 }
 
 /** In words, for each name; machines whose rules differ from the rest are named. */

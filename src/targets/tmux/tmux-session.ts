@@ -329,10 +329,7 @@ export class TmuxSession {
   /** The output of the start-up script before tmux answers; throws TmuxUnusable if only tmux does not. */
   async #greeting(client: ControlClient): Promise<readonly string[]> {
     const { transport, notice, socket } = this.options;
-    const slow = setTimeout(
-      () => notice({ kind: "info", text: `${transport.label}: waiting for tmux to answer …` }),
-      SLOW_MS,
-    );
+    const slow = setTimeout(() => notice({ kind: "info", text: "Waiting for tmux to answer …" }), SLOW_MS);
     try {
       const said = await within(client.preamble, ATTACH_MS);
       if (said !== undefined) return said;
@@ -403,8 +400,7 @@ export class TmuxSession {
   async #reconnect(why: string): Promise<void> {
     const { transport, notice } = this.options;
     const remote = transport.kind !== "local";
-    if (remote)
-      notice({ kind: "reconnecting", text: `Connection to ${transport.label} lost (${why}); reconnecting …` });
+    if (remote) notice({ kind: "reconnecting", text: `Connection lost (${why}); reconnecting …` });
     const stale = this.#clientPid;
     let failed = `the connection to ${transport.label} was lost`;
     for (const delay of remote ? BACKOFF_MS : LOCAL_BACKOFF_MS) {
@@ -444,8 +440,7 @@ export class TmuxSession {
     }
     this.#followers.listed(seen.panes);
     this.#followers.reconnected();
-    if (remote)
-      this.options.notice({ kind: "reconnected", text: `Connected to ${this.options.transport.label} again.` });
+    if (remote) this.options.notice({ kind: "reconnected", text: "Connected again." });
     return "resumed";
   }
 
@@ -453,7 +448,7 @@ export class TmuxSession {
     const { transport, notice } = this.options;
     // "Reconnecting" was reported, so its failure is reported, too, even if no command waits.
     if (transport.kind !== "local" && !this.#closed)
-      notice({ kind: "warning", text: `Reconnecting to ${transport.label} failed: ${why.replace(/\.$/, "")}.` });
+      notice({ kind: "warning", text: `Reconnecting failed: ${why.replace(/\.$/, "")}.` });
     this.#client = undefined;
     this.#followers.endAll(why);
   }

@@ -5,6 +5,8 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { notesForModel, HostFiles } from "../../../src/app/machines/about-machines.ts";
 import { MachineRules, rulesByName, rulesOf } from "../../../src/app/machines/machine-rules.ts";
+import { targetRows } from "../../../src/app/repl/change-machines.ts";
+import type { Run } from "../../../src/app/run.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
 import { NO_RULES } from "../../../src/policy/machine-rules.ts";
@@ -42,6 +44,29 @@ function open(place: Place): Promise<Transport> {
 
 const modeOn = async (pattern: string, place: Place, transport: Transport) =>
   (await rulesOf(await config(pattern), place, transport)).mode;
+
+test("/targets showed the rules of names, but not those of the machines of a name or in use", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-targets-"));
+  const file = join(dir, "buddy.toml");
+  writeFileSync(
+    file,
+    '[targets.box]\ncontainer = "api"\n[rules.box]\nmode = "read-only"\n[rules.other]\nlabel = "X"\n',
+  );
+  try {
+    const loaded = await loadConfig({ flags: { config: file }, env: { HOME: dir }, cwd: dir, create: false });
+    const other: Place = { name: "other", path: [{ kind: "container", name: "other" }], names: ["other"] };
+    const run = { places: [other] } as unknown as Run;
+    const said = async (what?: string) =>
+      (await targetRows(run, loaded, what)).map(({ name, meaning }) => [name, /rules: (.*)$/.exec(meaning)?.[1]]);
+    expect(await said("box")).toEqual([["box", "read-only"]]);
+    expect(await said()).toEqual([
+      ["other", "X"],
+      ["box", "read-only"],
+    ]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
 
 remote.describe("over ssh", () => {
   remote.test(
