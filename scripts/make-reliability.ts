@@ -59,7 +59,7 @@ const KINDS: readonly Kind[] = [
       "journeys/kept-output.test.ts": ["kill -9 while the command runs"],
       "journeys/record.test.ts": ["a run that is killed"],
       "journeys/stuck-reader.test.ts": ["a reader that does not read"],
-      "session/session.test.ts": ["500 times killed", "a torn last line"],
+      "session/session.test.ts": ["200 times killed", "a torn last line"],
       "audit/audit-log.test.ts": [
         "a process killed between",
         "half a line that a killed process",
