@@ -55,8 +55,8 @@ export class RevertTimer {
   }
 
   /** Keeps the change; `reverted` when the revert was faster. */
-  keep(signal?: AbortSignal): Promise<RevertState> {
-    return this.#ask(KEEP, signal);
+  keep(): Promise<RevertState> {
+    return this.#ask(KEEP);
   }
 
   /** Reverts now, and waits until that is done. */
@@ -79,7 +79,7 @@ export class RevertTimer {
     await this.#run('if [ -d "$1/answer" ]; then : >"$1/answer/done"; fi', { args: [this.#directory] });
   }
 
-  async #ask(script: string, signal: AbortSignal | undefined): Promise<RevertState> {
+  async #ask(script: string, signal?: AbortSignal): Promise<RevertState> {
     const { stdout } = await this.#run(script, {
       args: [this.#directory],
       slow: true,

@@ -66,10 +66,10 @@ export class Hooks {
   }
 
   /** After something happened; a hook that fails is a problem. */
-  async report(event: HookEvent, signal?: AbortSignal): Promise<void> {
+  async report(event: HookEvent): Promise<void> {
     await Promise.all(
       this.#matching(event).map(async (hook) => {
-        const failure = failureOf(await runHook(hook, this.#options, event, signal));
+        const failure = failureOf(await runHook(hook, this.#options, event));
         if (failure !== undefined) this.#options.problem(`the ${event.event} hook ${nameOf(hook)} ${failure}`);
       }),
     );

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { formatDuration } from "../lib/durations.ts";
 import { defined } from "../lib/values.ts";
 import type { CaptureOptions, Panes } from "../targets/target.ts";
-import { keyList, typedLines } from "../targets/tmux/typed-line.ts";
+import { keyList, typedLines } from "../targets/tmux/typed-keys.ts";
 import { boundTail } from "./bound-output.ts";
 import { declaredFields, durationText, millisOf, NoTmux, paneFor } from "./run-shell.ts";
 import type { Tool, ToolResult } from "./tool.ts";
@@ -134,7 +134,7 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
   },
 };
 
-export { keyList, type KeysInput, typedLines } from "../targets/tmux/typed-line.ts";
+export { keyList, type KeysInput, typedLines } from "../targets/tmux/typed-keys.ts";
 
 interface Place {
   readonly target?: string | undefined;

@@ -9,7 +9,6 @@ import type { Place } from "../../targets/place.ts";
 import { knownSkills } from "./extensions.ts";
 
 export interface PreparedRunbook {
-  readonly name: string;
   readonly prompt: string;
   /** The machine that its parameters name. */
   readonly target?: string;
@@ -32,7 +31,6 @@ export async function prepareRunbook(
   const values = runbookValues(skill, words);
   const target = namedTarget(skill, values);
   return {
-    name,
     prompt: runbookPrompt(skill, values),
     ...defined({ target }),
     turn: skill.runbook?.readOnly === true ? { readOnly: true } : {},

@@ -3,7 +3,8 @@
  * commands. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or any shell in a pane of the operator's
  * tmux.
  */
-import { movedAway, isTerminalReply, TypedLine, YANK } from "./typed-line.ts";
+import { isTerminalReply, TypedLine, YANK } from "./typed-line.ts";
+import { movedAway } from "./typed-keys.ts";
 import { isPasswordPrompt } from "./probe.ts";
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
@@ -470,10 +471,7 @@ export class AdoptedShells {
 
   /** The pane's own prompt is back, or the pane is gone. */
   endAll(): void {
-    for (const { shell, ended } of this.#shells.splice(0).toReversed()) {
-      shell.end();
-      ended();
-    }
+    this.#endFrom(0);
   }
 
   /** Removes the hooks of the innermost shell, if it is at its prompt. */
@@ -483,8 +481,11 @@ export class AdoptedShells {
 
   #endInside(outer: AdoptedShell): void {
     const at = this.#shells.findIndex(({ shell }) => shell === outer);
-    if (at < 0) return;
-    for (const { shell, ended } of this.#shells.splice(at + 1).toReversed()) {
+    if (at >= 0) this.#endFrom(at + 1);
+  }
+
+  #endFrom(first: number): void {
+    for (const { shell, ended } of this.#shells.splice(first).toReversed()) {
       shell.end();
       ended();
     }

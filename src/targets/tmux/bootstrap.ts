@@ -5,7 +5,7 @@ import guard from "../../../templates/shell-init/guard.sh" with { type: "text" }
 import join from "../../../templates/shell-init/join.sh" with { type: "text" };
 import { BuddyError } from "../../lib/errors.ts";
 import { OWN_DIRECTORY } from "../script-line.ts";
-import type { MachineFacts, ShellScript } from "../target.ts";
+import type { MachineFacts, ShellScript, Transport } from "../target.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
 
 export interface PaneShell {
@@ -41,27 +41,24 @@ function posixName(facts: Pick<MachineFacts, "programs">): string {
   return facts.programs["dash"] !== undefined ? "dash" : facts.programs["ash"] !== undefined ? "ash" : "sh";
 }
 
-export interface AttachOptions {
-  readonly facts: Pick<MachineFacts, "uid" | "programs">;
+interface AttachOptions extends StartedShell {
   readonly socket: string;
   readonly session: string;
   readonly owner: string;
   readonly cwd: string;
-  readonly shell: PaneShell;
-  readonly login: boolean;
-  readonly plain: boolean;
   /** Create a missing session; otherwise that is an error. */
   readonly create: boolean;
 }
 
 /** A script for sh. The first line on stdin must be the key for a new session: `ps` shows neither. */
 export function attachScript(options: AttachOptions): ShellScript {
-  const { facts, socket, session, owner, cwd, create } = options;
+  const { transport, socket, session, owner, cwd, create } = options;
+  const { facts } = transport;
   const args = [cwd, facts.programs["tmux"] ?? "tmux", socket, session, create ? "1" : "", owner];
   return {
     name: "buddy-pane",
     text: PREPARE + attach + guard,
-    args: [...prepareArguments(options), ...args, ...paneCommand(options)],
+    args: [...prepareArguments({ facts, socket, session }), ...args, ...paneCommand(options)],
   };
 }
 
@@ -76,21 +73,26 @@ export function joinScript(args: {
   return { name: "buddy-join", text: `${OWN_DIRECTORY}\n${join}${guard}`, args: words };
 }
 
-/** What tmux starts in a pane, as separate words, so that no shell parses them. */
+interface StartedShell {
+  readonly transport: Pick<Transport, "facts" | "kind">;
+  readonly shell: PaneShell;
+}
+
+/** What tmux starts in a pane, as separate words, so that no shell parses them. `plain`: without start-up files. */
 export function paneCommand(
-  options: Pick<AttachOptions, "facts" | "shell" | "login" | "plain">,
-  directory?: string,
+  { transport, shell }: StartedShell,
+  { plain = false, directory }: { readonly plain?: boolean; readonly directory?: string } = {},
 ): string[] {
   return [
     "sh",
     directory === undefined ? "@supervisor@" : `${directory}/supervisor.sh`,
-    options.shell.kind,
-    options.login ? "1" : "",
-    options.plain ? "1" : "",
+    shell.kind,
+    transport.kind === "ssh" ? "1" : "",
+    plain ? "1" : "",
     hiddenVariables()
       .filter((name) => /^\w+$/.test(name))
       .join(","),
-    options.facts.programs["tmux"] ?? "tmux",
-    ...options.shell.argv,
+    transport.facts.programs["tmux"] ?? "tmux",
+    ...shell.argv,
   ];
 }

@@ -1,5 +1,5 @@
 /** Reads the screen of a pane and presses keys in it. */
-import { isKeyName } from "./typed-line.ts";
+import { isKeyName } from "./typed-keys.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { CaptureOptions, KeysOptions } from "../target.ts";
 import { type Reply, tmuxQuote } from "./control.ts";

@@ -90,12 +90,15 @@ export class ManagedPanes implements Panes {
   async pane(selector: PaneSelector = {}): Promise<Pane> {
     if (selector.target !== undefined) return this.#byTarget(selector.target);
     const session = await this.#opened(selector.session);
-    const name = paneName(selector.pane ?? SHARED);
+    const name = validName("pane", selector.pane ?? SHARED);
     const known = this.#panes.get(paneKey(session, name));
     if (known !== undefined) return known;
     const row = (await session.panes()).find((one) => one.name === name);
-    if (row !== undefined) return this.#manage(session, name, row, false);
-    if (name === SHARED) return this.#manage(session, name, await this.#sharedRow(session), true);
+    if (row === undefined && name === SHARED) return this.#manage(session, name, await this.#sharedRow(session), true);
+    return this.#manage(session, name, row ?? (await this.#noPane(session, name)), false);
+  }
+
+  async #noPane(session: TmuxSession, name: string): Promise<never> {
     throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`, {
       hint: `Managed panes: ${(await this.list()).map((one) => `${one.session}/${one.pane}`).join(", ")}.`,
       advice: "Create one with tmux-create-pane.",
@@ -144,7 +147,7 @@ export class ManagedPanes implements Panes {
 
   async createPane(name: string, sessionName?: string): Promise<{ session: string; pane: string; created: boolean }> {
     const session = await this.#opened(sessionName);
-    const pane = paneName(name);
+    const pane = validName("pane", name);
     const rows = (await session.panes()).filter((row) => row.name !== "");
     if (rows.some((row) => row.name === pane)) return { session: session.name, pane, created: false };
     if (rows.length >= this.#options.maxPanes) {
@@ -163,16 +166,13 @@ export class ManagedPanes implements Panes {
 
   async killPane(name: string, sessionName?: string): Promise<void> {
     const session = await this.#opened(sessionName);
-    const pane = paneName(name);
+    const pane = validName("pane", name);
     if (pane === SHARED) {
       throw new BuddyError("tool", "the shared pane cannot be closed", {
         advice: "Only panes created with tmux-create-pane can be closed.",
       });
     }
-    const row = (await session.panes()).find((one) => one.name === pane);
-    if (row === undefined) {
-      throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`);
-    }
+    const row = (await session.panes()).find((one) => one.name === pane) ?? (await this.#noPane(session, pane));
     this.#panes.get(paneKey(session, pane))?.release();
     this.#panes.delete(paneKey(session, pane));
     await session.ask(`kill-pane -t ${row.id}`);
@@ -229,15 +229,7 @@ export class ManagedPanes implements Panes {
 
   async #newPane(session: TmuxSession, name: string, plain = false): Promise<PaneRow> {
     const { options } = session;
-    const command = paneCommand(
-      {
-        facts: options.transport.facts,
-        shell: options.shell,
-        login: options.transport.kind === "ssh",
-        plain,
-      },
-      session.directory,
-    );
+    const command = paneCommand(options, { plain, directory: session.directory });
     const window = name === SHARED ? "buddy-shared" : name;
     const words = command.map(tmuxQuote).join(" ");
     const made = await session.ask(
@@ -316,11 +308,7 @@ export class ManagedPanes implements Panes {
   }
 
   #fullName(name: string): string {
-    if (!/^[\w-]{1,64}$/.test(name)) {
-      throw new BuddyError("tool", `${JSON.stringify(name)} is not a valid session name`, {
-        hint: "Use letters, digits, - and _ only.",
-      });
-    }
+    validName("session", name);
     return name === this.session || name.startsWith(`${this.session}-`) ? name : `${this.session}-${name}`;
   }
 }
@@ -330,9 +318,9 @@ function paneKey(session: TmuxSession, pane: string): string {
   return `${session.options.session}/${pane}`;
 }
 
-function paneName(name: string): string {
+function validName(what: "pane" | "session", name: string): string {
   if (/^[\w-]{1,64}$/.test(name)) return name;
-  throw new BuddyError("tool", `${JSON.stringify(name)} is not a valid pane name`, {
+  throw new BuddyError("tool", `${JSON.stringify(name)} is not a valid ${what} name`, {
     hint: "Use letters, digits, - and _ only.",
   });
 }

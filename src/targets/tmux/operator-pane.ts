@@ -12,7 +12,7 @@ import { joinScript } from "./bootstrap.ts";
 import { capturePane, lineBeforeCursor, pressKeys, sendKeys } from "./capture.ts";
 import { ControlClient } from "./control.ts";
 import { asksForPassword, foregroundGroup, type ForegroundState, mayReadSilently, probeForeground } from "./probe.ts";
-import { hasPrintable, stillThere } from "./typed-line.ts";
+import { hasPrintable, stillThere } from "./typed-keys.ts";
 import { holdsShell } from "./watch-command.ts";
 import { surroundingTmux } from "../../lib/terminal.ts";
 

@@ -9,7 +9,8 @@ import type { PaneRow } from "./session-info.ts";
 import type { ForegroundState } from "./probe.ts";
 import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
-import { type TypedLines, isTerminalReply, OWN_SCRIPT, TypedLine, YANK } from "./typed-line.ts";
+import { isTerminalReply, OWN_SCRIPT, TypedLine, YANK } from "./typed-line.ts";
+import type { TypedLines } from "./typed-keys.ts";
 import { shorten } from "../../lib/text.ts";
 
 export type ShellPhase =

@@ -21,7 +21,7 @@ import type {
 import { OneAtATime, within, pause } from "../../lib/waiting.ts";
 import { capturePane, lineBeforeCursor, pressKeys, sendKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
-import { hasPrintable, movedAway, typedLines, stillThere } from "./typed-line.ts";
+import { hasPrintable, movedAway, typedLines, stillThere } from "./typed-keys.ts";
 import { type AdoptedShell, AdoptedShells } from "./adopted-shell.ts";
 import { parseRemembered } from "./markers.ts";
 import { PaneInput } from "./pane-input.ts";

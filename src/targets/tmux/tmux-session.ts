@@ -291,18 +291,8 @@ export class TmuxSession {
   }
 
   async #attach(create: boolean): Promise<{ readonly client: ControlClient; readonly created: boolean }> {
-    const { transport, socket, shell, cwd } = this.options;
-    const script = attachScript({
-      facts: transport.facts,
-      socket,
-      session: this.name,
-      owner: this.#owner,
-      cwd,
-      shell,
-      create,
-      login: transport.kind === "ssh",
-      plain: false,
-    });
+    const { transport } = this.options;
+    const script = attachScript({ ...this.options, session: this.name, owner: this.#owner, create });
     const process = transport.spawn(["sh"], { script });
     process.stdin.write(`${this.#key || randomBytes(16).toString("hex")}\n`);
     const client: ControlClient = new ControlClient(process, {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { stillThere } from "../../../src/targets/tmux/typed-line.ts";
+import { stillThere } from "../../../src/targets/tmux/typed-keys.ts";
 
 const place = { cwd: "/srv", user: "me", typed: "ls " };
 

@@ -10,7 +10,7 @@ import { ownPaths, writeJudge, type WriteRules } from "../../../app/machines/jud
 import { rulesByName } from "../../../app/machines/machine-rules.ts";
 import { type EffectiveRules, NO_RULES } from "../../../policy/machine-rules.ts";
 import { LOCAL } from "../../../targets/place.ts";
-import { onMachine } from "./machine-rules.ts";
+import { onMachine } from "./rule-facts.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import type { Explainer } from "./command.ts";
 

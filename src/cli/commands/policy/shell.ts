@@ -11,7 +11,7 @@ import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { Explainer, PolicyOptions } from "./command.ts";
-import { onMachine, ruleFacts } from "./machine-rules.ts";
+import { onMachine, ruleFacts } from "./rule-facts.ts";
 import { MachineRules, rulesByName } from "../../../app/machines/machine-rules.ts";
 import { chosenPlace, placeSources } from "../../../app/machines/places.ts";
 import { shellRules } from "../../../app/run-tools.ts";

@@ -13,7 +13,7 @@ import type { TargetOptions } from "../../../targets/target.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { rulesOf } from "../../../app/machines/machine-rules.ts";
 import { ruleWords } from "../../../app/repl/change-machines.ts";
-import { ruleFacts } from "../policy/machine-rules.ts";
+import { ruleFacts } from "../policy/rule-facts.ts";
 import { placeSources } from "../../../app/machines/places.ts";
 import { checkLocks, clockWords, findingRows, isFull, isOff } from "../doctor/machine.ts";
 

@@ -19,7 +19,7 @@ import { alignColumns, printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
 import { NO_RULES } from "../../../policy/machine-rules.ts";
 import { rulesByName } from "../../../app/machines/machine-rules.ts";
-import { ruleFacts } from "../policy/machine-rules.ts";
+import { ruleFacts } from "../policy/rule-facts.ts";
 import { destinationText } from "../../../targets/connection/ssh-destination.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
