@@ -1,4 +1,5 @@
 /** Exports a stored session: as a transcript, a script, a recording, a runbook. */
+import { jsonText } from "../lib/output.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { exportMarkdown, readTranscript, type Transcript, type TranscriptEntry } from "../session/export/transcript.ts";
 import { outputsDirectory } from "../session/outputs.ts";
@@ -15,7 +16,7 @@ export async function exportSession(
   const transcript = readTranscript(session.path, session.id);
   switch (format) {
     case "json":
-      return [`${JSON.stringify(transcript, null, 2)}\n`];
+      return [jsonText(transcript, 2)];
     case "markdown":
       return exportMarkdown(await readable(transcript));
     case "html":

@@ -147,6 +147,19 @@ export async function print(pieces: Iterable<string>): Promise<void> {
   if (out.failure !== undefined) throw out.failure;
 }
 
+/** Lines of JSON, which may be read on a terminal. */
+export function jsonText(value: unknown, indent?: number): string {
+  return `${visibleJson(JSON.stringify(value, null, indent))}\n`;
+}
+
+/** JSON does not escape C1 controls, which a terminal obeys, nor characters that change the direction of others. */
+export function visibleJson(text: string): string {
+  return text.replace(
+    /[\u007F-\u009F\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 function writeWhole(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
 }

@@ -12,6 +12,11 @@ export function oneLine(text: string): string {
   return collapseSpaces(showText(text));
 }
 
+/** A command or the name of a file on one line: nothing of it is dropped, and where a line ends is seen. */
+export function commandLine(text: string): string {
+  return collapseSpaces(showText(text.trim(), { mode: "command" }).replaceAll(/\s*\n\s*/g, " ⏎ "));
+}
+
 /** What one of several machines says, with its name. */
 export function withMachine({ machine, text }: { readonly machine?: string; readonly text: string }): string {
   return machine === undefined ? text : `${machine}: ${text}`;

@@ -1,7 +1,7 @@
 /** Words of buddy's own on screens of any width. */
 import { expect, test } from "bun:test";
 import type { NoticeEvent } from "../../src/agent/events.ts";
-import { type MachineNotice, MachineNotices, wrapped } from "../../src/ui/words.ts";
+import { commandLine, type MachineNotice, MachineNotices, wrapped } from "../../src/ui/words.ts";
 import { until } from "../support/until.ts";
 
 test("rows break between words, below their own beginning; a path stays in one piece", () => {
@@ -31,4 +31,13 @@ test("what many machines say at the same time is one line with all their names; 
   // Without anything after it, too.
   notices.add(lost("web09"));
   await until(() => shown.length === 4, "it is shown");
+});
+
+test.each([
+  ["echo a \x1b]0;rm x \x07", "echo a \\u{1b}]0;rm x \\u{7}"],
+  ["ls #\nrm x\n", "ls # ⏎ rm x"],
+  ["touch a\rb", "touch a\\rb"],
+  ["ls\t\t-l", "ls -l"],
+])("the line of a command that runs shows all of it: %j", (command, shown) => {
+  expect(commandLine(command)).toBe(shown);
 });

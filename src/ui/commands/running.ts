@@ -7,7 +7,7 @@ import { clip } from "../../lib/text.ts";
 import { within } from "../../lib/waiting.ts";
 import { showText } from "../../policy/screen/terminal-text.ts";
 import type { ReplHost, WorkInFlight } from "../repl/host.ts";
-import { clock, oneLine } from "../words.ts";
+import { clock, commandLine, oneLine } from "../words.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 
 export const workCommands: readonly SlashCommand[] = [
@@ -51,12 +51,12 @@ async function killable(host: ReplHost, tasks: Tasks): Promise<ArgumentValues> {
     ...taskIds(tasks),
     ...runningShells({ shells, panes }).map(({ id, command }) => ({
       value: id,
-      hint: oneLine(command),
+      hint: commandLine(command),
       complete: true,
     })),
     ...busyPanes({ shells, panes }).map(({ name, command }) => ({
       value: name,
-      hint: oneLine(command),
+      hint: commandLine(command),
       complete: true,
     })),
   ];
@@ -151,7 +151,7 @@ async function kill(screen: CommandScreen, args: string): Promise<void> {
     return screen.say([
       pane.idle
         ? `pane ${oneLine(pane.name)} was idle; pressed Ctrl-C`
-        : `pressed Ctrl-C in pane ${oneLine(pane.name)}: ${oneLine(pane.command)}`,
+        : `pressed Ctrl-C in pane ${oneLine(pane.name)}: ${commandLine(pane.command)}`,
     ]);
   }
   const shell = work.shells.find(({ id }) => id === args);
@@ -170,7 +170,7 @@ async function stop(screen: CommandScreen): Promise<void> {
   screen.say([
     busy === undefined
       ? "pressed Ctrl-C in the shared pane"
-      : `pressed Ctrl-C in the shared pane: ${oneLine(busy.command)}`,
+      : `pressed Ctrl-C in the shared pane: ${commandLine(busy.command)}`,
   ]);
 }
 

@@ -10,7 +10,7 @@ import { highlight } from "../markdown/highlight.ts";
 import type { Choice } from "../questions/picker.ts";
 import type { ChangeListing, ReplHost, SessionRow } from "../repl/host.ts";
 import { isThemeName, THEME_NAMES } from "../theme.ts";
-import { ago, oneLine, timeOfDay } from "../words.ts";
+import { ago, commandLine, oneLine, timeOfDay } from "../words.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 
 const session: SlashCommand = {
@@ -276,7 +276,7 @@ async function numbers(host: ReplHost): Promise<ArgumentValues> {
   const changes = await host.changes();
   return changes
     .toReversed()
-    .map(({ number, path }) => ({ value: String(number), hint: oneLine(path), complete: true }));
+    .map(({ number, path }) => ({ value: String(number), hint: commandLine(path), complete: true }));
 }
 
 async function list(screen: CommandScreen): Promise<void> {
@@ -287,7 +287,7 @@ async function list(screen: CommandScreen): Promise<void> {
   const row = ({ number, time, where, path, what, undone }: ChangeListing): string => {
     const place = places.size > 1 ? `${where}:` : "";
     const state = undone === undefined ? "" : `undone by ${undone}; `;
-    const start = `${String(number).padStart(3)}  ${timeOfDay(Date.parse(time))}  ${oneLine(`${place}${path}`)}`;
+    const start = `${String(number).padStart(3)}  ${timeOfDay(Date.parse(time))}  ${commandLine(`${place}${path}`)}`;
     const text = `${undone === undefined ? start : style.grey(start)}  ${style.grey(oneLine(state + what))}`;
     return clip(text, columns);
   };

@@ -3,7 +3,7 @@ import { gathered, jsonPieces } from "../../lib/large-texts.ts";
 import { mapTexts } from "../../lib/values.ts";
 import { type AgentEvent, resultText } from "../../agent/events.ts";
 import { HeldDeltas, type TextFilter } from "../../lib/secrets/redact.ts";
-import type { Output } from "../../lib/output.ts";
+import { type Output, visibleJson } from "../../lib/output.ts";
 
 export class JsonLines {
   readonly #out: Output;
@@ -34,7 +34,7 @@ export class JsonLines {
       // The texts inside, not the line: a pattern that matched a quote would break the JSON.
       const json = jsonPieces(mapTexts(withOutput(item), this.#redact));
       for (const piece of gathered(json, ["\n"])) {
-        const line = piece.replace(UNSEEN, escaped);
+        const line = visibleJson(piece);
         await (isOfMany(item) ? this.#out.writeAmongMany(line) : this.#out.write(line));
       }
     }
@@ -42,13 +42,6 @@ export class JsonLines {
 }
 
 const ASIDE_MS = 10;
-
-/**
- * The lines may be read on a terminal. JSON does not escape C1 controls, which a terminal obeys, nor characters that
- * change the direction of others.
- */
-const UNSEEN = /[\u007F-\u009F\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
-const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** Machines of one call answer at the same moment: a write for each of them would take longer than they do. */
 function isOfMany(event: AgentEvent): boolean {

@@ -192,7 +192,7 @@ export class Printer {
   }
 
   /** What buddy waits for after this event. */
-  #follow(event: AgentEvent, { oneLine, progressWords }: Look): void {
+  #follow(event: AgentEvent, { commandLine, progressWords }: Look): void {
     switch (event.type) {
       case "turn":
       case "tool_finished":
@@ -200,7 +200,7 @@ export class Printer {
       case "retry":
         return;
       case "tool_started":
-        return this.#live?.wait(`${this.#label}${oneLine(this.#options.redact(event.title)) || event.tool}`);
+        return this.#live?.wait(`${this.#label}${commandLine(this.#options.redact(event.title)) || event.tool}`);
       case "machine_finished":
         return this.#live?.relabel(progressWords(event));
       case "approval_answered":
@@ -298,8 +298,8 @@ export class Printer {
     if (this.#options.quiet || !this.#options.showToolCalls) return;
     this.#tools.set(event.call, await this.#toolView(event.tool, event.title));
     if (this.#live !== undefined) return;
-    const { oneLine, style, view } = await this.#looks();
-    const what = oneLine(this.#options.redact(event.title)) || oneLine(event.tool);
+    const { commandLine, oneLine, style, view } = await this.#looks();
+    const what = commandLine(this.#options.redact(event.title)) || oneLine(event.tool);
     const line = `${clip(`${style.grey("›")} ${style.bold(what)}`, view.width())}\n`;
     // With -v its output follows at once; otherwise a short call is named only when it has ended.
     if (this.#options.verbose) return this.#err(line);
@@ -369,7 +369,10 @@ export class Printer {
 
 /** What text needs for a terminal or a log: words, colours, and a filter for what a terminal obeys. */
 type Look = Pick<typeof import("../../policy/screen/terminal-text.ts"), "showText" | "TerminalText"> &
-  Pick<typeof import("../words.ts"), "MachineNotices" | "oneLine" | "progressWords" | "retryWords" | "withMachine"> & {
+  Pick<
+    typeof import("../words.ts"),
+    "commandLine" | "MachineNotices" | "oneLine" | "progressWords" | "retryWords" | "withMachine"
+  > & {
     readonly encode: (text: string) => string;
     readonly style: Theme;
     readonly view: ToolViewOptions;

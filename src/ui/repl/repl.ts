@@ -10,7 +10,7 @@ import { History } from "../editor/history.ts";
 import type { Choice } from "../questions/picker.ts";
 import { type Theme, theme } from "../theme.ts";
 import { Transcript } from "../transcript/transcript.ts";
-import { oneLine, wrapped } from "../words.ts";
+import { commandLine, wrapped } from "../words.ts";
 import type { ReplHost, ReplScreen, WorkInFlight } from "./host.ts";
 import { promptText } from "./status-line.ts";
 import { droppedWords, KeptResults, Plan, TaskView } from "./task-view.ts";
@@ -350,7 +350,7 @@ export class Repl implements CommandScreen {
     if (shells.length === 0 || this.#leaving.begun) return;
     this.transcript.say([
       this.style.grey("· still running in the background:"),
-      ...shells.map(({ id, command }) => this.style.grey(clip(`  ${id}  ${oneLine(command)}`, this.columns))),
+      ...shells.map(({ id, command }) => this.style.grey(clip(`  ${id}  ${commandLine(command)}`, this.columns))),
     ]);
     this.#screen.refresh();
   }

@@ -17,7 +17,7 @@ import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.
 import { ScrollView } from "../terminal/scroll-view.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { supportsLinks } from "../theme.ts";
-import { oneLine, SPINNER_MS } from "../words.ts";
+import { commandLine, SPINNER_MS } from "../words.ts";
 import { completer } from "./completer.ts";
 import { Notifier } from "./notifier.ts";
 import { type LiveRows, liveRows, Painter } from "./painter.ts";
@@ -321,7 +321,7 @@ export class TerminalScreen implements ReplScreen {
   #asked(prompt: ApprovalPrompt): void {
     const { repl, notifier } = this.#started;
     repl.transcript.say(prompt.preamble(this.columns, this.#terminal.rows), "tool");
-    notifier.approvalWaits(`${prompt.request.where}$ ${oneLine(prompt.request.action)}`);
+    notifier.approvalWaits(`${prompt.request.where}$ ${commandLine(prompt.request.action)}`);
     this.#painter.draw();
   }
 

@@ -214,9 +214,9 @@ function sum(values: readonly number[]): number {
 }
 
 // A tab, and all but what every terminal shows as wide as it is measured: ASCII, Latin, Greek, Cyrillic, punctuation,
-// arrows, signs of mathematics, lines and boxes, kana, Chinese, Hangul.
+// arrows, signs of mathematics, lines and boxes, Braille, kana, Chinese, Hangul.
 const UNSURE =
-  /[^\x1b\x20-\x7e\xa0-\u02ff\u0370-\u0482\u048a-\u052f\u1e00-\u1fff\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u22ff\u2500-\u25ff\u3000-\u3029\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60\ufffd]|\p{Emoji_Presentation}/u;
+  /[^\x1b\x20-\x7e\xa0-\u02ff\u0370-\u0482\u048a-\u052f\u1e00-\u1fff\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u22ff\u2500-\u25ff\u2800-\u28ff\u3000-\u3029\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60\ufffd]|\p{Emoji_Presentation}/u;
 const SEQUENCE = /(\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\))/;
 
 /**

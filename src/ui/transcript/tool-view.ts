@@ -6,7 +6,7 @@ import { clip, withoutTabs, plural } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine, progressWords, seconds, wrapped } from "../words.ts";
+import { commandLine, oneLine, progressWords, seconds, wrapped } from "../words.ts";
 
 export class ToolView {
   readonly #name: string;
@@ -25,7 +25,7 @@ export class ToolView {
 
   /** The operator has changed the command: this one runs. */
   retitle(title: string): void {
-    this.#title = oneLine(this.#options.redact(title));
+    this.#title = commandLine(this.#options.redact(title));
   }
 
   /** How it was approved, if not by a question. */

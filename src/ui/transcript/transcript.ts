@@ -15,6 +15,7 @@ import { PlainStream, Thought } from "./text-streams.ts";
 import type { Theme } from "../theme.ts";
 import { ToolView, type ToolViewOptions } from "./tool-view.ts";
 import {
+  commandLine,
   compactNumber,
   type MachineNotice,
   MachineNotices,
@@ -320,7 +321,7 @@ export class Transcript {
   }
 
   #begun({ tool, title }: AgentEvent & { type: "tool_started" }): void {
-    const what = oneLine(this.#options.redact(title)) || oneLine(tool);
+    const what = commandLine(this.#options.redact(title)) || oneLine(tool);
     this.say([clip(`${this.#style.grey("›")} ${this.#style.bold(what)}`, this.#options.width())], "tool");
   }
 

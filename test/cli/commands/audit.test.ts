@@ -19,7 +19,7 @@ const ENTRIES: readonly AuditEntry[] = [
     host: "web1",
     machine: "9c1b",
     label: "PROD",
-    action: "systemctl restart nginx\u001b[2K",
+    action: "systemctl restart nginx\u001b[2K\u009b2K",
     verdict: "ask",
     decision: "approved",
     by: "operator",

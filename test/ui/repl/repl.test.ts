@@ -254,7 +254,9 @@ describe("output", () => {
     rig.send("x\r");
     const screen = await rig.until("safe text end");
     expect(screen).toContain("exit 3");
-    expect(rig.emulator.raw).not.toMatch(/\]52|\]0;|\[5;5H/);
+    expect(screen).toContain("● x\\u{1b}]0;owned\\u{7} ⏎ y");
+    // oxlint-disable-next-line no-control-regex
+    expect(rig.emulator.raw).not.toMatch(/\x1b\]52|\x1b\]0;|\x1b\[5;5H/);
   });
 
   test("reasoning is dimmed, folds and unfolds", async () => {
@@ -745,7 +747,7 @@ describe("approvals", () => {
 
 describe("slash commands", () => {
   test("/status, /context, /tools, /help say what they promise", async () => {
-    await using rig = new ReplRig({ rows: 90, facts: { dryRun: true }, target: { attach: "tmux attach -t b" } });
+    await using rig = new ReplRig({ rows: 90, facts: { dryRun: true, contextState: "warn" }, target: { attach: "tmux attach -t b" } });
     rig.used = 850;
     rig.send("/status\r");
     const status = await rig.until(/buddy +1\.2\.3\n/);

@@ -5,7 +5,7 @@ import { DURATION_FORMAT, localTime, parseDuration } from "../../../lib/duration
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
 import { matchNames } from "../../../lib/names.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { alignColumns, clip, plural, printable } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
@@ -72,7 +72,7 @@ async function list(
   const wanted = { ...filter, ...(on === undefined ? {} : { machine: machineMatcher(on) }) };
   const found = readRecord(directory, wanted);
   const filtered = Object.keys(wanted).length > 0;
-  await print(json ? found.map((entry) => `${JSON.stringify(entry)}\n`) : recordRows([...found], filtered));
+  await print(json ? found.map((entry) => jsonText(entry)) : recordRows([...found], filtered));
   return EXIT.ok;
 }
 
@@ -80,7 +80,7 @@ async function verify(directory: string, json: boolean): Promise<ExitCode> {
   const { verifyRecord } = await import("../../../audit/record-files.ts");
   const found = verifyRecord(directory);
   const { lines, files, from, to, findings, unfinished } = found;
-  if (json) await print([`${JSON.stringify({ whole: findings.length === 0, ...found })}\n`]);
+  if (json) await print([jsonText({ whole: findings.length === 0, ...found })]);
   else {
     const span =
       lines === 0

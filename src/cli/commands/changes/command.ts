@@ -1,7 +1,7 @@
 /** `buddy changes`: the files that a session changed, and how; `/undo` in that session undoes them. */
 import { clip } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
@@ -40,7 +40,7 @@ export const command = defineCommand({
         const undone = rows[index]?.undone;
         return Object.assign(change, { before, after: after ?? null, undone: undone ?? null });
       });
-      await print([`${JSON.stringify(all, null, 2)}\n`]);
+      await print([jsonText(all, 2)]);
       return EXIT.ok;
     }
     const { showLine, showText } = await import("../../../policy/screen/terminal-text.ts");

@@ -4,7 +4,7 @@ import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
 import { redactor } from "../../../lib/secrets/redact.ts";
 import { plural } from "../../../lib/text.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { isLocal, placeOf } from "../../../targets/place.ts";
 import { defineCommand } from "../../command.ts";
 import type { Finding } from "./machine.ts";
@@ -22,7 +22,7 @@ export const command = defineCommand({
   async run({ args, globals }) {
     const findings = (await examine(globals)).map(withoutSecrets);
     const ok = findings.every(({ status }) => status !== "broken");
-    await print([args.json ? `${JSON.stringify({ ok, findings }, null, 2)}\n` : await page(findings, globals)]);
+    await print([args.json ? jsonText({ ok, findings }, 2) : await page(findings, globals)]);
     return ok ? EXIT.ok : EXIT.failure;
   },
 });

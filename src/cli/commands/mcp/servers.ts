@@ -10,7 +10,7 @@ import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode, inWords } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import { log } from "../../../lib/log.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { alignColumns, closestMatch, plural, shorten } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
@@ -31,7 +31,7 @@ export async function listServers(globals: GlobalOptions, json: boolean): Promis
       tools: known === undefined ? null : allowedTools(known, settings.tools).length,
     };
   });
-  if (json) await print([`${JSON.stringify(rows, null, 2)}\n`]);
+  if (json) await print([jsonText(rows, 2)]);
   else if (rows.length === 0) await print(["no MCP servers; add one with: buddy mcp add NAME -- PROGRAM ARGUMENTS\n"]);
   else {
     const cells = rows.map(({ name, enabled, server, tools, trust_read_only }) => {
@@ -67,7 +67,7 @@ export async function checkServers(globals: GlobalOptions, name: string | undefi
       ? Object.entries(loaded.config.mcp).filter(([, { enabled }]) => enabled)
       : [[name, find(loaded, name)] as const];
   const checked = await Promise.all(chosen.map(([one, settings]) => check(loaded, one, settings)));
-  if (json) await print([`${JSON.stringify(checked, null, 2)}\n`]);
+  if (json) await print([jsonText(checked, 2)]);
   else if (checked.length === 0) await print(["no MCP servers are enabled\n"]);
   else await print([`${checked.flatMap(checkLines).map(showLine).join("\n")}\n`]);
   return checked.every(({ ok }) => ok) ? EXIT.ok : EXIT.failure;

@@ -1,7 +1,7 @@
 /** `buddy models`: what the endpoint of a profile offers, with windows and prices where they are known. */
 import { alignColumns } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -40,7 +40,7 @@ export const command = defineCommand({
         };
       })
       .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    await print([json === true ? `${JSON.stringify(rows, null, 2)}\n` : await table(rows, profile.model)]);
+    await print([json === true ? jsonText(rows, 2) : await table(rows, profile.model)]);
     return EXIT.ok;
   },
 });

@@ -1,6 +1,6 @@
 /** `buddy policy`: what the policy says about a command, URL, path or text; nothing is done. */
 import { BuddyError, EXIT, messageOf } from "../../../lib/errors.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
 
@@ -54,7 +54,7 @@ export const command = defineCommand({
       }
       const given = value ?? (await Bun.stdin.text()).replace(/\r?\n$/, "");
       const answer = await explainer.explain(sudo === true ? { path: given, sudo } : given);
-      await print([`${json === true ? JSON.stringify(answer) : explainer.words(answer)}\n`]);
+      await print([json === true ? jsonText(answer) : `${explainer.words(answer)}\n`]);
       return EXIT.ok;
     } finally {
       await explainer[Symbol.asyncDispose]?.();
@@ -82,8 +82,8 @@ export async function answerBatch(
     for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n")) {
       const line = rest.slice(0, end);
       rest = rest.slice(end + 1);
-      if (dropping) out += `${JSON.stringify({ error: "the line is too long" })}\n`;
-      else out += `${await answer(explainer, line)}\n`;
+      if (dropping) out += jsonText({ error: "the line is too long" });
+      else out += await answer(explainer, line);
       dropping = false;
     }
     if (rest.length > LONGEST_LINE) {
@@ -93,8 +93,8 @@ export async function answerBatch(
     if (out !== "") await write(out);
   }
   rest += decoder.decode();
-  if (dropping) await write(`${JSON.stringify({ error: "the line is too long" })}\n`);
-  else if (rest.trim() !== "") await write(`${await answer(explainer, rest)}\n`);
+  if (dropping) await write(jsonText({ error: "the line is too long" }));
+  else if (rest.trim() !== "") await write(await answer(explainer, rest));
 }
 
 async function answer(explainer: Explainer, line: string): Promise<string> {
@@ -102,12 +102,12 @@ async function answer(explainer: Explainer, line: string): Promise<string> {
   try {
     value = JSON.parse(line);
   } catch {
-    return JSON.stringify({ error: "not a JSON value" });
+    return jsonText({ error: "not a JSON value" });
   }
   try {
-    return JSON.stringify(await explainer.explain(value));
+    return jsonText(await explainer.explain(value));
   } catch (error) {
-    return JSON.stringify({ error: messageOf(error) });
+    return jsonText({ error: messageOf(error) });
   }
 }
 

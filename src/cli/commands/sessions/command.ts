@@ -6,7 +6,7 @@ import type { StoredSession } from "../../../session/store.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
 import { localTime } from "../../../lib/durations.ts";
@@ -82,7 +82,7 @@ export const command = defineCommand({
 
 async function listing(sessions: readonly StoredSession[], json: boolean, all: boolean): Promise<string> {
   if (json)
-    return `${JSON.stringify(
+    return jsonText(
       sessions.map(({ id, lastUsed, target, profile, model, title, bytes, path, problem, foreign }) => ({
         id,
         last_used: lastUsed,
@@ -94,9 +94,8 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
         path,
         ...defined({ problem, foreign }),
       })),
-      null,
       2,
-    )}\n`;
+    );
   if (sessions.length === 0) return all ? "no saved sessions\n" : "no saved sessions in this directory\n";
   const { showLine } = await import("../../../policy/screen/terminal-text.ts");
   const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => {

@@ -1,6 +1,6 @@
 /** `buddy skills`: what there is to load and to run, and whether a folder is a valid skill. */
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
 import { defineCommand } from "../../command.ts";
 import { plural } from "../../../lib/text.ts";
@@ -41,7 +41,7 @@ export const command = defineCommand({
         folder: folder ?? null,
         runbook: runbook ?? null,
       }));
-      await print([`${JSON.stringify(rows, null, 2)}\n`]);
+      await print([jsonText(rows, 2)]);
       return EXIT.ok;
     }
     const { skillRows } = await import("../../../extend/skills/find-skills.ts");
@@ -54,10 +54,7 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
   const { checkSkill } = await import("../../../extend/skills/skill.ts");
   const { showLine } = await import("../../../policy/screen/terminal-text.ts");
   const { name, problems, warnings, files } = checkSkill(dir);
-  if (json)
-    await print([
-      `${JSON.stringify({ valid: problems.length === 0, name: name ?? null, problems, warnings, files }, null, 2)}\n`,
-    ]);
+  if (json) await print([jsonText({ valid: problems.length === 0, name: name ?? null, problems, warnings, files }, 2)]);
   else {
     const lines = [
       ...problems.map((text) => `problem: ${text}`),

@@ -2,7 +2,7 @@
 import { isatty } from "node:tty";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
-import { Output, print } from "../../../lib/output.ts";
+import { jsonText, Output, print } from "../../../lib/output.ts";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { atMost, unlessAborted } from "../../../lib/waiting.ts";
 import { openTransport, type TransportOptions } from "../../../targets/connection/open-transport.ts";
@@ -69,7 +69,7 @@ export async function checkPlaces(
     return result;
   });
   const bad = checked.filter(({ ok }) => !ok).length;
-  if (args.json === true) await print([`${JSON.stringify({ ok: bad === 0, machines: checked }, null, 2)}\n`]);
+  if (args.json === true) await print([jsonText({ ok: bad === 0, machines: checked }, 2)]);
   else if (checked.length > 1) await out.write(`\n${checked.length - bad} of ${checked.length} machines are ready\n`);
   await out.flush();
   return bad === 0 ? EXIT.ok : EXIT.failure;

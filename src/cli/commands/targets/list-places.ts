@@ -14,7 +14,7 @@ import type { LoadedConfig } from "../../../config/load.ts";
 import { shownPath } from "../../../config/paths.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { foldNames } from "../../../lib/names.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { alignColumns, printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
 import { NO_RULES } from "../../../policy/machine-rules.ts";
@@ -43,7 +43,7 @@ export async function listNames(sources: PlaceSources, loaded: LoadedConfig, arg
       ...(rules.get(row) ? { rule_words: rules.get(row) } : {}),
       ...(row.problem === undefined ? {} : { problem: row.problem.message }),
     }));
-    await print([`${JSON.stringify({ targets: listed, ssh_hosts: hosts }, null, 2)}\n`]);
+    await print([jsonText({ targets: listed, ssh_hosts: hosts }, 2)]);
     return code;
   }
   const lines = alignColumns(
@@ -81,7 +81,7 @@ export async function listPlaces(places: readonly Place[], loaded: LoadedConfig,
       ...defined({ ssh, cd, tmux }),
       ...ruleFacts(rules),
     }));
-    return print([`${JSON.stringify(listed, null, 2)}\n`]);
+    return print([jsonText(listed, 2)]);
   }
   const lines = alignColumns(
     rows.map(({ place, ssh, rules }) => {

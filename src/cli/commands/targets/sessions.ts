@@ -2,7 +2,7 @@
 import type { LoadedConfig } from "../../../config/load.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { formatDuration } from "../../../lib/durations.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { alignColumns, printable, plural } from "../../../lib/text.ts";
 import { log } from "../../../lib/log.ts";
 import type { Place } from "../../../targets/place.ts";
@@ -40,7 +40,7 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
     if (!answer) return EXIT.ok;
   }
   const ended = await sessions.end(unused);
-  if (args.json === true) await print([`${JSON.stringify({ ended }, null, 2)}\n`]);
+  if (args.json === true) await print([jsonText({ ended }, 2)]);
   else log.info(`ended: ${ended.length === 0 ? "none" : ended.map(printable).join(", ")}`);
   return EXIT.ok;
 }
@@ -76,5 +76,5 @@ function json(sessions: readonly ListedSession[]): string {
     in_use: inUse ?? null,
     programs,
   }));
-  return `${JSON.stringify(rows, null, 2)}\n`;
+  return jsonText(rows, 2);
 }

@@ -3,7 +3,7 @@ import { realpathSync, statSync } from "node:fs";
 import { TRACE_VERSION } from "../../../app/tracing.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { fileError, linesIn } from "../../../lib/files.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { clip, collapseSpaces, plural, printable } from "../../../lib/text.ts";
 import { isRecord, jsonObject } from "../../../lib/values.ts";
 import { defineCommand } from "../../command.ts";
@@ -29,7 +29,7 @@ export const command = defineCommand({
   async run({ args: { file, json } }) {
     const { runs, damaged } = readTrace(file ?? "");
     const summaries = runs.map(summarize);
-    if (json === true) await print(summaries.map((one) => `${JSON.stringify(one)}\n`));
+    if (json === true) await print(summaries.map((one) => jsonText(one)));
     else await print([summaryText(summaries, damaged)]);
     return EXIT.ok;
   },

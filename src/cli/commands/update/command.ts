@@ -1,6 +1,6 @@
 /** `buddy update`: replaces this binary with the newest release, verified as install.sh does it. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { print } from "../../../lib/output.ts";
+import { jsonText, print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { VERSION } from "../../../lib/version.ts";
@@ -45,7 +45,7 @@ export const command = defineCommand({
     const found = await update.findRelease(version?.replace(/^v/, ""));
     if (check) {
       const { newest, state } = found;
-      if (json) await print([`${JSON.stringify({ current: VERSION, newest, update: state === "newer" })}\n`]);
+      if (json) await print([jsonText({ current: VERSION, newest, update: state === "newer" })]);
       else await print([`${found.words}\n`]);
       return EXIT.ok;
     }

@@ -14,6 +14,18 @@ test("buddy policy url, path and text: words, JSON and batches, with the configu
   expect([...new Bun.Glob("**/*").scanSync({ cwd: box.home, dot: true })]).toEqual([]);
 });
 
+test("JSON is as visible as text: no character in it drives a terminal or turns the direction of others", async () => {
+  using box = sandbox();
+  const text = "echo \u009d52;c;eA\u009c \u202e \u200b \x7f";
+  const one = await box.run(["policy", "shell", text, "--json"]);
+  const many = await box.run(["policy", "shell", "--batch"], { stdin: `${JSON.stringify(text)}\n` });
+  for (const { stdout } of [one, many]) {
+    // oxlint-disable-next-line no-control-regex
+    expect(stdout).not.toMatch(/[\u007f-\u009f\u200b\u202e]/);
+    expect(JSON.parse(stdout)).toHaveProperty("verdict");
+  }
+});
+
 test("batches answer line by line; settings of the configuration hold", async () => {
   using box = sandbox();
   box.write(
