@@ -747,7 +747,11 @@ describe("approvals", () => {
 
 describe("slash commands", () => {
   test("/status, /context, /tools, /help say what they promise", async () => {
-    await using rig = new ReplRig({ rows: 90, facts: { dryRun: true, contextState: "warn" }, target: { attach: "tmux attach -t b" } });
+    await using rig = new ReplRig({
+      rows: 90,
+      facts: { dryRun: true, contextState: "warn" },
+      target: { attach: "tmux attach -t b" },
+    });
     rig.used = 850;
     rig.send("/status\r");
     const status = await rig.until(/buddy +1\.2\.3\n/);
