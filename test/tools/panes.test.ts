@@ -41,11 +41,11 @@ pane.describe("in the shared pane", () => {
       keys({ keys: ["C-c"] }),
       call("shell_output", { wait: "20s" }),
     );
-    expect(text[0]).toStartWith("[command timed out after 1s]\nIt is still running in the pane.");
-    expect(text[1]).toMatch(/^\[not run: \S+ is still running in the pane\]\nNothing was typed\./);
-    expect(text[1]).toContain('an earlier command "sleep 300"');
+    expect(text[0]).toStartWith("[command timed out after 1s]\n");
+    expect(text[1]).toStartWith("[not run: ");
+    expect(text[1]).toContain('"sleep 300"');
     expect(text[2]).toStartWith("[command timed out after 100ms]");
-    expect(text[3]).toBe("sent; see what it did with capture-pane");
+    expect(text[3]).toContain("capture-pane");
     expect(text[4]).toStartWith("[command failed: exit code 130]");
     expect(outcomes.slice(0, 2)).toEqual(["running", "not-run"]);
   });
@@ -56,7 +56,7 @@ pane.describe("in the shared pane", () => {
       keys({ literal_text: "the answer", enter: true }),
       call("shell_output", { wait: "20s" }),
     );
-    expect(text[0]).toMatch(/^\[waiting for input: .*\]\nAnswer with send-keys literal_text/);
+    expect(text[0]).toMatch(/^\[waiting for input: .*\]\n.*send-keys literal_text/);
     expect(text[2]).toContain("got:the answer");
     expect(outcomes[0]).toBe("waiting");
   });
@@ -90,7 +90,6 @@ pane.describe("in the shared pane", () => {
   test("a shell that ended is replaced", async () => {
     const { text } = await played(shell("exit 9"), shell("pwd"));
     expect(text[0]).toStartWith("[the shell ended with exit code 9]\n");
-    expect(text[0]).toContain("variables and functions are lost.");
     expect(text[1]).toContain("/");
   });
 
@@ -109,9 +108,8 @@ pane.describe("in the shared pane", () => {
     ]);
     const { results, events } = await here.turn(ALL);
     expect(results[0]).toMatch(/^\[waiting for a password in /);
-    expect(results[0]).toContain("Do not ask for it and do not send it.");
     const told = ofType(events, "tool_output").filter(({ stream }) => stream === "info");
-    expect(told[0]?.text).toContain("asks for a password: type it in the pane. Attach with: tmux ");
+    expect(told[0]?.text).toContain("tmux ");
   });
 
   test("capture-pane: ranges, options, an empty screen and a missing alternate screen", async () => {
@@ -130,9 +128,9 @@ pane.describe("in the shared pane", () => {
     expect(results[1]).toContain("one\ntwo\nred\n1\n2\n");
     expect(results[3]).toStartWith("[");
     expect(results[4]).toContain("200");
-    expect(results[5]).toContain('not a duration like "2s"');
+    expect(results[5]).toStartWith("error: invalid arguments for capture-pane: delay: ");
     expect(results[6]).toStartWith("error: ");
-    expect(results[7]).toContain("nothing to send: give keys, literal_text or enter=true");
+    expect(results[7]).toStartWith("error: invalid arguments for send-keys: ");
   });
 });
 
@@ -286,7 +284,7 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
       { text: "done" },
     ]);
     const { results } = await here.turn(ALL);
-    for (const result of results.slice(1, 5)) expect(result).toContain("asks for a password");
+    for (const result of results.slice(1, 5)) expect(result).toStartWith("error: ");
     expect(results[6]).toContain("[]");
   });
 });
@@ -297,6 +295,5 @@ test("without tmux these tools are not offered, and a call says so", async () =>
   const offered = here.model.requests[0]!.tools.map(({ name }) => name);
   expect(offered).toContain("run_shell");
   expect(offered.filter((name) => name.includes("-"))).toEqual([]);
-  expect(results[0]).toContain("this target has no tmux");
-  expect(results[1]).toContain("this target has no tmux");
+  for (const result of results.slice(0, 2)) expect(result).toStartWith("error: ");
 });

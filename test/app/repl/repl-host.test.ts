@@ -36,7 +36,7 @@ class Rig implements AsyncDisposable {
     this.model = startModel(turns);
   }
 
-  async start(config = ""): Promise<this> {
+  async start(config = "", place: readonly (readonly [string, string])[] = []): Promise<this> {
     const path = this.box.write(
       "home/.config/buddy/buddy.toml",
       `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${this.model.url}"\nmodel = "m"\napi = "completions"\napi_key = "sk-test-1234567890abcdef"\n` +
@@ -44,7 +44,7 @@ class Rig implements AsyncDisposable {
         `[models.keyless]\napi_base_url = "https://example.invalid/v1"\nmodel = "k"\napi_key_env = "NO_SUCH_KEY"\n${config}`,
       0o600,
     );
-    const globals = readGlobalOptions(new Map([["no-tmux", true]]));
+    const globals = readGlobalOptions(new Map<string, string | true>([["no-tmux", true], ...place]));
     const loaded = await loadConfig({ flags: { config: path }, env: { ...this.box.env }, cwd: this.box.cwd });
     this.run = await composeRun({ globals, loaded, problem: () => {} });
     this.host = replHost({ run: this.run, loaded, globals, display: DISPLAY, resumed: false });
@@ -76,6 +76,15 @@ describe("what the REPL sees of a run", () => {
     const { target, session } = host.facts();
     expect(target).toMatchObject({ state: "open", cwd: rig.box.cwd, user: expect.stringMatching(/./) });
     expect(session).toMatch(/^[0-9a-z]{4}(-[0-9a-z]{4}){3}$/);
+  });
+
+  test("/status said only that a target is not connected, not why", async () => {
+    await using rig = await new Rig().start("", [["container", "no such name"]]);
+    const why = await rig.run.target.get().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    expect(rig.host.facts().target).toMatchObject({ state: "failed", problem: why });
   });
 
   test("/status counts turns and names the endpoint", async () => {

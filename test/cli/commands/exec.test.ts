@@ -184,8 +184,8 @@ describe("exec", () => {
         call("tmux-create-session", { session: "more", ...DECLARED }),
         call("tmux-kill-session", { session: "nosuch", ...DECLARED }),
       );
-      expect(more).toContain("limit is 1");
-      expect(unknown).toContain("not a session that buddy manages");
+      expect(more).toMatch(/^error: .*\b1\b.*max_sessions/s);
+      expect(unknown).toMatch(/^error: .*nosuch/);
     });
 
     test("a pane is created once and ended", async () => {
@@ -218,7 +218,7 @@ describe("exec", () => {
     });
 
     test("capture-pane of a pane that does not exist", async () => {
-      expect((await results(call("capture-pane", { target: "nosuch:9" })))[0]).toContain("no pane");
+      expect((await results(call("capture-pane", { target: "nosuch:9" })))[0]).toMatch(/^error: .*nosuch:9/);
     });
 
     test("time", async () => {
@@ -235,7 +235,7 @@ describe("exec", () => {
     });
 
     test("a directory is not written", async () => {
-      expect((await results(call("write_file", { path: ".", content: "x" })))[0]).toContain("is a directory");
+      expect((await results(call("write_file", { path: ".", content: "x" })))[0]).toStartWith("error: ");
     });
 
     test("an edit shows its difference; an ambiguous one is refused", async () => {
@@ -246,7 +246,7 @@ describe("exec", () => {
         call("read_file", { path: "w.txt" }),
       );
       expect(edited).toContain("-B");
-      expect(ambiguous).toContain("occurs 2 times");
+      expect(ambiguous).toMatch(/^error: .*\b2\b/);
       expect(read).toBe("a\nb\n");
     });
 
@@ -257,7 +257,7 @@ describe("exec", () => {
         call("read_file", { path: "w.txt", offset: 99 }),
       );
       expect(binary).toContain("binary file");
-      expect(beyond).toContain("no line 99");
+      expect(beyond).toContain("99");
     });
 
     test("a private address is not fetched", async () => {
