@@ -110,7 +110,10 @@ export class Run implements AsyncDisposable {
     this.#resumed = resumed !== undefined;
     this.approvals = new Approvals({ mode: globals.approve, asker: options.asker });
     this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
-    this.machines = new AboutMachines(this, loaded, secrets.privacy, options.problem);
+    this.machines = new AboutMachines(this, loaded, secrets.privacy, {
+      problem: options.problem,
+      waiting: (message) => this.agent.publish({ type: "notice", kind: "info", message }),
+    });
     this.rules = this.machines.rules;
     this.recorder = new AuditRecorder({
       settings: config.audit,

@@ -34,6 +34,12 @@ interface FoundPlace extends Pick<Machines, "places"> {
   readonly place: Place;
 }
 
+interface AboutOptions {
+  problem(message: string): void;
+  /** Told what takes a while. */
+  waiting(what: string): void;
+}
+
 export class AboutMachines {
   readonly rules: MachineRules;
   readonly #at: Machines;
@@ -42,10 +48,10 @@ export class AboutMachines {
   /** Every line of the record asks for one of many. /on changes the places. */
   readonly #found = new WeakMap<Target, FoundPlace>();
 
-  constructor(at: Machines, loaded: LoadedConfig, privacy: Privacy, problem: (message: string) => void) {
+  constructor(at: Machines, loaded: LoadedConfig, privacy: Privacy, { problem, waiting }: AboutOptions) {
     this.#at = at;
     this.#privacy = privacy;
-    const sources = loaded.config.rules.length === 0 ? undefined : placeSources(loaded, problem);
+    const sources = loaded.config.rules.length === 0 ? undefined : placeSources(loaded, waiting);
     this.rules = new MachineRules(loaded.config, () => at.places, sources);
     this.#hostFiles = new HostFiles(buddyPaths(loaded.env)?.dir, problem);
   }

@@ -266,20 +266,26 @@ async function machineNames(place: Place, transport: Transport): Promise<string[
 }
 
 async function resolvedHosts({ path }: Place): Promise<string[]> {
-  const written = await viaSsh(path);
+  const written = await viaNames(path);
   const destinations = [...path.filter((hop) => hop.kind === "ssh"), ...written];
   if (destinations.length === 0) return [];
   const { resolvedSsh } = await import("../../targets/names/ssh-config.ts");
   const names = destinations.map(async (destination) => {
-    const { host, user } = await resolvedSsh(destination);
-    // A rule may be written as a destination: `ssh web1` leads to root@web1, too.
-    return [host, `${user}@${host}`, `${user}@${destinationOf(destination).host}`];
+    try {
+      const { host, user } = await resolvedSsh(destination);
+      // A rule may be written as a destination: `ssh web1` leads to root@web1, too.
+      return [host, `${user}@${host}`, `${user}@${destinationOf(destination).host}`];
+    } catch (error) {
+      // A `via` may name what is no host for ssh: a container, a pattern.
+      if (error instanceof BuddyError && typeof destination === "string") return [];
+      throw error;
+    }
   });
   return [...written, ...(await Promise.all(names)).flat()];
 }
 
 /** The machines that commands of `via` connect to: `via = ["ssh", "web1"]` leads to web1, also behind env or sh -c. */
-async function viaSsh(path: Place["path"]): Promise<string[]> {
+async function viaNames(path: Place["path"]): Promise<string[]> {
   const texts = path.flatMap((hop) => (hop.kind === "via" ? [quoteAll(hop.argv)] : []));
   if (texts.length === 0) return [];
   const { commandsIn } = await import("../../policy/shell/judge.ts");

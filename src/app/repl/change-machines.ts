@@ -9,6 +9,7 @@ import { atMost } from "../../lib/waiting.ts";
 import { type EffectiveRules, NO_RULES } from "../../policy/machine-rules.ts";
 import { rulesByName, uncertainRules } from "../machines/machine-rules.ts";
 import { chosenPlaces, placeSources } from "../machines/places.ts";
+import { listFiles } from "../../targets/names/expand-names.ts";
 import type { Run } from "../run.ts";
 import { foldNames, matchNames, splitList } from "../../lib/names.ts";
 
@@ -51,8 +52,10 @@ function asNamed(place: Place): NamedPlaces & { readonly places: readonly [Place
   return { name: place.name, kind: "machine", places: [place] };
 }
 
-export async function targetNames(run: Run, loaded: LoadedConfig): Promise<TargetRow[]> {
+/** All names; after an `@`, files that may list some. */
+export async function targetNames(run: Run, loaded: LoadedConfig, begun = ""): Promise<TargetRow[]> {
   const sources = placeSources(loaded);
+  if (begun.startsWith("@")) return listFiles(begun, sources).map((name) => ({ name, meaning: "", current: false }));
   const { names, inventory } = await completedNames(sources);
   const inUse = new Map(run.places.map((place) => [place.name, whereabouts(place)]));
   const others = (all: readonly string[], meaning: (name: string) => string) =>

@@ -170,7 +170,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       await signOut(profile, globals, say);
     },
     targets: async (what) => (await import("./change-machines.ts")).targetRows(run, loaded, what),
-    targetNames: async () => (await import("./change-machines.ts")).targetNames(run, loaded),
+    targetNames: async (begun) => (await import("./change-machines.ts")).targetNames(run, loaded, begun),
     workOn: async (what, signal) => (await import("./change-machines.ts")).workOn(run, loaded, what, signal),
     async reconnect(signal) {
       const { opened } = run.target;

@@ -1,11 +1,8 @@
 /** `buddy __complete WORD...`: what the last word could be; called by the scripts of `buddy completion`. */
-import { readdirSync } from "node:fs";
-import { resolve } from "node:path";
 import { currentDirectory } from "../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
 import { askProgram } from "../../lib/start-child.ts";
-import { expandTilde } from "../../lib/user-directories.ts";
 import { type Arg, type Args, COMMANDS, loadCommand } from "../command.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 
@@ -120,23 +117,15 @@ const APPROVALS = [
 /** For the last item of a list: a name, a host after `USER@`, or a file of names after `@`. */
 async function placesFor(typed: string): Promise<string[]> {
   const [, before = "", last = ""] = /^(.*,)?(.*)$/s.exec(typed) ?? [];
-  const file = /^@(.*\/)?/.exec(last);
   const user = /^[^@]+@/.exec(last)?.[0] ?? "";
-  const found =
-    file === null
-      ? (await (user === "" ? places() : hosts())).map((name) => `${user}${name}`)
-      : filesIn(file[1] ?? "").map((name) => `@${name}`);
+  const named = async () => (await (user === "" ? places() : hosts())).map((name) => `${user}${name}`);
+  const found = await (last.startsWith("@") ? lists(last) : named());
   return found.map((one) => `${before}${one}`);
 }
 
-function filesIn(directory: string): string[] {
-  try {
-    const from = resolve(currentDirectory(), expandTilde(directory, process.env["HOME"]));
-    const entries = readdirSync(from, { withFileTypes: true });
-    return entries.map((entry) => `${directory}${entry.name}${entry.isDirectory() ? "/" : ""}`);
-  } catch {
-    return []; // no such directory: nothing to offer
-  }
+async function lists(begun: string): Promise<string[]> {
+  const { listFiles } = await import("../../targets/names/expand-names.ts");
+  return listFiles(begun, { cwd: currentDirectory(), home: process.env["HOME"] });
 }
 
 function flagValues(name: string, typed: string, line: Line) {

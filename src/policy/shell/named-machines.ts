@@ -33,9 +33,10 @@ const VARIABLES = new Set(["DOCKER_CONTEXT", "CONTAINER_CONNECTION"]);
 
 /**
  * Where operands name machines. `host`: the first is a destination. `hosts`: the first is a list or pattern. `every`:
- * each is one. `paths`: those of the form `host:path`. `verb`: the first is a subcommand, which has its own line.
+ * each is one. `paths`: those of the form `host:path`; `path`: only the first. `verb`: the first is a
+ * subcommand, which has its own line.
  */
-type Operands = "host" | "hosts" | "every" | "paths" | "verb" | "none";
+type Operands = "host" | "hosts" | "every" | "path" | "paths" | "verb" | "none";
 
 const SSH_VALUES = "B b c D E e F I i L l m O p P Q R S s w X";
 
@@ -47,7 +48,15 @@ const TABLE: readonly (readonly [programs: string, machines: string, values: str
   ["scp", "J o", SSH_VALUES, "paths"],
   ["rsync rclone borg rdiff-backup unison duplicity restic hg svn", "", "", "paths"],
   ["git", "", "C c git-dir work-tree namespace exec-path config-env", "verb"],
-  ["git-clone git-fetch git-pull git-push git-ls-remote git-remote git-archive git-submodule", "", "", "paths"],
+  // What follows the repository are branches, also in the form of `main:main`.
+  [
+    "git-clone git-fetch git-pull git-push git-ls-remote",
+    "repo",
+    "b branch o origin c config j jobs u upload-pack depth reference receive-pack exec",
+    "path",
+  ],
+  ["git-remote git-submodule", "", "b", "paths"],
+  ["git-archive", "remote", "", "none"],
   ["docker", "H host c context", "l log-level config tlscacert tlscert tlskey", "verb"],
   ["docker-compose", "H host c context", "f file p project-name", "none"],
   ["podman podman-remote", "c connection url", "root runroot log-level identity module", "verb"],
@@ -121,15 +130,15 @@ function machinesOf(program: string, args: readonly string[]): string[] {
       const option = optionOf(word, row);
       if (option === undefined) continue;
       const value = option.value ?? args[++at] ?? "";
-      if (option.name === "o") found.push(...(SETTING.exec(value) ?? []).slice(1).flatMap(listed));
-      else if (row.machines.has(option.name)) found.push(...listed(value));
+      if (!row.machines.has(option.name)) continue;
+      found.push(...(option.name === "o" ? (SETTING.exec(value) ?? []).slice(1) : [value]).flatMap(listed));
     } else {
       seen++;
       if (operands === "verb") return [...found, ...machinesOf(`${program}-${word}`, args.slice(at + 1))];
       // What follows is a command of the other machine; options of ssh may stand before it.
-      if (seen > 1 && (operands === "host" || operands === "hosts")) break;
+      if (seen > 1 && (operands === "host" || operands === "hosts" || operands === "path")) break;
       if (operands === "host") found.push(...placeOf(`${word}:`));
-      else if (operands === "paths") found.push(...placeOf(word));
+      else if (operands === "path" || operands === "paths") found.push(...placeOf(word));
       else if (operands !== "none") found.push(...listed(word));
     }
   }

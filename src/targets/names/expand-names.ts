@@ -1,6 +1,6 @@
 /** What an operator writes for machines: ranges (web[01-12]) and files of names; and all names that a machine has. */
 import { BuddyError } from "../../lib/errors.ts";
-import { readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileError } from "../../lib/files.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
@@ -72,10 +72,23 @@ export function tooMany(text: string, count: number): BuddyError {
   return new BuddyError("usage", `${JSON.stringify(text)} names ${count} machines; the limit is ${MOST_PLACES}`);
 }
 
-export function readList(
-  path: string,
-  { cwd, home }: { readonly cwd: string; readonly home?: string | undefined },
-): string {
+interface ListPlace {
+  readonly cwd: string;
+  readonly home?: string | undefined;
+}
+
+/** For completion: what a begun `@directory/na` may become. */
+export function listFiles(begun: string, { cwd, home }: ListPlace): string[] {
+  const [, directory = ""] = /^@(.*\/)?/.exec(begun) ?? [];
+  try {
+    const entries = readdirSync(resolve(cwd, expandTilde(directory, home)), { withFileTypes: true });
+    return entries.map((entry) => `@${directory}${entry.name}${entry.isDirectory() ? "/" : ""}`).toSorted();
+  } catch {
+    return []; // no such directory: nothing to offer
+  }
+}
+
+export function readList(path: string, { cwd, home }: ListPlace): string {
   const full = resolve(cwd, expandTilde(path, home));
   const problem = (why: string, cause?: unknown) =>
     new BuddyError("usage", `--on @${path}: ${why}`, {

@@ -61,9 +61,13 @@ export const targetCommands: readonly SlashCommand[] = [targets, on];
 async function names(host: ReplHost, _tasks: unknown, words: readonly string[]): Promise<ArgumentValues> {
   const word = words.at(-1) ?? "";
   const begun = /^(?:.*,|[+-])?/.exec(word)?.[0] ?? "";
-  const all = await host.targetNames();
+  const all = await host.targetNames(word.slice(begun.length));
   const known = word.startsWith("-") ? all.filter(({ current }) => current) : all;
-  return known.map(({ name, meaning }) => ({ value: `${begun}${name}`, hint: oneLine(meaning), complete: true }));
+  return known.map(({ name, meaning }) => ({
+    value: `${begun}${name}`,
+    hint: oneLine(meaning),
+    complete: !name.endsWith("/"),
+  }));
 }
 
 /** /adopt: buddy works in the shell that the operator started in the shared pane, as the user and machine in it. */

@@ -88,7 +88,7 @@ export interface ReplHost {
   /** The names of the configuration and the machines in use, or the machines that WHAT names. */
   targets(what?: string): Promise<readonly TargetRow[]>;
   /** For completion: at once, without asking any machine. */
-  targetNames(): Promise<readonly TargetRow[]>;
+  targetNames(begun?: string): Promise<readonly TargetRow[]>;
   /** Switches to other machines; with a + in front adds them, with a - leaves them. Returns what to print. */
   workOn(what: string, signal: AbortSignal): Promise<readonly string[]>;
   /** Connects to the target again, with questions on the terminal; returns what to print. */

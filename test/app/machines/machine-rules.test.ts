@@ -5,7 +5,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { notesForModel, HostFiles } from "../../../src/app/machines/about-machines.ts";
 import { MachineRules, rulesByName, rulesOf } from "../../../src/app/machines/machine-rules.ts";
-import { targetRows } from "../../../src/app/repl/change-machines.ts";
+import { targetNames, targetRows } from "../../../src/app/repl/change-machines.ts";
 import type { Run } from "../../../src/app/run.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
@@ -44,6 +44,34 @@ function open(place: Place): Promise<Transport> {
 
 const modeOn = async (pattern: string, place: Place, transport: Transport) =>
   (await rulesOf(await config(pattern), place, transport)).mode;
+
+test("a via that names what is no host for ssh has the rules of that name", async () => {
+  const via = (...argv: string[]): Place => ({ name: "box", path: [{ kind: "via", argv }], names: ["box"] });
+  for (const [pattern, place] of [
+    ["api", via("docker", "exec", "-i", "api")],
+    ["prod", via("docker", "--context", "prod", "exec", "-i", "api")],
+    ["web*", via("clush", "-w", "web[1-3]")],
+  ] as const)
+    expect([pattern, (await rulesByName(await config(pattern), place)).mode]).toEqual([pattern, "read-only"]);
+});
+
+test("/on @ completes the files of the operator's directory", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-lists-"));
+  mkdirSync(join(dir, "lists"));
+  writeFileSync(join(dir, "lists/web"), "web1\n");
+  try {
+    const loaded = await loadConfig({ env: { HOME: dir }, cwd: dir, create: false });
+    const offered = async (begun: string) =>
+      (await targetNames({ places: [LOCAL] } as unknown as Run, loaded, begun)).map(({ name }) => name);
+    expect([await offered("@l"), await offered("@lists/w"), await offered("@none/")]).toEqual([
+      ["@lists/"],
+      ["@lists/web"],
+      [],
+    ]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
 
 test("/targets showed the rules of names, but not those of the machines of a name or in use", async () => {
   const dir = mkdtempSync(join(tmpdir(), "buddy-targets-"));
