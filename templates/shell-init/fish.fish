@@ -22,8 +22,8 @@ function __buddy_ended --on-event fish_postexec
     builtin printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $__buddy_code $__buddy_tag
 end
 # Handlers run in the order in which they were defined: what yours print is not output.
-for __buddy_file in (functions --handlers-type generic 2>/dev/null | string replace -rf '^fish_postexec (?!__buddy_)' '')
-    functions $__buddy_file | source
+for __buddy_file in (builtin functions --handlers-type generic 2>/dev/null | string replace -rf '^fish_postexec (?!__buddy_)' '')
+    builtin functions $__buddy_file | builtin source
 end
 set -e __buddy_file
 
@@ -31,7 +31,7 @@ function __buddy_before --on-event fish_prompt
     set -l fish_trace
     # As marks carry it: a byte that a terminal could take for something else is %XX.
     set -g __buddy_at (string escape --style=url -- "$PWD")
-    set -g __buddy_id (math $__buddy_id + 1)
+    set -g __buddy_id (builtin math $__buddy_id + 1)
     __buddy_save >$__buddy_run/$__buddy_pane.env 2>/dev/null
     set -l mark "$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$__buddy_at"
     builtin printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
@@ -59,8 +59,8 @@ end
 
 # The last of all handlers, however late another was defined: what yours print is not output.
 function __buddy_last
-    set -l others (functions --handlers-type generic 2>/dev/null | string match -r '^fish_preexec .*')
-    test "$others[-1]" = 'fish_preexec __buddy_start'; or functions __buddy_start | source
+    set -l others (builtin functions --handlers-type generic 2>/dev/null | string match -r '^fish_preexec .*')
+    test "$others[-1]" = 'fish_preexec __buddy_start'; or builtin functions __buddy_start | builtin source
 end
 
 function __buddy_status
@@ -70,18 +70,18 @@ end
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 function __buddy_take
     set -l fish_trace
-    if commandline --paging-mode; or commandline --search-mode
+    if builtin commandline --paging-mode; or builtin commandline --search-mode
         # A list is open: that is given up first, buddy asks again.
         builtin printf '\033]7771;%s;T;;\a' $__buddy_key
-        commandline -f cancel
+        builtin commandline -f cancel
         return
     end
     # Without what is left of this key where it came after half of another one.
-    set -g __buddy_aside (commandline -b | string replace -ra '\e?\[7771~' '' | string collect)
+    set -g __buddy_aside (builtin commandline -b | string replace -ra '\e?\[7771~' '' | string collect)
     set -l aside (builtin printf '%s\n' $__buddy_aside | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
     set -l content ''
     test -s $__buddy_run/$__buddy_pane.next; and read -z content <$__buddy_run/$__buddy_pane.next
-    echo -n >$__buddy_run/$__buddy_pane.next
+    builtin echo -n >$__buddy_run/$__buddy_pane.next
     set -l parts (string split -m 1 \n -- $content)
     set -g __buddy_taken 1
     __buddy_last
@@ -90,33 +90,40 @@ function __buddy_take
     if test -z "$parts[1]"
         # Nothing to run: the line is given up.
         set -e __buddy_taken
-        commandline -r ''
+        builtin commandline -r ''
         return
     end
     set -g __buddy_tag $parts[1]
-    commandline -r -- "$parts[2]"
-    commandline --is-valid 2>/dev/null
+    builtin commandline -r -- "$parts[2]"
+    builtin commandline --is-valid 2>/dev/null
     set -l valid $status
     # An invalid line would stay in the editor; evaluated, it fails like any command.
-    test $valid -eq 1; and commandline -r -- "eval "(string escape -- "$parts[2]")
+    test $valid -eq 1; and builtin commandline -r -- "eval "(string escape -- "$parts[2]")
     if test $valid -eq 2
-        commandline -r ''
+        builtin commandline -r ''
         builtin printf '\033]7771;%s;I\a' $__buddy_key
         set -g __buddy_tag 0
     else
-        commandline -f execute
+        builtin commandline -f execute
     end
+end
+
+# To where a clean child was last, which file $argv has.
+function __buddy_follow
+    read -lz to <$argv[1]
+    set to (string replace -r '\n$' '' -- "$to" | string collect)
+    test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- "$to" >/dev/null 2>/dev/null
 end
 
 # Another such key: puts back what was set aside, before whatever was typed since.
 function __buddy_give
-    set -l point (math (string length -- "$__buddy_aside") + (commandline -C))
-    commandline -r -- "$__buddy_aside"(commandline -b | string collect)
-    commandline -C $point
+    set -l point (builtin math (string length -- "$__buddy_aside") + (builtin commandline -C))
+    builtin commandline -r -- "$__buddy_aside"(builtin commandline -b | string collect)
+    builtin commandline -C $point
     set -g __buddy_aside ''
 end
 
-functions -q __buddy_user_prompt; or functions -c fish_prompt __buddy_user_prompt
+builtin functions -q __buddy_user_prompt; or builtin functions -c fish_prompt __buddy_user_prompt
 function fish_prompt
     set -l fish_trace
     builtin printf '[buddy %s: %s] ' $__buddy_id $__buddy_code
@@ -126,14 +133,14 @@ function fish_prompt
 end
 
 # The title names the directory: a control character in it would end the title, and the rest be taken for output.
-functions -q fish_title; and functions -c fish_title __buddy_title
+builtin functions -q fish_title; and builtin functions -c fish_title __buddy_title
 function fish_title
-    functions -q __buddy_title; and __buddy_title $argv | string replace -ra '[[:cntrl:]]' ' '
+    builtin functions -q __buddy_title; and __buddy_title $argv | string replace -ra '[[:cntrl:]]' ' '
 end
 
 for __buddy_mode in default insert
-    bind -M $__buddy_mode \e\[7771\~ __buddy_take
-    bind -M $__buddy_mode \e\[7773\~ __buddy_give
+    builtin bind -M $__buddy_mode \e\[7771\~ __buddy_take
+    builtin bind -M $__buddy_mode \e\[7773\~ __buddy_give
 end
 set -e __buddy_mode
-echo up 2>/dev/null >$__buddy_run/$__buddy_pane.up
+builtin echo up 2>/dev/null >$__buddy_run/$__buddy_pane.up

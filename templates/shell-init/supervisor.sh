@@ -78,7 +78,7 @@ while :; do
       ;;
     fish) exec "$@" ${__buddy_plain:+--no-config} ${__buddy_login:+-l} -i -C 'source $BUDDY_DIR/fish.fish' ;;
     *)
-      export BUDDY_LOGIN="$__buddy_login" BUDDY_PLAIN="$__buddy_plain" BUDDY_ENV="${ENV-}" ENV="$__buddy_dir/sh.sh"
+      export BUDDY_LOGIN="$__buddy_login" BUDDY_PLAIN="$__buddy_plain" BUDDY_ENV="${ENV-}" BUDDY_SHELL="$*" ENV="$__buddy_dir/sh.sh"
       exec "$@" -i
       ;;
     esac

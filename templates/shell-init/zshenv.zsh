@@ -7,5 +7,5 @@ typeset -g __buddy_own=$ZDOTDIR __buddy_had=$BUDDY_ZDOTDIR
 ZDOTDIR=${BUDDY_ZDOTDIR:-$HOME}
 unset BUDDY_ZDOTDIR
 [[ -z $BUDDY_PLAIN && -r $ZDOTDIR/.zshenv ]] && source $ZDOTDIR/.zshenv
-typeset -g __buddy_user_zdotdir=${ZDOTDIR:-$HOME}
+\builtin typeset -g __buddy_user_zdotdir=${ZDOTDIR:-$HOME}
 ZDOTDIR=$__buddy_own

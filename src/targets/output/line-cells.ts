@@ -60,6 +60,12 @@ export class LineCells {
     }
   }
 
+  /** The rest of the row stays without text: a wide character did not fit, and is in the next one. */
+  fillUp(width: number): void {
+    const cells = this.#spread();
+    while (cells.length < width) cells.push("");
+  }
+
   /** No farther than any terminal is wide, or the line is long. */
   to(column: number): void {
     this.#column = Math.max(0, Math.min(column, Math.max(MOST_COLUMNS, this.#spread().length)));

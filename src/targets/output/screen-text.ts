@@ -224,7 +224,10 @@ export class ScreenText {
   #printWrapped(text: string, width: number): void {
     this.#enterScreen();
     for (const char of graphemes(text)) {
-      if (this.#current().column + Bun.stringWidth(char) > width) this.#newline();
+      if (this.#current().column + Bun.stringWidth(char) > width) {
+        this.#current().fillUp(width);
+        this.#newline();
+      }
       this.#current().put(char);
     }
   }

@@ -57,6 +57,11 @@ export class CleanChildren implements Locks {
     return this.#namespace.settled;
   }
 
+  /** Words that start a shell which reads such a script from a file; without -p it would import functions. */
+  get reader(): readonly string[] {
+    return this.#shell.kind === "bash" ? [this.#shell.path, "--norc", "-p"] : [this.#shell.path];
+  }
+
   readonly script: CleanScript = (text, { inNamespace }, to, begins) =>
     cleanScript(text, this.#shell, inNamespace ? this.#namespace.entry : undefined, to, begins);
 

@@ -146,13 +146,12 @@ export function standingInPane(text: string, shell: CleanShell, namespace: Names
   const file = quote(namespace.file);
   const ask = `__buddy_ask ${pane.tag} ${file} ${quote(pane.tty)} ${quote(text)}`;
   const words = `${quote(shell.path)} ${LOADED} bash "$PWD" ${file} "$__buddy_pid $__buddy_since" "$$"`;
-  const after = `__buddy_over ${pane.tag}; case $- in *e*) __buddy_result=$__buddy_code; return 0 ;; *) return "$__buddy_code" ;; esac`;
+  const after = `__buddy_over ${pane.tag}; __buddy_ends || builtin return "$__buddy_code"; builtin return 0`;
   const own = "9>/dev/tty 2>/dev/null";
   // The shell reads the later lines only if it gets to them, which is rare.
-  return `if [ "\${__buddy_asks-}" = 1 ] && ${ask}; then ${after}; fi; } ${own}
-{ ${LOOK}
-__buddy_namespace() { ${ABSOLUTE_PATH}; exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
-if [ "\${__buddy_asks-}" = 1 ] && __buddy_look ${file} && __buddy_serve ${file} ${quote(pane.tty)} && ${ask}; then ${after}; fi
+  return `if [[ \${__buddy_asks-} == 1 ]] && ${ask}; then ${after}; fi; } ${own}
+{ __buddy_namespace() { ${ABSOLUTE_PATH}; builtin exec ${DEFAULT_SIGNALS} ${namespace.enter} ${words} 3<"$__buddy_dir/stand.sh"; }
+if [[ \${__buddy_asks-} == 1 ]] && __buddy_look ${file} && __buddy_serve ${file} ${quote(pane.tty)} && ${ask}; then ${after}; fi
 `;
 }
 

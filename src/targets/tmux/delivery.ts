@@ -2,12 +2,13 @@
 import { writeFileSync } from "node:fs";
 import { withBytes } from "../../lib/byte-names.ts";
 import { fishQuote, quote } from "../../lib/quote.ts";
-import { followClean, mayMove } from "../read-only/clean-script.ts";
+import { mayMove } from "../read-only/clean-script.ts";
 import type { AskingPane } from "../read-only/standing-shell.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { hexKeys, typeKeys } from "./capture.ts";
 import { tmuxQuote } from "./control.ts";
 import { CHECK, CHECK_IN_SH } from "./markers.ts";
+import { RECALL } from "./typed-line.ts";
 
 export interface Delivery {
   /** Files that the shell reads, by path; written before the keys are sent. */
@@ -27,6 +28,8 @@ export interface DeliveryTarget {
   readonly shell: PaneShell["kind"];
   /** The shell's line editor handles buddy's key; otherwise lines are typed. */
   readonly editor: boolean;
+  /** The screen does not show what is in the line: it stays there, as a comment, and is recalled from the history. */
+  readonly hidesLine: boolean;
 }
 
 /**
@@ -41,6 +44,8 @@ const MAX_SHOWN_LINES = 40;
 
 /** How a command without approval runs, as a child that knows nothing about the pane's shell. */
 export interface CleanRun {
+  /** Words that start the shell which reads them. */
+  readonly shell: readonly string[];
   /** Lines of sh; the child writes its last directory to the file `to`. */
   readonly script: (to: string) => string;
   /** For bash: lines before those, which return if they have run the command. */
@@ -65,7 +70,7 @@ export function deliver(
     const once = secret === undefined ? command : `${removed(secret.script, place.shell)}\n${command}`;
     return {
       files: { [script]: typedScript(shown ?? command, tag, place.shell, once) },
-      lines: [leaveMode, `send-keys -t ${place.pane} ${typeKeys(source, true)}`],
+      lines: [leaveMode, typeSource(place, source)],
       shown: false,
       shownLines: linesShown(shown ?? command),
     };
@@ -86,6 +91,14 @@ function sourceLine(shell: PaneShell["kind"], script: string): string {
   return ` ${asItself(shell)}${shell === "sh" ? "." : "builtin ."} ${quote(script)}`;
 }
 
+function typeSource(place: DeliveryTarget, source: string): string {
+  const keys = place.hidesLine ? `-H 01 ${hexKeys(source + BEFORE_LINE)} 0d` : typeKeys(source, true);
+  return `send-keys -t ${place.pane} ${keys}`;
+}
+
+/** Between the line of a command and what the operator had typed. */
+const BEFORE_LINE = " #";
+
 /** The shell reads how to start the child; the operator sees the command, or what may be shown of it. */
 function deliverClean(
   command: string,
@@ -100,26 +113,31 @@ function deliverClean(
   const to = file("dir");
   const leaveMode = `copy-mode -q -t ${place.pane}`;
   const source = sourceLine(place.shell, file("sh"));
-  const lines = clean.script(quote(to));
   const gone = (name: string) => (isSecret ? `${removed(file(name), place.shell)}\n` : "");
+  // A file, for a shell of its own: the operator's may have functions and aliases with the names of these commands.
+  const own = isSecret ? `${removed(file("run"), "sh")}\n` : "";
+  const run = `${own}trap : INT\n${clean.script(quote(to))}\nexit "$__buddy_code"\n`;
+  const start = [...clean.shell, file("run")].map(place.shell === "fish" ? fishQuote : quote).join(" ");
+  const follow = mayMove(command) ? `__buddy_follow ${quote(to)}` : "";
   if (!place.editor) {
-    const child = `${lines}\n${followClean(command, quote(to), "command cd")}`;
-    const keys = `send-keys -t ${place.pane} ${typeKeys(source, true)}`;
+    const child = `__buddy_code=0; ${start} || __buddy_code=$?\n${follow}`;
     return {
-      files: { [file("sh")]: typedScript(seen, tag, place.shell, gone("sh") + child, true) },
-      lines: [leaveMode, keys],
+      files: {
+        [file("run")]: run,
+        [file("sh")]: typedScript(seen, tag, place.shell, gone("sh") + child, true),
+      },
+      lines: [leaveMode, typeSource(place, source)],
       shown: false,
       shownLines: linesShown(seen),
     };
   }
   return {
     files: {
-      ...(place.shell === "fish"
-        ? { [file("run")]: `${gone("run")}{ ${lines}\n} 9>&2 2>/dev/null\nexit "$__buddy_code"\n` }
-        : { [file("shown")]: `${tag}\n${excerpt(seen)}` }),
+      [file("run")]: run,
+      ...(place.shell === "fish" ? {} : { [file("shown")]: `${tag}\n${excerpt(seen)}` }),
       [file("sh")]:
         gone("sh") +
-        cleanSource(command, seen, tag, place.shell, lines, file, isSecret ? "" : clean.asked({ tag, tty: place.tty })),
+        cleanSource(seen, tag, place.shell, start, follow, isSecret ? "" : clean.asked({ tag, tty: place.tty })),
       [file("next")]: `${tag}\n${source}`,
     },
     lines: [leaveMode, `send-keys -t ${place.pane} -H ${KEY}`],
@@ -131,60 +149,55 @@ function deliverClean(
 
 /** The output begins at the mark `S`. `set -x` and `set -e` of the pane's shell do not affect the child. */
 function cleanSource(
-  command: string,
   seen: string,
   tag: number,
   shell: PaneShell["kind"],
-  lines: string,
-  file: (name: string) => string,
+  start: string,
+  follow: string,
   asked: string,
 ): string {
-  const to = file("dir");
   const shown = outputBegins(tag, linesShown(seen) - 1, shell);
   switch (shell) {
     case "fish":
       // fish draws every line that it runs: overwrite this one.
       return `set -l fish_trace; builtin printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(seen))}; ${shown}
-/bin/sh ${fishQuote(file("run"))}
+${start} 9>&2 2>/dev/null
 set -l code $status
-${mayMove(command) ? followInFish(to) : ""}__buddy_status $code
+${follow}
+__buddy_status $code
 `;
     case "zsh":
       // Without the trap, an interrupted child would also end the lines that report its exit code.
       return `{ \\builtin print -sr -- ${zshQuote(seen)}; () {
-emulate -L sh; setopt localtraps noerrexit noxtrace; trap - DEBUG ZERR; trap : INT; ${shown}
-${lines}
-${followClean(command, quote(to), "builtin cd -q")}
+\\builtin emulate -L sh; \\builtin setopt localtraps noerrexit noxtrace; \\builtin trap - DEBUG ZERR; \\builtin trap : INT; ${shown}
+__buddy_code=0; ${start} || __buddy_code=$?
+${follow}
 \\builtin printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" ${tag}
 }; } 9>&2 2>/dev/null
-{ [[ -o errexit ]] || return "$__buddy_code"; } 2>/dev/null
+{ [[ -o errexit ]] || \\builtin return "$__buddy_code"; } 2>/dev/null
 `;
     case "bash":
     case "sh":
       // The line and the mark of its start were accepted with stderr hidden; the next prompt restores stderr.
-      return `if __buddy_is_fixed PROMPT_COMMAND; then __buddy_stderr; fi
-{ \\builtin history -s -- ${quote(seen)}
-case $- in *T*) __buddy_trap=$(trap -p DEBUG) && trap - DEBUG ;; esac
-\\builtin printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
-${asked}${lines}
-${followClean(command, quote(to), "builtin cd")}
+      return `__buddy_opens
+{ builtin history -s -- ${quote(seen)}
+case $- in *T*) __buddy_trap=$(builtin trap -p DEBUG) && builtin trap - DEBUG ;; esac
+builtin printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_at" "$__buddy_key" ${tag}; ${shown}
+${asked}__buddy_code=0; ${start} || __buddy_code=$?
+${follow}
 __buddy_over ${tag}
-case $- in *e*) __buddy_result=$__buddy_code ;; *) return "$__buddy_code" ;; esac; } 9>/dev/tty 2>/dev/null
+__buddy_ends || \\builtin return "$__buddy_code"; } 9>/dev/tty 2>/dev/null
 `;
   }
 }
 
-function followInFish(to: string): string {
-  return `set -l to
-read -z to <${fishQuote(to)}
-set to (string replace -r '\\n$' '' -- "$to" | string collect)
-test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- "$to" >/dev/null 2>/dev/null
-`;
-}
-
 /** Restores the line that was set aside for a command: the shell has it, or it is typed. */
 export function giveBack(place: DeliveryTarget, line: string): string[] {
-  return [`send-keys -t ${place.pane} -H ${place.editor ? GIVE_KEY : hexKeys(line)}`];
+  const script = `${place.directory}/${place.pane.slice(1)}.sh`;
+  const own = sourceLine(place.shell, script) + BEFORE_LINE;
+  // To its begin, and without what buddy had put there.
+  const keys = line === RECALL ? `10 01 ${"04 ".repeat(own.length)}`.trim() : hexKeys(line);
+  return [`send-keys -t ${place.pane} -H ${place.editor ? GIVE_KEY : keys}`];
 }
 
 /** Clears the line. fish ignores Ctrl-C in a line that it shows as empty; there buddy's key runs nothing. */
@@ -200,7 +213,7 @@ export function withdraw(place: DeliveryTarget): string[] {
   return putFiles({
     [file("next")]: "",
     [file("sh")]: ":\n",
-    ...(place.shell === "fish" ? { [file("run")]: ":\n" } : {}),
+    [file("run")]: ":\n",
   });
 }
 
@@ -272,7 +285,7 @@ interface SecretScript {
 
 /** Removes the script. The shell has it open and can read the rest. */
 function removed(script: string, shell: PaneShell["kind"]): string {
-  return `${asItself(shell)}command rm -f -- ${quote(script)}`;
+  return `${asItself(shell)}${shell === "bash" || shell === "zsh" ? "builtin " : ""}command rm -f -- ${quote(script)}`;
 }
 
 /**
@@ -282,14 +295,17 @@ function removed(script: string, shell: PaneShell["kind"]): string {
 function typedScript(command: string, tag: number, shell: PaneShell["kind"], run: string, clean = false): string {
   // A shell that replaced the pane's own (`exec sh`) does not have its functions: nothing runs there.
   // A typed line can arrive twice if the first was slow: the second does nothing.
-  const once = `type __buddy_head >/dev/null 2>&1 || return 0\ncase \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   // Not an alias or function of that name.
-  const print = `${asItself(shell)}${shell === "sh" ? "command" : "builtin"} printf`;
+  const own = `${asItself(shell)}${shell === "sh" ? "command" : "builtin"}`;
+  const leave = shell === "sh" ? "\\return" : `${own} return`;
+  const look = shell === "sh" ? "-v" : "type";
+  const once = `${own} ${look} __buddy_head >/dev/null 2>&1 || ${leave} 0\ncase \${__buddy_done-} in ${tag}) ${leave} 0 ;; esac\n__buddy_done=${tag}`;
+  const print = `${own} printf`;
   const head = `${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}`;
   // mksh traces these lines, too, with the key: only what was asked for is traced.
   const inSh = shell === "sh";
-  const untraced = inSh ? `case $-\${KSH_VERSION-} in *x*MIRBSD*) set +x; __buddy_ps4=\${PS4-} ;; esac\n` : "";
-  const traced = inSh ? "case ${__buddy_ps4+x} in x) PS4=$__buddy_ps4; unset __buddy_ps4; set -x ;; esac" : "";
+  const untraced = inSh ? `case $-\${KSH_VERSION-} in *x*MIRBSD*) \\set +x; __buddy_ps4=\${PS4-} ;; esac\n` : "";
+  const traced = inSh ? "case ${__buddy_ps4+x} in x) PS4=$__buddy_ps4; \\unset __buddy_ps4; \\set -x ;; esac" : "";
   const body = clean
     ? `${untraced}{ ${head}\n${run}\n{ __buddy_check "$__buddy_code"; } 8>&1 >/dev/null; } 9>&2 2>/dev/null`
     : `${untraced}{ ${head}; } 2>/dev/null${inSh ? `; ${traced}` : ""}\n${run}\n${inSh ? CHECK_IN_SH : CHECK}`;

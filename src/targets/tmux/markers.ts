@@ -57,7 +57,7 @@ export const CHECK = ownLine('__buddy_check "$?"');
  */
 export const CHECK_IN_SH =
   'for __buddy_code in $?; do case $-${KSH_VERSION-} in *x*MIRBSD*) for __buddy_ps4 in "${PS4-}"; ' +
-  `do for PS4 in "$__buddy_trace"; do set +x; done; done ;; esac; ${ownLine('__buddy_check "$__buddy_code"')}; done`;
+  `do for PS4 in "$__buddy_trace"; do \\set +x; done; done ;; esac; ${ownLine('__buddy_check "$__buddy_code"')}; done`;
 /** With `set -v` a shell prints these lines of buddy before it runs them; a mark of an end follows. */
 const ECHOED = [CHECK, CHECK_IN_SH, ownLine("__buddy_before")].map((line) => Buffer.from(`${line}\r\n`));
 const LONGEST_ECHO = Math.max(...ECHOED.map((line) => line.length));

@@ -50,6 +50,7 @@ export class PaneInput {
       directory: this.#session.runDirectory,
       shell: this.#state.shell.kind,
       editor: this.#state.editor,
+      hidesLine: this.#state.hidesLine,
     };
   }
 

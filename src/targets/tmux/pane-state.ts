@@ -9,7 +9,7 @@ import type { PaneRow } from "./session-info.ts";
 import type { ForegroundState } from "./probe.ts";
 import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
-import { isTerminalReply, OWN_SCRIPT, TypedLine, YANK } from "./typed-line.ts";
+import { isTerminalReply, OWN_SCRIPT, RECALL, SHOWN_BYTES, TypedLine, YANK } from "./typed-line.ts";
 import type { TypedLines } from "./typed-keys.ts";
 import { shorten } from "../../lib/text.ts";
 
@@ -89,11 +89,14 @@ export class PaneState {
   /** What the model left in the line at this prompt, and whether it pressed any keys. */
   #modelLine = "";
   #modelTyped = false;
-  /** Lines that the model's keys entered and whose end was not seen yet. */
+  /** Its keys changed the line in a way that only the screen shows. */
+  #modelEdited = false;
+  /** Lines that the model's keys entered and whose end was not seen yet; "" where only the screen shows the text. */
   #modelLines: string[] = [];
   /** The operator's line that was set aside for a command, and the one that was restored. */
   #aside = "";
-  #isAsideScrolled = false;
+  /** The key that restores it, if the screen does not show all of it. */
+  #asideBack: typeof YANK | typeof RECALL | undefined;
   #givenBack = "";
   #typedAt = 0;
   #typed = new TypedLine();
@@ -167,7 +170,7 @@ export class PaneState {
   get typed(): string {
     if (this.#phase === "running") return "";
     const shown = this.#phase === "ready" ? this.#typed.text() : "";
-    return this.#modelLine.trim().startsWith(shown) ? this.#modelLine : shown;
+    return !this.#modelEdited && this.#modelLine.trim().startsWith(shown) ? this.#modelLine : shown;
   }
 
   /** How long the operator has paused in a half-typed line; infinite if there is none. */
@@ -176,6 +179,11 @@ export class PaneState {
     const line = this.#operators(this.#typed.text());
     if (line === "" || line === this.#givenBack) return Number.POSITIVE_INFINITY;
     return performance.now() - this.#typedAt;
+  }
+
+  /** busybox shows many characters as `?`: what such a line contains is only in the shell. */
+  get hidesLine(): boolean {
+    return this.#asksPlace && !this.#editor && this.typed.includes("?");
   }
 
   get current(): RunningCommand | undefined {
@@ -245,8 +253,11 @@ export class PaneState {
     this.#promptSeen = false;
     this.#breaking = false;
     if (!this.#editor) {
-      command.setAside(this.#takeAside(this.#typed.text()));
-      this.#isAsideScrolled = this.#typed.isScrolled;
+      const { hidesLine } = this;
+      const line = this.#typed.text();
+      command.setAside(this.#takeAside(line));
+      const isYanked = this.#typed.isScrolled || (this.shell.name.endsWith("ksh") && SHOWN_BYTES.test(line));
+      this.#asideBack = hidesLine ? RECALL : isYanked ? YANK : undefined;
     }
     this.#typed = new TypedLine();
   }
@@ -283,7 +294,7 @@ export class PaneState {
   }
 
   /** The model's keys are about to be pressed. */
-  keysPressed({ lines, rest }: TypedLines): void {
+  keysPressed({ lines, rest, unknown }: TypedLines): void {
     if (this.#current !== undefined) {
       this.#current.lastActivity = performance.now();
       this.#current.touchedAt = performance.now();
@@ -291,8 +302,9 @@ export class PaneState {
     }
     if (!this.#editor) this.#unsure = true;
     this.#modelLine = rest;
+    this.#modelEdited = unknown !== undefined;
     this.#modelTyped = true;
-    this.#modelLines.push(...lines.map((line) => line.trim()));
+    this.#modelLines.push(...lines.map((line) => (unknown === undefined ? line.trim() : "")));
   }
 
   /** A look showed that the shell itself is in the foreground. */
@@ -479,6 +491,7 @@ export class PaneState {
   #promptBegins(id: number, cwd: string): void {
     this.#promptSeen = true;
     this.#modelLine = "";
+    this.#modelEdited = false;
     // At a prompt no command can have changed the directory: such a mark was printed by another program. Shells without
     // an editor report no start.
     if (this.#phase !== "ready" || !this.#editor) this.#cwd = cwd || this.#cwd;
@@ -515,7 +528,7 @@ export class PaneState {
     }
     if (command === undefined && this.#aside !== "") {
       this.#givenBack = this.#aside.trim();
-      this.#effects.giveBack(this.#isAsideScrolled ? YANK : this.#aside);
+      this.#effects.giveBack(this.#asideBack ?? this.#aside);
       this.#aside = "";
     }
     if (command?.phase !== "sent" || !this.#promptSeen) return;
@@ -557,7 +570,7 @@ export class PaneState {
 
   /** "" if the model left the line, or if it is a reply of the terminal: then it is not the operator's. */
   #operators(line: string): string {
-    return line.trim() === this.#modelLine.trim() || isTerminalReply(line) ? "" : line;
+    return this.#modelEdited || line.trim() === this.#modelLine.trim() || isTerminalReply(line) ? "" : line;
   }
 
   /** Keeps the line that is set aside; returns what the model does not know of it. */
@@ -573,16 +586,20 @@ export class PaneState {
       return;
     }
     // Without an editor, the screen shows lines that were typed ahead in another place.
-    const entered = () => this.#modelLines[0] ?? this.#typed.entered();
+    const entered = () => this.#modelLines[0] || this.#typed.entered();
     const command = (this.#operatorCommand ?? (this.#editor ? "" : entered())).trim();
     this.#operatorCommand = undefined;
-    const at = this.#modelLines.indexOf(command);
+    const known = this.#modelLines.indexOf(command);
+    const at = known < 0 ? this.#modelLines.indexOf("") : known;
     const byModel = this.#modelTyped || at >= 0;
     this.#modelTyped = false;
     this.#modelLines = at < 0 ? [] : this.#modelLines.slice(at + 1);
-    if (command === "" || isTerminalReply(command) || OWN_SCRIPT.test(command)) return;
+    // mksh draws its prompt again over what was edited.
+    const isUnseen = command === "" && at >= 0;
+    if (!isUnseen && (command === "" || isTerminalReply(command) || OWN_SCRIPT.test(command))) return;
     if (byModel) {
-      const text = `${JSON.stringify(named(command))}, typed with send-keys, ended with exit code ${code}.`;
+      const line = isUnseen ? "A line" : JSON.stringify(named(command));
+      const text = `${line}, typed with send-keys, ended with exit code ${code}.`;
       (this.#current?.notes ?? this.#asides).push(text);
       return;
     }

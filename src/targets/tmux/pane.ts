@@ -40,13 +40,14 @@ export interface PaneOptions {
   readonly outputStore: OutputStore;
   readonly notice: (notice: TargetNotice) => void;
   /** The script for a command that runs without approval. */
-  readonly clean: Pick<CleanChildren, "script" | "inPane">;
+  readonly clean: Pick<CleanChildren, "reader" | "script" | "inPane">;
   /** Recreates the pane after it was lost; returns the row of the new one. */
   readonly revive: () => Promise<PaneRow>;
 }
 
-/** How long a new shell may take to reach its first prompt. */
-const START_MS = 10_000;
+/** How long start-up files may work until the first prompt; how often that is looked at. */
+const START_MS = 30_000;
+const LOOK_MS = 1000;
 /** Longer than all attempts to reconnect take together. */
 const REACHED_MS = 120_000;
 /** After this, buddy checks whether another shell has replaced its own (`exec` in a start-up file). */
@@ -146,34 +147,43 @@ export class TmuxPane implements Pane, PaneSink {
     }
     const isUp = () => state.phase !== "starting" || !state.alive;
     await this.#firstPrompt(isUp);
-    const stuck = !isUp() && created ? await this.#stuckStartUp() : undefined;
-    await state.changes.until(isUp, stuck === undefined ? START_MS : REPLACED_MS / 2);
+    const stuck = await this.#startUp(isUp, this.#toOperator);
     if (state.phase === "none") throw this.#noShell();
     if (state.phase === "starting" && created) {
-      throw new NoPrompt("target", stuck ?? (await this.#startUp()).text, {
+      throw new NoPrompt("target", stuck ?? "it shows no prompt", {
         hint: "Check its start-up files; attach to the pane to see what it waits for.",
       });
     }
   }
 
-  /** Why its start-up files will not reach a prompt; undefined while they may, which is said. */
-  async #stuckStartUp(): Promise<string | undefined> {
-    const { seen, text } = await this.#startUp();
-    // Nobody types in a pane that was just made.
-    if (seen.doing !== "working") return text;
-    const name = this.#state.shell.name;
-    if (this.#isReplaced(await this.#input.look(true))) return `another shell took the place of ${name}`;
-    const { notice } = this.#options.session.options;
-    notice({ kind: "info", text: `Waiting for the prompt of ${name}: in its start-up files ${text}.` });
-    return undefined;
-  }
+  readonly #toOperator: Pick<RunOptions, "onDelay"> = {
+    onDelay: (text) => this.#options.session.options.notice({ kind: "info", text }),
+  };
 
-  async #startUp() {
-    const seen = await this.#input.look(false);
-    return {
-      seen,
-      text: `${seen.child ?? seen.program} ${seen.doing === "working" ? "is still running" : "waits for input"}`,
-    };
+  /** Waits for the prompt while start-up files work, and says what for. Returns why they will not reach it. */
+  async #startUp(
+    isUp: () => boolean,
+    options: Pick<RunOptions, "onDelay" | "waitMs" | "signal">,
+  ): Promise<string | undefined> {
+    const { changes, shell } = this.#state;
+    const end = performance.now() + Math.min(START_MS, options.waitMs ?? START_MS);
+    for (let round = 0; !isUp() && options.signal?.aborted !== true; round++) {
+      // A machine with much to do may not tell.
+      const seen = await this.#input.look(false).catch(() => undefined);
+      const replacing = await this.#input.look(true).catch(() => undefined);
+      const name = seen?.child ?? seen?.program ?? shell.name;
+      let why: string | undefined;
+      // Nobody types in a pane that was just made.
+      if (seen !== undefined && seen.doing !== "working") why = `${name} waits for input`;
+      else if (replacing !== undefined && this.#isReplaced(replacing))
+        why = `another shell took the place of ${shell.name}`;
+      else if (performance.now() > end) why = `${name} is still running after ${START_MS / 1000} seconds`;
+      const text = `Waiting for the prompt of ${shell.name}: in its start-up files ${name} is still running.`;
+      if (round === 0 && why === undefined && !isUp()) options.onDelay?.(text);
+      await changes.until(isUp, LOOK_MS, options.signal);
+      if (why !== undefined && !isUp()) return why;
+    }
+    return undefined;
   }
 
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
@@ -345,6 +355,7 @@ export class TmuxPane implements Pane, PaneSink {
     const tag = randomInt(1, 2 ** 31 - 1);
     const { unasked } = options;
     const clean = unasked && {
+      shell: this.#options.clean.reader,
       script: (to: string) => this.#options.clean.script(command, unasked, to),
       asked: (pane: AskingPane) => this.#options.clean.inPane(command, unasked, pane),
     };
@@ -358,8 +369,7 @@ export class TmuxPane implements Pane, PaneSink {
   async #becomeFree(options: RunOptions): Promise<RunResult | undefined> {
     const state = this.#state;
     const earlier = state.current;
-    const limit = state.phase === "starting" ? START_MS : FREE_MS;
-    const end = performance.now() + Math.min(limit, options.waitMs ?? limit);
+    const end = performance.now() + Math.min(FREE_MS, options.waitMs ?? FREE_MS);
     const settled = () => ["ready", "continuation", "none"].includes(state.phase) || !state.alive;
     // A command that was just sent, such as a line that the model typed, may end within milliseconds; so may one after
     // Ctrl-C.
@@ -372,6 +382,7 @@ export class TmuxPane implements Pane, PaneSink {
       );
     while (state.current === undefined && performance.now() < end && options.signal?.aborted !== true) {
       await state.changes.until(settled, end - performance.now(), options.signal);
+      if (state.phase === "starting") await this.#startUp(() => state.phase !== "starting" || !state.alive, options);
       if (state.phase !== "continuation") break;
       state.discardLines();
       await this.#input.breakLine();
@@ -460,7 +471,7 @@ export class TmuxPane implements Pane, PaneSink {
     state.revived(await this.#options.revive());
     this.#unfollow = this.#options.session.follow(state.id, this);
     await this.#firstPrompt(() => state.phase !== "starting");
-    await state.changes.until(() => state.phase !== "starting", START_MS);
+    await this.#startUp(() => state.phase !== "starting", this.#toOperator);
     const text = "The pane was gone and has been recreated: its directory, variables and running programs are lost.";
     state.tell("lost-state", text);
   }

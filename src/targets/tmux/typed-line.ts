@@ -10,6 +10,10 @@ const SCROLLED = /[\s\0]*[<>+*]\s*$/;
 
 /** Restores an erased line, in shells that scroll it: the screen does not show all of it. */
 export const YANK = "\u0019";
+/** Recalls the line that was run last. */
+export const RECALL = "\u0010";
+/** How mksh shows the bytes of a character that it does not know. */
+export const SHOWN_BYTES = /\\x[0-9A-F]{2}/;
 
 interface PromptBefore {
   /** What the shell drew before the line: decides where it begins and wraps. */
@@ -97,4 +101,4 @@ export function isTerminalReply(line: string): boolean {
 }
 
 /** The line with which buddy runs a script in a shell without a line editor. */
-export const OWN_SCRIPT = /(?:^|\s)\\?\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;
+export const OWN_SCRIPT = /(?:^|\s)\\?\. \S*\/buddy[-/]\S*\/\d+\.sh'?(?: #.*)?$/;

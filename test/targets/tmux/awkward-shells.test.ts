@@ -83,6 +83,38 @@ test("start-up files that take long are waited for, and named", async () => {
   }
 }, 60_000);
 
+test("start-up files that take long are waited for when a shell ended, too; what then waits for input is named", async () => {
+  const file = join(home.path, ".bashrc");
+  const go = join(home.path, "go");
+  const slow = `until [ -e ${go} ]; do sleep 0.05; done; rm ${go}\n`;
+  const delays: string[] = [];
+  try {
+    await using place = await openTestTarget("local", { shell: "bash" });
+    writeFileSync(file, `${slow}export SLOW=read\n`);
+    await place.target.shell.run("exit 3");
+    const onDelay = (why: string) => {
+      delays.push(why);
+      writeFileSync(go, "");
+    };
+    expect(text(await place.target.shell.run("echo $SLOW", { onDelay }))).toBe("read\n");
+    expect(delays).toEqual([expect.stringContaining("Waiting for the prompt of bash")]);
+    writeFileSync(file, `${slow}cat\n`);
+    const said: string[] = [];
+    await using other = await openTestTarget("local", {
+      shell: "bash",
+      onNotice: ({ text: notice }) => {
+        said.push(notice);
+        if (notice.includes("Waiting for the prompt")) writeFileSync(go, "");
+      },
+    });
+    expect(said.at(-1)).toMatch(/start-up files of bash.*\bcat waits for input/);
+    expect(text(await other.target.shell.run("echo mine"))).toBe("mine\n");
+  } finally {
+    rmSync(file);
+    rmSync(go, { force: true });
+  }
+}, 60_000);
+
 describe("start-up files of a login", () => {
   /** Starts bash as the pane of a login does, and counts how often each file was read. */
   async function readByLogin(files: Readonly<Record<string, string>>): Promise<string> {
@@ -322,6 +354,25 @@ test.each(WRAPPED)(
   },
 );
 
+/** What has the names of commands that buddy's own lines use. */
+const USED =
+  "cd read printf echo test kill wait sleep stty cat grep ls umask type command rm mkfifo readlink env true od tr";
+const SPECIAL = "[ return exec eval trap set unset";
+const define = (names: string, one: (name: string) => string) => names.split(" ").map(one).join("\n");
+const no = (name: string) => `${name}() { /bin/echo no; }`;
+const alias = (name: string) => `alias '${name}'='/bin/echo no'`;
+const NAMED: Readonly<Record<string, string>> = {
+  "bash functions": define(`${USED} ${SPECIAL} builtin local shopt enable`, no),
+  "zsh functions": define(`${USED} ${SPECIAL} builtin local print setopt`, (name) => no(`'${name}'`)),
+  "dash functions": define(USED, no),
+  "mksh functions": define(USED, no),
+  "bash aliases": define(`${USED} ${SPECIAL} shopt alias`, alias),
+  "zsh aliases": define(`${USED} ${SPECIAL} print typeset setopt alias`, alias),
+  "dash aliases": define(`${USED} ${SPECIAL} alias`, alias),
+  "mksh aliases": define(`${USED} ${SPECIAL} alias`, alias),
+};
+const WITH_MKSH: readonly string[] = await available("bash", "zsh", "fish", "dash", "mksh");
+
 /** Start-up files, and what a pane made of them. */
 const AWKWARD = (
   [
@@ -358,16 +409,28 @@ const AWKWARD = (
     ["dash", "IFS=0123456789", "lost every exit code"],
     ["dash", "readonly PS2", "was left without its start-up files"],
     ["dash", "readonly IFS", "was left without its start-up files"],
+    ["dash", "readonly PS1", "took 3 s and was left without its start-up files"],
+    ["dash", "eval() { echo no; }", "was left without all of its start-up files for an error in one"],
+    ["bash", "functions", "ran nothing: they had the names of commands that buddy uses"],
+    ["bash", "aliases", "had more in its output: they had the names of commands that buddy uses"],
+    ["bash", "enable -n read kill umask local declare trap shopt mapfile return", "reported no end of a command"],
+    ["zsh", "functions", "ran nothing: they had the names of commands that buddy uses"],
+    ["zsh", "aliases", "had more in its output: they had the names of commands that buddy uses"],
+    ["zsh", "disable read printf print umask bindkey zle", "was left without its start-up files"],
+    ["dash", "functions", "was left without them: they had the names of commands that buddy uses"],
+    ["dash", "aliases", "had more in its output: they had the names of commands that buddy uses"],
+    ["mksh", "functions", "was left without them: they had the names of commands that buddy uses"],
+    ["mksh", "aliases", "had more in its output: they had the names of commands that buddy uses"],
   ] as const
-).filter(([shell]) => SHELLS.includes(shell));
+).filter(([shell]) => WITH_MKSH.includes(shell));
 
 test.each(AWKWARD)("a %s with %s %s", async (shell, rc) => {
   const file = join(
     home.path,
-    { bash: ".bashrc", zsh: ".zshrc", fish: ".config/fish/config.fish", dash: ".shrc" }[shell],
+    { bash: ".bashrc", zsh: ".zshrc", fish: ".config/fish/config.fish", dash: ".shrc", mksh: ".mkshrc" }[shell],
   );
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${rc}\nexport KEPT=kept\n`);
+  writeFileSync(file, `export KEPT=kept\n${NAMED[`${shell} ${rc}`] ?? rc}\n`);
   if (shell === "dash") process.env["ENV"] = file;
   try {
     await using place = await openTestTarget("local", { shell });
@@ -376,10 +439,14 @@ test.each(AWKWARD)("a %s with %s %s", async (shell, rc) => {
       return [text(result), result.outcome];
     };
     const exited = (code: number) => ({ kind: "exited", code }) as const;
-    expect(await run("echo one $KEPT")).toEqual(["one kept\n", exited(0)]);
-    expect(await run("echo one\necho two")).toEqual(["one\ntwo\n", exited(0)]);
+    expect(await run("/bin/echo one $KEPT")).toEqual(["one kept\n", exited(0)]);
+    expect(await run("/bin/echo one\n/bin/echo two")).toEqual(["one\ntwo\n", exited(0)]);
     expect(await run("echo three; exit 5", { unasked: { inNamespace: false } })).toEqual(["three\n", exited(5)]);
-    expect(await run("echo four")).toEqual(["four\n", exited(0)]);
+    await place.target.locks.settled;
+    expect(await run("echo four; exit 6", { unasked: { inNamespace: true } })).toEqual(["four\n", exited(6)]);
+    expect(await run("cd /usr/lib && pwd", { unasked: { inNamespace: false } })).toEqual(["/usr/lib\n", exited(0)]);
+    expect(place.target.shell.cwd).toBe("/usr/lib");
+    expect(await run("/bin/echo five")).toEqual(["five\n", exited(0)]);
     expect(place.notices.filter(({ kind }) => kind !== "warning")).toEqual([]);
   } finally {
     rmSync(file);
@@ -635,3 +702,52 @@ PROMPT_COMMAND=late
     }
   });
 });
+
+const EVERY = [...(await available("bash", "zsh", "fish", "dash", "mksh")), ...(await available("busybox"))].map(
+  (shell) => (shell === "busybox" ? "busybox ash" : shell),
+);
+
+test.each(EVERY)(
+  "wide, combined and unknown characters that were half typed in %s came back as others",
+  async (shell) => {
+    await using place = await openTestTarget("local", { shell });
+    const file = join(home.path, `typed-${crypto.randomUUID()}`);
+    const long = "a日b本c ".repeat(30).trim();
+    for (const typed of ["日本 e\u0301 ß?", "👍🏽 👨‍👩‍👧", ...(shell === "bash" || shell === "dash" ? [long] : [])]) {
+      const ran = place.notices.filter(({ kind }) => kind === "operator").length;
+      // At a whole prompt: dash does not draw again what was typed before it.
+      await place.target.shell.run("true");
+      await (place.target.shell as Pane).capture();
+      await place.types(`printf %s '${typed}' >${file}`);
+      await until(
+        async () => (await place.target.shell.where()).typed.includes(file.slice(-8)),
+        "buddy knows the line",
+      );
+      expect(text(await place.target.shell.run("echo mine"))).toBe("mine\n");
+      await until(async () => (await place.target.shell.where()).typed.includes(file.slice(-8)), "it is back");
+      await place.types("\n");
+      await until(
+        () => place.notices.filter(({ kind }) => kind === "operator").length > ran,
+        "buddy knows that it ran",
+      );
+      expect(readFileSync(file, "utf8")).toBe(typed);
+      rmSync(file);
+    }
+  },
+);
+
+test.each(EVERY.filter((shell) => shell !== "dash"))(
+  "a line that the model edited in %s was reported as if it had only been typed",
+  async (shell) => {
+    await using place = await openTestTarget("local", { shell });
+    const pane = place.target.shell as Pane;
+    await pane.keys({ literalText: "cho edited", keys: ["Home", "e", "End", "Left", "-", "Enter"] });
+    const { notes } = await pane.run("echo next");
+    expect(notes.join("\n")).toMatch(shell === "mksh" ? /edite-d|A line/ : /"echo edite-d", typed with send-keys/);
+    expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
+    // What it leaves in the line is not the operator's.
+    await pane.keys({ literalText: "echo half", keys: ["Left"] });
+    const after = await pane.run("echo after");
+    expect([text(after), after.notes]).toEqual(["after\n", []]);
+  },
+);
