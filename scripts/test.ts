@@ -3,6 +3,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type BuildTarget, downloadedRuntime } from "./build.ts";
 import { readCoverage } from "./test-coverage.ts";
 import { installSystemPackages } from "./test-packages.ts";
 import { readTestReport } from "./test-report.ts";
@@ -27,7 +28,11 @@ function run(title: string, command: string[], env: Record<string, string | unde
  */
 function testEnvironment(): Record<string, string | undefined> {
   const HOME = join(ROOT, "coverage/home");
-  mkdirSync(HOME);
+  const bin = join(HOME, "bin");
+  mkdirSync(bin, { recursive: true });
+  // ssh finds the developer's configuration by the password file, not by HOME.
+  const ssh = Bun.which("ssh");
+  if (ssh !== null) writeFileSync(join(bin, "ssh"), `#!/bin/sh\nexec ${ssh} -F none "$@"\n`, { mode: 0o755 });
   // As root in a checkout of somebody else's git says no more than that.
   writeFileSync(join(HOME, ".gitconfig"), `[safe]\n  directory = ${JSON.stringify(ROOT)}\n`);
   const {
@@ -41,7 +46,7 @@ function testEnvironment(): Record<string, string | undefined> {
     BUDDY_TEST_SHELL,
   } = process.env;
   return {
-    PATH,
+    PATH: `${bin}:${PATH}`,
     USER,
     LOGNAME,
     HOME,
@@ -65,6 +70,18 @@ const failures: string[] = [];
 if (!run("check", [process.execPath, "scripts/check.ts"])) failures.push("bun run check");
 const built = run("build", [process.execPath, "scripts/build.ts"]);
 if (!built) failures.push("bun run build");
+
+// For the tests that build a release, which know no proxy and no certificates of this machine: what can be started here.
+const runtimes: BuildTarget[] = ["linux-x64"];
+if (Bun.which("musl-gcc")) runtimes.push("linux-x64-musl");
+if (Bun.which("qemu-aarch64-static")) runtimes.push("linux-arm64");
+for (const target of runtimes) {
+  try {
+    downloadedRuntime(target);
+  } catch (error) {
+    console.log(String(error));
+  }
+}
 
 rmSync(join(ROOT, "coverage"), { recursive: true, force: true });
 mkdirSync(NEEDS, { recursive: true });

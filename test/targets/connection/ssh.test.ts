@@ -383,13 +383,14 @@ describe("when the line breaks", () => {
     await using proxy = await proxyTo(server.port);
     await using transport = await open(`127.0.0.1:${proxy.port}`);
     const fake = join(server.remoteBin, "id");
-    writeFileSync(fake, "#!/bin/sh\necho intruder\n");
+    const intruder = `intruder${process.pid}`;
+    writeFileSync(fake, `#!/bin/sh\necho ${intruder}\n`);
     chmodSync(fake, 0o755);
     proxy.cut();
     const mending = transport.ensure();
     await expect(mending).rejects.toBeInstanceOf(MachineChanged);
     rmSync(fake);
-    rmSync("/tmp/buddy-intruder", { recursive: true, force: true });
+    rmSync(`/tmp/buddy-${intruder}`, { recursive: true, force: true });
     await transport.ensure();
     expect(await output(transport, "echo", "the right one")).toBe("the right one\n");
   });
