@@ -18,17 +18,7 @@ export interface FoundValue {
   readonly line: number | undefined;
 }
 
-export interface FileSettings {
-  /** By "section.key". */
-  readonly values: Map<string, FoundValue>;
-  /** By profile, then key. */
-  readonly profiles: Map<string, Map<string, FoundValue>>;
-  readonly rules: Map<string, FoundValue>[];
-  /** By "section.name" ("mcp.grafana"), then key. */
-  readonly named: Map<string, Map<string, FoundValue>>;
-  readonly hooks: Map<string, FoundValue>[];
-  readonly warnings: readonly string[];
-}
+export type FileSettings = Pick<SettingsReader, "values" | "profiles" | "rules" | "named" | "hooks" | "warnings">;
 
 type SettingTable = Readonly<Record<string, Setting<unknown>>>;
 type Path = readonly (string | number)[];
@@ -53,10 +43,13 @@ export function readSettings(toml: TomlFile, file: string): FileSettings {
   return reader;
 }
 
-class SettingsReader implements FileSettings {
+class SettingsReader {
+  /** By "section.key". */
   readonly values = new Map<string, FoundValue>();
+  /** By profile, then key. */
   readonly profiles = new Map<string, Map<string, FoundValue>>();
   readonly rules: Map<string, FoundValue>[] = [];
+  /** By "section.name" ("mcp.grafana"), then key. */
   readonly named = new Map<string, Map<string, FoundValue>>();
   readonly hooks: Map<string, FoundValue>[] = [];
   readonly warnings: string[] = [];

@@ -35,22 +35,11 @@ export interface Listed {
   readonly about: string;
 }
 
-export interface ServerConnection extends AsyncDisposable {
-  /** Name and version that the server gives itself. */
-  readonly about: string;
-  listTools(signal?: AbortSignal): Promise<readonly unknown[]>;
-  call(tool: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown>;
-  resources(): Promise<readonly Listed[]>;
-  prompts(): Promise<readonly Listed[]>;
-  /** With the parameters that the browser brought back. */
-  finishSignIn(parameters: URLSearchParams): Promise<void>;
-}
-
 /** Rejects with a BuddyError that says what to do. */
 export async function connectServer(options: ServerOptions, signal?: AbortSignal): Promise<ServerConnection> {
   const sdk = await loadSdk();
   const transport = transportOf(options, sdk);
-  const connection = new Connection(options, transport, sdk);
+  const connection = new ServerConnection(options, transport, sdk);
   try {
     await connection.open(signal);
     return connection;
@@ -119,7 +108,7 @@ function filled(
   return Object.fromEntries(Object.entries(table).map(([key, text]) => [key, withVariables(text, env, missing)]));
 }
 
-class Connection implements ServerConnection {
+export class ServerConnection implements AsyncDisposable {
   readonly #options: ServerOptions;
   readonly #transport: Transport;
   readonly #sdk: Sdk;
@@ -149,6 +138,7 @@ class Connection implements ServerConnection {
     Object.assign(this.#client, { onclose });
   }
 
+  /** Name and version that the server gives itself. */
   get about(): string {
     const { name, version } = this.#client.getServerVersion() ?? {};
     return tidy([name, version].filter((one) => typeof one === "string").join(" "), 100);
@@ -205,6 +195,7 @@ class Connection implements ServerConnection {
     return listed(await this.#ask("prompts/list", {}), "prompts", "name");
   }
 
+  /** With the parameters that the browser brought back. */
   async finishSignIn(parameters: URLSearchParams): Promise<void> {
     if (this.#transport instanceof this.#sdk.StreamableHTTPClientTransport)
       await this.#transport.finishAuth(parameters);

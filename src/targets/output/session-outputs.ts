@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { FileSegment, inverted, numberOf, type OutputSegment, parseName, readInverted } from "./output-segment.ts";
-import { type OutputLocations, StoredOutput } from "./stored-output.ts";
+import { StoredOutput } from "./stored-output.ts";
 
 /** How long short texts of ended commands wait before they are written. */
 const LATER_MS = 250;
@@ -22,8 +22,9 @@ interface SessionOutputsOptions {
   readonly maxBytes: number;
 }
 
-export class SessionOutputs implements OutputLocations {
+export class SessionOutputs {
   readonly segmentBytes: number;
+  /** False if the files are removed with this process: then writing early has no benefit. */
   readonly lasting: boolean;
   readonly #options: SessionOutputsOptions;
   readonly #texts = new Map<string, StoredOutput>();
@@ -80,6 +81,7 @@ export class SessionOutputs implements OutputLocations {
     }
   }
 
+  /** Stores a short text that has ended a little later: creating a file takes longer than many commands. */
   storeLater(text: StoredOutput): void {
     this.#later.push(text);
     if (this.#later.length >= MOST_LATER) return this.#storeNow();
@@ -117,6 +119,7 @@ export class SessionOutputs implements OutputLocations {
     this.#texts.clear();
   }
 
+  /** A new file in the first location, the second, …; undefined if there are no more. Throws if that fails. */
   create(location: number, id: string, start: number, whole: boolean): FileSegment | undefined {
     const { directory, temporary } = this.#options;
     const make = [...(directory === undefined ? [] : [() => this.#directory(directory)]), temporary][location];
@@ -132,10 +135,12 @@ export class SessionOutputs implements OutputLocations {
     }
   }
 
+  /** A location could not store a text that has at least this many bytes. */
   failed(location: number, error: unknown, bytes: number): void {
     if (location === 0) this.#options.failed(error, bytes);
   }
 
+  /** A filter for a new text that masks secrets; keeps the number of bytes. */
   hide(): (text: string) => string {
     return this.#options.hide();
   }

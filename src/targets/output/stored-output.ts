@@ -1,25 +1,9 @@
 /** The full output of one command: grows while it runs, readable by offset and by regular expression at any time. */
+import type { SessionOutputs } from "./session-outputs.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { wholeCharacters, wholeAt } from "../../lib/text.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
-import { type FileSegment, MemorySegment, type OutputSegment } from "./output-segment.ts";
-
-/** Where the segments of an output are stored. */
-export interface OutputLocations {
-  /** A new file in the first location, the second, …; undefined if there are no more. Throws if that fails. */
-  create(location: number, id: string, start: number, whole: boolean): FileSegment | undefined;
-  /** A location could not store a text that has at least this many bytes. */
-  failed(location: number, error: unknown, bytes: number): void;
-  /** This many bytes were added. */
-  grown(bytes: number): void;
-  /** Stores a short text that has ended a little later: creating a file takes longer than many commands. */
-  storeLater(text: StoredOutput): void;
-  /** A filter for a new text that masks secrets; keeps the number of bytes. */
-  hide(): (text: string) => string;
-  readonly segmentBytes: number;
-  /** False if the files are removed with this process: then writing early has no benefit. */
-  readonly lasting: boolean;
-}
+import { MemorySegment, type OutputSegment } from "./output-segment.ts";
 
 const FLUSH_AT = 32 * 1024;
 const MEMORY_SEGMENT = 1024 * 1024;
@@ -33,7 +17,7 @@ export class StoredOutput {
   readonly id: string;
   /** The end that may still change. */
   pending: () => string = nothing;
-  readonly #locations: OutputLocations;
+  readonly #locations: SessionOutputs;
   readonly #hide: (text: string) => string;
   #segments: OutputSegment[] = [];
   #buffer: string[] = [];
@@ -47,7 +31,7 @@ export class StoredOutput {
   #cut = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(id: string, locations: OutputLocations) {
+  constructor(id: string, locations: SessionOutputs) {
     this.id = id;
     this.#locations = locations;
     this.#hide = locations.hide();
@@ -56,7 +40,7 @@ export class StoredOutput {
   /** An output of an earlier process. */
   static found(
     id: string,
-    locations: OutputLocations,
+    locations: SessionOutputs,
     segments: readonly OutputSegment[],
     whole: boolean,
   ): StoredOutput {
