@@ -80,11 +80,17 @@ export const UNASKED: readonly UnaskedCase[] = [
       expect((await place.target.shell.wait({ waitMs: 15_000 })).outcome.kind).toBe("exited");
     },
   },
-  ...(["sleep 300", "ls / | timeout 300 sleep 300", "cd /; timeout 300 sleep 300"] as const).map((program) => ({
+  ...[
+    "sleep 300",
+    "ls / | timeout 300 sleep 300",
+    "cd /; timeout 300 sleep 300",
+    "setsid sleep 300",
+    ": <(sleep 300); sleep 300; exit 3",
+  ].map((program) => ({
     name: `Ctrl-C ends it: ${program}`,
     run: async (place: Place) => {
       const pane = await place.target.panes?.pane();
-      if (pane === undefined || (place.target.locks.shell !== "bash" && program.includes("timeout"))) return;
+      if (pane === undefined || (place.target.locks.shell !== "bash" && program !== "sleep 300")) return;
       let seen = "";
       const run = place.target.shell.run(`echo begun; ${program}`, {
         waitMs: 15_000,
@@ -106,6 +112,37 @@ export const UNASKED: readonly UnaskedCase[] = [
         );
         expect(whole(result)).toStartWith("3 none 0\nls:");
       }
+    },
+  },
+  {
+    name: "it ends early with its code, and where it was then is kept",
+    run: async (place, unasked) => {
+      const before = await here(place);
+      for (const [text, code] of [
+        ["cd /usr; exit 3; echo no", 3],
+        ["set -e; cd /usr; ls -d . >/dev/null; sh -c 'exit 4'; echo no", 4],
+        ["cd /usr || exit 1; trap; exit 5", 5],
+      ] as const) {
+        const result = await unasked(text);
+        expect({ outcome: result.outcome, cwd: result.cwd }).toEqual({
+          outcome: { kind: "exited", code },
+          cwd: "/usr",
+        });
+        expect(whole(result)).not.toContain("no\n");
+        await unasked(`cd ${before}`);
+      }
+    },
+  },
+  {
+    name: "nothing of its end is shown with set -x, and no trap is its own",
+    run: async (place, unasked) => {
+      if (place.target.locks.shell !== "bash") return;
+      const lines = whole(await unasked("trap; set -x; echo a; exit 3"))
+        .replaceAll(/^\++/gm, "+")
+        .trim()
+        .split("\n");
+      // Without a terminal stdout and stderr are apart.
+      expect(lines.sort()).toEqual(["+ echo a", "+ exit 3", "a"]);
     },
   },
   {
@@ -274,7 +311,7 @@ export const UNASKED: readonly UnaskedCase[] = [
     run: async (place, unasked) => {
       if (place.shell.startsWith("direct")) return;
       const look = "while read -r name mask; do case $name in SigCgt:) echo $mask ;; esac; done </proc/$$/status";
-      for (const text of [look, `cd /; ${look}`])
+      for (const text of [look, `cd /; ${look}`, `set -e; ${look}; exit`, `cat <(ls /) >/dev/null; ${look}`])
         expect(BigInt(`0x${whole(await unasked(text)).trim()}`) & 2n).toBe(0n);
     },
   },

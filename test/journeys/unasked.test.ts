@@ -47,7 +47,7 @@ for (const [name, path, own] of SHELLS) {
     await using rig = execRig(
       [
         ...texts.map((text) => shell(text)),
-        shell(`ps -o comm= -p "$PPID"`),
+        shell(`ps -o comm= -p "$(ps -o ppid= -p "$PPID")"`),
         shell("echo still-there"),
         { text: "done" },
       ],
@@ -87,10 +87,11 @@ for (const [name, path, own] of SHELLS) {
 
 const { test: withShell } = await needs("linux", "tmux", "bash");
 withShell.each([
-  ["in a pane", ["--tmux"], ""],
-  ["in a direct shell", ["--no-tmux"], ""],
-  ["without the second lock", ["--tmux"], '[safety]\nsecond_lock = "off"'],
-])("what a text leaves behind ends with it: %s", async (_, where, config) => {
+  ["in a pane", ["--tmux"], "", {}],
+  ["in a direct shell", ["--no-tmux"], "", {}],
+  ["in a shell with POSIXLY_CORRECT", ["--no-tmux"], "", { POSIXLY_CORRECT: "1" }],
+  ["without the second lock", ["--tmux"], '[safety]\nsecond_lock = "off"', {}],
+])("what a text leaves behind ends with it: %s", async (_, where, config, env) => {
   const seconds = uniqueSeconds();
   await using rig = execRig(
     [
@@ -102,6 +103,7 @@ withShell.each([
       shell(`timeout --foreground 0.2 bash -c 'sleep ${seconds}; true'`),
       shell(`o=--fore; t=time; "\${t}out" $o 0.2 bash -c 'sleep ${seconds}; true'`),
       shell(`i=0; t=time; "\${t}out" --fore 0.2 bash -c 'sleep ${seconds}; true'; echo \${none[\${i}]?ends} cd`),
+      shell(`t=time; "\${t}out" --fore 0.2 bash -c 'sleep ${seconds}; true'; : <none; ls`),
       shell(`timeout 9 nice timeout 8 bash -c ': <(sleep ${seconds})'`),
       shell(`ls | timeout -f 0.2 nice -n 1 bash -c 'sleep ${seconds} | sleep ${seconds}'`),
       shell(`pgrep -f "^sleep ${seconds}" || echo none`),
@@ -111,7 +113,7 @@ withShell.each([
     { config },
   );
   prepare(rig.box.cwd);
-  const { code, stderr } = await rig.exec([...where, "go"], { timeoutMs: 100_000 });
+  const { code, stderr } = await rig.exec([...where, "go"], { timeoutMs: 100_000, env });
   expect(code, stderr).toBe(0);
   expect(rig.results().at(-2)).toBe("none");
   expect(processesWith(seconds)).toEqual([]);

@@ -94,7 +94,7 @@ function programWords(text: string, shell: CleanShell): string[] {
 }
 
 function closing({ kind }: CleanShell): string {
-  return `${QUIETLY}; ${kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
+  return kind === "bash" ? `set +o posix; ${QUIETLY}; ${CLOSE_FILES}; ` : `${QUIETLY}; ${CLOSE_LOW_FILES}; `;
 }
 
 /** For a shell of the Bourne family: changes to the last directory of the child. */
@@ -111,28 +111,62 @@ export function mayMove(text: string): boolean {
   return /cd|pushd|popd/.test(text);
 }
 
-const REPORT = `{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null`;
-
-/**
- * $1 is the text. What it leaves behind ends with it: bash does not wait for `<( )` and `>( )`, and `timeout
- * --foreground` ends only the program it started. That is done after it, or, where it may end before its last line, by
- * a trap. With a trap bash catches INT: a Ctrl-C in the half millisecond in which it starts a program may be lost.
- */
+/** $1 is the text. What it leaves behind ends with it: bash does not wait for `<( )` and `>( )`. */
 function evaluate(text: string, { kind }: CleanShell): string {
-  const [hold, release] =
-    kind === "bash"
-      ? [`${HOLD}; exec ${HELD}; `, `{ exec 7</proc/self/fd/9 9>&-; } 2>/dev/null; ${END_HOLDERS}`]
-      : [`export ${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}; `, END_MARKED];
-  const end = [...(mayMove(text) ? [REPORT] : []), release].join("; ");
-  const [before, after] =
-    kind === "bash" && !NEEDS_TRAP.test(text) ? ["", `; set -- "$?"; ${end}; exit "$1"`] : [`trap '${end}' EXIT; `, ""];
-  const pass = kind === "bash" && text.includes(LEAVES_GROUP) ? `${PASS_SIGNALS}; ` : "";
-  return `${hold}${pass}__buddy_text=$1; shift; ${before}eval "$__buddy_text" 3>&-${after}`;
+  const moves = mayMove(text);
+  const said = moves ? '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null; ' : "";
+  const run = '__buddy_text=$1; shift; eval "$__buddy_text" 3>&-';
+  if (kind === "sh") {
+    const mark = `${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}`;
+    return `export ${mark}; trap '${said}${END_MARKED}' EXIT; ${run}`;
+  }
+  if (!isPlain(text)) return waitingBash(moves);
+  const release = `{ exec 7</proc/self/fd/9 9>&-; ${END_HOLDERS}; } 2>/dev/null`;
+  return `${HOLD}; exec ${HELD}; ${run}; set -- "$?"; ${said}${release}; exit "$1"`;
 }
 
-/** Texts that may end early, or start something that does not get the terminal's Ctrl-C. */
-const NEEDS_TRAP =
-  /(?<![&|<>])&(?![&>])|[<>]\(|\$\{[^}]*\?|\]:?\?|\b(?:exit|exec|set|shopt|trap|eval|source|coproc|setsid|nohup)\b|(?:^|[\s;&|({])\.\s/;
+/**
+ * Whether a text can only end at its end, and starts nothing in another process group: words without expansions,
+ * pipelines and lists, and none of the words that could do so. The shell of such a text can see to its end itself.
+ */
+function isPlain(text: string): boolean {
+  return (
+    /^(?:[\w./:,@%+= \t\n;|'"-]|&&|>(?:&[12]|\/dev\/null))*$/.test(text) && !NOT_PLAIN.test(text.replace(/['"]/g, ""))
+  );
+}
+
+const NOT_PLAIN =
+  /\b(?:exit|logout|exec|return|kill|suspend|set|shopt|trap|eval|source|coproc|ulimit|timeout|setsid|script|sudo|su|runuser|doas|unbuffer|expect)\b|(?:^|[\s;&|])(?:\.\s|\w+\+?=)/;
+
+/**
+ * Another bash runs the text, without a trap. This one waits, at the other end of a pipe that the text and all that it
+ * starts hold as 9; with `lastpipe` (bash 4.2) it sets its traps after the fork, and only then the text begins. With
+ * a trap for its end, or in a subshell, bash catches INT and loses a Ctrl-C that comes while it starts a program; only
+ * `set -m` prevents that in a subshell, but moves it away from the terminal. So this costs the start of another bash.
+ */
+function waitingBash(moves: boolean): string {
+  const [follow, last, report] = moves ? [FOLLOW, LAST_DIRECTORY, REPORT] : ["", "", ""];
+  const own =
+    "exec 2>&6 6>&-; IFS= read -r __buddy_text <&7 || [ ! -p /proc/self/fd/7 ] || exit; exec 7<&-; " +
+    `printf "%s\\0" $$ >&9; __buddy_text=$1; shift; ${follow}eval "$__buddy_text"${last}`;
+  return (
+    `${HOLD}; exec 5>$__buddy_hold 8>&1; shopt -s lastpipe 2>/dev/null; ` +
+    `"$BASH" ${[...CLEAN_BASH, own].map(quote).join(" ")} bash "$@" 9>&1 >&8 6>&2 2>/dev/null 3>&- 5>&- 8>&- | ` +
+    `{ exec 7<&0; ${PASS_SIGNALS}; echo >&5; exec 5>&-; ${AWAIT}; } 2>/dev/null; ` +
+    `__buddy_code=\${PIPESTATUS[0]}; ${report}${END_HOLDERS}; exit "$__buddy_code"`
+  );
+}
+
+/**
+ * The directory of a text that ends early is known because a text says before each command where it is, if that is not
+ * where it was. `$_` stays what it was, and `set -x` shows nothing of it.
+ */
+const FOLLOW =
+  "__buddy_at=$PWD; " +
+  `trap '{ case $PWD in "$__buddy_at") ;; *) __buddy_last=$_; __buddy_at=$PWD; ` +
+  `printf "%s\\0" "$PWD" >&9; : "$__buddy_last" ;; esac; } 2>/dev/null' DEBUG; `;
+const LAST_DIRECTORY = '; { set -- "$?"; printf "%s\\0" "$PWD" >&9; exit "$1"; } 2>/dev/null';
+const REPORT = '[ -z "${__buddy_to-}" ] || printf "%s\\n" "$__buddy_to" >&3; ';
 
 /**
  * For bash: a text and all that it starts inherit the writing end of a pipe as 9; 7 is the reading end in this shell.
@@ -151,23 +185,32 @@ export const END_HOLDERS =
   'for __buddy_line in /proc/[0-9]*/fd/9; do if [ "$__buddy_line" -ef "/proc/$$/fd/7" ]; then ' +
   "__buddy_line=${__buddy_line#/proc/}; kill -KILL ${__buddy_line%%/*}; fi; done 2>/dev/null; done";
 
-/** `timeout` moves to a process group of its own, which the terminal's Ctrl-C does not reach. */
-export const LEAVES_GROUP = "timeout";
+/**
+ * Passes Ctrl-C and the like on to a text that still runs, and to every holder in another process group, such as that
+ * of `timeout`; Ctrl-C also to one that neither catches nor ignores it: it started after, because bash goes on if a
+ * Ctrl-C comes just when a program has ended.
+ */
+const PASS_SIGNALS =
+  '__buddy_group() { IFS= read -r __buddy_line <"/proc/$1/stat"; set -- ${__buddy_line##*) }; __buddy_line=$3; }; ' +
+  '__buddy_pass() { kill "-$1" "$__buddy_first"; __buddy_group $$; __buddy_own=$__buddy_line; for __buddy_pid in /proc/[0-9]*/fd/9; do ' +
+  '[ "$__buddy_pid" -ef "/proc/$$/fd/7" ] || continue; ' +
+  "__buddy_pid=${__buddy_pid#/proc/}; __buddy_pid=${__buddy_pid%%/*}; __buddy_group $__buddy_pid; " +
+  'if [ "$__buddy_line" = "$__buddy_own" ]; then [ "$1" = INT ] || continue; ' +
+  'IFS= read -r -d "" __buddy_line <"/proc/$__buddy_pid/status"; ' +
+  "case $__buddy_line in *[2367abef]?SigCgt:* | *[2367abef]?CapInh:*) continue ;; esac; fi; " +
+  'kill "-$1" $__buddy_pid; done; }; ' +
+  '__buddy_got=; for __buddy_line in INT QUIT HUP TERM; do trap "__buddy_got+=\\" $__buddy_line\\"" $__buddy_line; done';
 
 /**
- * For a bash that holds the pipe: starts a process that passes Ctrl-C and the like on to every holder in another group
- * and ends with the last holder, and waits until it is ready. It is not a child of that bash, whose `wait` would wait
- * for it. A chroot without /dev/fd has none.
+ * Reads the pid of the text, and then where it is, until all holders have ended, or the text itself: nothing tells that
+ * but a look. A trap does not pass signals on: in it, `read` would break the `read` that it interrupts.
  */
-export const PASS_SIGNALS =
-  "( read -r < <( exec 7</proc/self/fd/9 9>&- 2>/dev/null; " +
-  '__buddy_group() { IFS= read -r __buddy_line <"/proc/$1/stat"; set -- ${__buddy_line##*) }; __buddy_line=$3; }; ' +
-  "__buddy_group $BASHPID; __buddy_own=$__buddy_line; " +
-  '__buddy_pass() { for __buddy_pid in /proc/[0-9]*/fd/9; do if [ "$__buddy_pid" -ef "/proc/$BASHPID/fd/7" ]; then ' +
-  "__buddy_pid=${__buddy_pid#/proc/}; __buddy_pid=${__buddy_pid%%/*}; __buddy_group $__buddy_pid; " +
-  '[ "$__buddy_line" = "$__buddy_own" ] || kill "-$1" $__buddy_pid; fi; done; }; ' +
-  'for __buddy_line in INT QUIT HUP TERM; do trap "__buddy_pass $__buddy_line" $__buddy_line; done; ' +
-  "echo; exec >/dev/null; while IFS= read -r __buddy_line <&7; [ $? -gt 128 ]; do :; done ) ) 2>/dev/null";
+const AWAIT =
+  '__buddy_first= __buddy_to=; while :; do if IFS= read -r -d "" -t 0.2 __buddy_line <&7; then ' +
+  'if [ -n "$__buddy_first" ]; then __buddy_to=$__buddy_line; else __buddy_first=$__buddy_line; fi; ' +
+  'elif [ $? -le 128 ] || { [ -n "$__buddy_first" ] && ! kill -0 "$__buddy_first"; }; then break; ' +
+  'else __buddy_now=$__buddy_got; __buddy_got=${__buddy_got#"$__buddy_now"}; for __buddy_now in $__buddy_now; do __buddy_pass $__buddy_now; done; ' +
+  "fi; done";
 
 /** For sh, which has neither pipes nor timeouts for this: on Linux by a mark in the environment. */
 const MARK = "BUDDY_TEXT";

@@ -12,10 +12,8 @@ import {
   ENTER_DIRECTORY,
   HELD,
   HOLD,
-  LEAVES_GROUP,
   LOOK,
   mayMove,
-  PASS_SIGNALS,
   QUIETLY,
   type NamespaceEntry,
   STARTS_SHELL,
@@ -160,9 +158,14 @@ export interface AskingPane {
   readonly tty: string;
 }
 
-/** Texts that do not depend on the shell that runs them: this one is older, and has another parent. */
+/**
+ * Texts that do not depend on the shell that runs them: this one is older, has another parent, and passes no Ctrl-C on
+ * to what leaves the process group.
+ */
 export function fitsStandingInPane(text: string): boolean {
-  return fitsStandingShell(text) && !/\$\{?[$!]|PPID|BASH|SECONDS|COLUMNS|LINES|\btrap\b|\btimes\b/.test(text);
+  return (
+    fitsStandingShell(text) && !/\$\{?[$!]|PPID|BASH|SECONDS|COLUMNS|LINES|\btrap\b|\btimes\b|timeout|setsid/.test(text)
+  );
 }
 
 /**
@@ -201,7 +204,6 @@ export const STAND_IN_PANE = [
     `[ "\${__buddy_part[4]}" != "\${__buddy_part[7]}" ] || break; done`,
   `echo "$__buddy_tag at $BASHPID" >&6; set +m; $__buddy_size; set -- "\${__buddy_text#*;}"`,
   "unset -f __buddy_same __buddy_stopped __buddy_go __buddy_end; unset ${!__buddy_@}; exec 5<&- 6>&-",
-  `case $1 in *${LEAVES_GROUP}*) ${PASS_SIGNALS} ;; esac`,
   `eval "set --; $1" ) 2>&9 ${HELD} & trap : INT; trap '[ -n "$(jobs -pr)" ] || __buddy_end 130' EXIT; fg >/dev/null`,
   "__buddy_code=$?; case $__buddy_code in 14[79] | 150) __buddy_stopped ;; esac; " +
     `${END_HOLDERS}; __buddy_end $__buddy_code; done`,
