@@ -3,8 +3,8 @@ import { defined } from "../lib/values.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { printable } from "../lib/text.ts";
 import { newSessionId } from "../session/outputs.ts";
-import type { ResumedSession, ResumeOptions, SessionStore } from "../session/store.ts";
-import type { SessionLog } from "../session/log.ts";
+import type { ResumedSession, ResumeOptions, SessionStore, SessionStoreOptions } from "../session/store.ts";
+import type { SessionLog, SessionLogOptions } from "../session/log.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { profileNames } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
@@ -12,13 +12,9 @@ import { modelClient, type ProfileClient } from "./model/model-client.ts";
 import type { Replay } from "../session/read.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
-interface RunSessionsOptions {
-  readonly cwd: string;
-  readonly stateDirectory: string | undefined;
+interface RunSessionsOptions extends SessionStoreOptions {
   /** False: nothing is written to a session log. */
   readonly record: boolean;
-  readonly redact: (text: string) => string;
-  readonly problem: (message: string) => void;
 }
 
 export class RunSessions {
@@ -97,15 +93,11 @@ export class RunSessions {
 
 // Writes the events of a run to its session log, without delaying the first answer.
 
-interface RecorderOptions {
-  readonly redact: (text: string) => string;
-  readonly problem: (message: string) => void;
+interface RecorderOptions extends Omit<SessionLogOptions, "directory"> {
   /** Where a new log goes. */
   directory(): Promise<string>;
-  readonly stateDirectory: string | undefined;
   /** Of a session that is continued. */
   readonly resumed?: ResumedSession | undefined;
-  readonly id: string;
 }
 
 /**

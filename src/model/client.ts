@@ -18,13 +18,7 @@ export function createModelClient(options: ModelOptions): ModelClient {
   return new HttpModelClient(options);
 }
 
-export interface ModelOptions {
-  /** Name of the profile, for words and hints. */
-  readonly name: string;
-  readonly baseUrl: string;
-  readonly api: Api;
-  readonly auth: "api-key" | "login";
-  readonly model: string;
+export interface ModelOptions extends ModelProfile {
   /** Whose rules the endpoint follows; otherwise by its address. */
   readonly provider?: string | undefined;
   readonly stream?: boolean;
@@ -64,7 +58,6 @@ export interface ModelOptions {
   readonly env?: Environment;
   /** In addition to the key: what must never appear in a message. */
   readonly secrets?: readonly string[];
-
   readonly userAgent?: string;
 }
 

@@ -217,7 +217,7 @@ export function savedSessions(problem: (message: string) => void = (message) => 
   return new SessionStore({ ...place, redact: (text) => text, problem });
 }
 
-interface SessionStoreOptions {
+export interface SessionStoreOptions {
   readonly cwd: string;
   /** Such as ~/.local/state/buddy, for sessions that the working directory cannot store. Undefined without a home. */
   readonly stateDirectory: string | undefined;

@@ -4,12 +4,8 @@ import { z } from "zod";
 import { builtinTools } from "./builtin.ts";
 import type { Tool } from "./tool.ts";
 
-export interface ToolSchema {
-  readonly name: string;
-  readonly description: string;
+export interface ToolSchema extends Pick<Tool, "name" | "description" | "needs" | "onTarget"> {
   readonly parameters: Readonly<Record<string, unknown>>;
-  readonly needs?: "tmux" | "pane";
-  readonly onTarget?: true;
 }
 
 /**

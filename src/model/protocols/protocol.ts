@@ -8,7 +8,7 @@ import type { Adjustment } from "../adjustments.ts";
 import { Malformed, ProviderError } from "../provider-error.ts";
 import type { Dialect } from "../endpoint.ts";
 import type { AnswerText } from "./answer-text.ts";
-import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../types.ts";
+import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest, Usage } from "../types.ts";
 
 export interface Protocol<State extends AnswerState = AnswerState> {
   /** Below the base URL. */
@@ -75,15 +75,8 @@ export interface Reply {
 
 export type Finish = Extract<ModelEvent, { type: "done" }>["finish"];
 
-/** Counts as the server gave them; absent ones are estimated. */
-export interface ReportedUsage {
-  readonly input?: number | undefined;
-  readonly output?: number | undefined;
-  readonly cached?: number | undefined;
-  readonly reasoning?: number | undefined;
-  /** Some gateways report the cost. */
-  readonly costUsd?: number | undefined;
-}
+/** Counts as the server gave them, and the cost that some gateways report; absent ones are estimated. */
+export type ReportedUsage = { readonly [Count in Exclude<keyof Usage, "estimated">]?: number | undefined };
 
 export type Json = Record<string, unknown>;
 

@@ -5,8 +5,9 @@ import guard from "../../../templates/shell-init/guard.sh" with { type: "text" }
 import join from "../../../templates/shell-init/join.sh" with { type: "text" };
 import { BuddyError } from "../../lib/errors.ts";
 import { OWN_DIRECTORY } from "../script-line.ts";
-import type { MachineFacts, ShellScript, Transport } from "../target.ts";
+import type { MachineFacts, ShellScript } from "../target.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
+import type { TmuxSessionOptions } from "./tmux-session.ts";
 
 export interface PaneShell {
   readonly kind: "bash" | "zsh" | "fish" | "sh";
@@ -41,11 +42,7 @@ function posixName(facts: Pick<MachineFacts, "programs">): string {
   return facts.programs["dash"] !== undefined ? "dash" : facts.programs["ash"] !== undefined ? "ash" : "sh";
 }
 
-interface AttachOptions extends StartedShell {
-  readonly socket: string;
-  readonly session: string;
-  readonly owner: string;
-  readonly cwd: string;
+interface AttachOptions extends StartedShell, Pick<TmuxSessionOptions, "socket" | "session" | "owner" | "cwd"> {
   /** Create a missing session; otherwise that is an error. */
   readonly create: boolean;
 }
@@ -73,10 +70,7 @@ export function joinScript(args: {
   return { name: "buddy-join", text: `${OWN_DIRECTORY}\n${join}${guard}`, args: words };
 }
 
-interface StartedShell {
-  readonly transport: Pick<Transport, "facts" | "kind">;
-  readonly shell: PaneShell;
-}
+type StartedShell = Pick<TmuxSessionOptions, "transport" | "shell">;
 
 /** What tmux starts in a pane, as separate words, so that no shell parses them. `plain`: without start-up files. */
 export function paneCommand(

@@ -8,7 +8,7 @@ import { judgeShell } from "../../../policy/shell/judge.ts";
 import { rulesOfText } from "../../../agent/permit/machine-modes.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
-import type { Condition, Verdict } from "../../../policy/verdict.ts";
+import type { Condition, ShellJudgement, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { Explainer, PolicyOptions } from "./command.ts";
 import { onMachine, ruleFacts } from "./rule-facts.ts";
@@ -19,24 +19,19 @@ import type { GlobalOptions } from "../../args/options.ts";
 import { askProgram } from "../../../lib/start-child.ts";
 import { gitRepositoryScript, readGitRepository } from "../../../policy/shell/read-only/git-repository.ts";
 
-interface ShellAnswer {
+interface ShellAnswer extends Pick<ShellJudgement, "risk" | "mutation" | "privesc" | "uncertain" | "conditions"> {
   readonly verdict: "allow" | "ask" | "block";
   readonly why: string;
   readonly instead: string | null;
   readonly read_only: boolean;
-  readonly risk: string;
-  readonly mutation: boolean;
-  readonly privesc: boolean;
   readonly commands: readonly { words: readonly string[]; verdict: string; why: string; read_only: boolean }[];
-  readonly uncertain: readonly string[];
   /** The rules of the machine, if any match. */
   readonly rules?: object;
-  /** The checks of [safety] that found something. */
+  /** The checks of [safety] that found something, by their names in the file. */
   readonly dangers: readonly string[];
   /** Who must answer: null = as the approval mode says. */
   readonly answer: "in-person" | "typed" | null;
   readonly lockouts: readonly Pick<Lockout, "kind" | "program" | "file">[];
-  readonly conditions: readonly Condition[];
 }
 
 export async function explainer(globals: GlobalOptions, options: PolicyOptions = {}): Promise<Explainer> {
