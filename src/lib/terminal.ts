@@ -97,8 +97,8 @@ const pause = once(() => new Int32Array(new SharedArrayBuffer(4)));
 /** A part of buddy that draws on the terminal and reads keys; it pauses while another program asks something there. */
 interface TerminalPainter {
   /** Removes what still changes from the screen and stops reading keys. */
-  pause(): void | Promise<void>;
-  resume(): void;
+  pause(): unknown;
+  resume(): unknown;
 }
 
 const painters = new Set<TerminalPainter>();

@@ -29,35 +29,48 @@ export class MachineNotices {
   readonly #show: (notice: MachineNotice) => unknown;
   readonly #held = new Map<string, { readonly notice: MachineNotice; readonly machines: Set<string> }>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #paused = false;
 
   constructor(show: (notice: MachineNotice) => unknown) {
     this.#show = show;
   }
 
-  /** False: it is not about one of several machines. */
+  /** False: it is not about one of several machines, and is to be shown now. */
   add(notice: MachineNotice): boolean {
     const { machine } = notice;
-    if (machine === undefined) return false;
+    if (machine === undefined && !this.#paused) return false;
     const { type, call, message, text, kind } = notice as Partial<NoticeEvent & ToolOutputEvent>;
     const key = JSON.stringify([type, call, kind, message, text]);
     const held = this.#held.get(key) ?? { notice, machines: new Set() };
-    this.#held.set(key, { ...held, machines: held.machines.add(machine) });
-    this.#timer ??= setTimeout(() => void this.flush(), GATHERED_MS);
+    this.#held.set(key, held);
+    if (machine !== undefined) held.machines.add(machine);
+    if (!this.#paused) this.#timer ??= setTimeout(() => void this.flush(), GATHERED_MS);
     return true;
+  }
+
+  /** A question has the terminal: what is said meanwhile comes after it. */
+  pause(): Promise<unknown> {
+    const shown = this.flush();
+    this.#paused = true;
+    return shown;
+  }
+
+  resume(): Promise<unknown> {
+    this.#paused = false;
+    return this.flush();
   }
 
   /** What comes after them is about to be shown. */
   flush(): Promise<unknown> {
+    if (this.#paused) return Promise.resolve();
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const held = [...this.#held.values()];
     this.#held.clear();
     const shown = held.map(({ notice, machines }) => {
       const names = foldNames([...machines]);
-      return this.#show({
-        ...notice,
-        machine: machines.size === 1 ? names : `${names} (${plural(machines.size, "machine")})`,
-      });
+      const machine = machines.size < 2 ? names : `${names} (${plural(machines.size, "machine")})`;
+      return this.#show({ ...notice, ...(machine === "" ? {} : { machine }) });
     });
     return Promise.all(shown);
   }

@@ -41,3 +41,17 @@ test.each([
 ])("the line of a command that runs shows all of it: %j", (command, shown) => {
   expect(commandLine(command)).toBe(shown);
 });
+
+test("what is said while a question has the terminal comes after it", async () => {
+  const shown: string[] = [];
+  const notices = new MachineNotices((one) => shown.push(one.machine ?? "the machine"));
+  const lost: NoticeEvent = { type: "notice", kind: "lost", message: "connection lost" };
+  notices.add({ ...lost, machine: "web01" });
+  void notices.pause();
+  expect(shown).toEqual(["web01"]);
+  expect([notices.add({ ...lost, machine: "web02" }), notices.add({ ...lost, message: "here" })]).toEqual([true, true]);
+  await notices.flush();
+  expect(shown).toEqual(["web01"]);
+  await notices.resume();
+  expect(shown).toEqual(["web01", "web02", "the machine"]);
+});

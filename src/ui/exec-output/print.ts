@@ -60,7 +60,6 @@ export class Printer {
   readonly #announcements = new Map<string, ReturnType<typeof setTimeout>>();
   /** What the rules call the machine, shown before what buddy is waiting for. */
   #label = "";
-  #notices: MachineNotices | undefined;
   #look: Look | undefined;
 
   constructor(options: PrintOptions) {
@@ -70,19 +69,24 @@ export class Printer {
   /** Loaded with the first text that is not the bare answer in a pipe: that needs none of it. */
   async #looks(): Promise<Look> {
     if (this.#look !== undefined) return this.#look;
-    const [text, { terminalEncoder }, { theme }, words, { LiveLine }] = await Promise.all([
+    const [text, { terminalEncoder }, { theme }, words, { LiveLine }, { paintsOnTerminal }] = await Promise.all([
       import("../../policy/screen/terminal-text.ts"),
       import("../terminal/ascii.ts"),
       import("../theme.ts"),
       import("../words.ts"),
       import("./live-line.ts"),
+      import("../../lib/terminal.ts"),
     ]);
+    // Another event may have come first.
+    if (this.#look !== undefined) return this.#look;
+    const notices = new words.MachineNotices((one) => this.#say(one, words.withMachine));
+    paintsOnTerminal(notices);
     const { color, theme: name, columns, redact, live, quiet, err } = this.#options;
     const style = theme(color, name);
     const width = () => columns?.() ?? PIPE_COLUMNS;
     const encode = terminalEncoder(process.env);
     if (live && !quiet) this.#live ??= new LiveLine((line) => void err.write(encode(line)), width);
-    return (this.#look ??= { ...text, ...words, encode, style, view: { style, lines: true, width, redact } });
+    return (this.#look = { ...text, ...words, encode, style, notices, view: { style, lines: true, width, redact } });
   }
 
   /** How many machines a name leads to, before anything runs on them. */
@@ -95,7 +99,7 @@ export class Printer {
   }
 
   async show(event: AgentEvent): Promise<void> {
-    if (this.#notices !== undefined && !MEANWHILE.has(event.type)) await this.#notices.flush();
+    if (this.#look !== undefined) await this.#gathered(event, this.#look.notices);
     if (this.#options.live && !this.#options.quiet) this.#follow(event, this.#look ?? (await this.#looks()));
     if (event.type !== "reasoning") this.#endReasoning();
     switch (event.type) {
@@ -173,14 +177,21 @@ export class Printer {
   }
 
   async #notice(event: MachineNotice): Promise<void> {
-    const { MachineNotices: Notices, withMachine } = await this.#looks();
-    const say = (one: MachineNotice): Promise<void> => {
-      const text = one.type === "notice" ? one.message : one.text.trimEnd();
-      const level = one.type === "notice" && one.kind === "info" ? undefined : "warning";
-      return this.note(withMachine({ ...one, text }), level);
-    };
-    this.#notices ??= new Notices(say);
-    if (!this.#notices.add(event)) await say(event);
+    const { withMachine, notices } = await this.#looks();
+    if (!notices.add(event)) await this.#say(event, withMachine);
+  }
+
+  #say(one: MachineNotice, withMachine: Look["withMachine"]): Promise<void> {
+    const text = one.type === "notice" ? one.message : one.text.trimEnd();
+    const level = one.type === "notice" && one.kind === "info" ? undefined : "warning";
+    return this.note(withMachine({ ...one, text }), level);
+  }
+
+  /** Notices that were held come before what follows them; while a question has the terminal, they wait. */
+  async #gathered({ type }: AgentEvent, notices: MachineNotices): Promise<void> {
+    if (type === "approval_asked") await notices.pause();
+    else if (type === "approval_answered" || type === "done") await notices.resume();
+    else if (!MEANWHILE.has(type)) await notices.flush();
   }
 
   async #proposed({ changes }: EventOf<"proposed">): Promise<void> {
@@ -369,13 +380,11 @@ export class Printer {
 
 /** What text needs for a terminal or a log: words, colours, and a filter for what a terminal obeys. */
 type Look = Pick<typeof import("../../policy/screen/terminal-text.ts"), "showText" | "TerminalText"> &
-  Pick<
-    typeof import("../words.ts"),
-    "commandLine" | "MachineNotices" | "oneLine" | "progressWords" | "retryWords" | "withMachine"
-  > & {
+  Pick<typeof import("../words.ts"), "commandLine" | "oneLine" | "progressWords" | "retryWords" | "withMachine"> & {
     readonly encode: (text: string) => string;
     readonly style: Theme;
     readonly view: ToolViewOptions;
+    readonly notices: MachineNotices;
   };
 
 /** These come while machines still say the same. */

@@ -47,15 +47,16 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
     fleet: { patient: true, patience: { connect: CONNECT_MS, run: CONNECT_MS }, always: true, ...options.fleet },
     asker: {
       async ask(request, until, behind) {
-        printer.pause();
         const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-        return askOnTerminal(request, until, {
-          color,
-          theme: loaded.config.display.theme,
-          behind,
-          env: process.env,
-          interrupt: around.interrupt,
-        });
+        return printer.behind(() =>
+          askOnTerminal(request, until, {
+            color,
+            theme: loaded.config.display.theme,
+            behind,
+            env: process.env,
+            interrupt: around.interrupt,
+          }),
+        );
       },
     },
     problem: (message) => printer.warn(message),
@@ -250,7 +251,18 @@ class RunPrinter {
     void this.#options.err.write(`buddy: ${showText(message).trimEnd()}\n`);
   }
 
-  /** Before a question, or at the end. */
+  /** A question has the terminal: what is said meanwhile comes after it. */
+  async behind<T>(question: () => Promise<T>): Promise<T> {
+    this.pause();
+    void this.#notices.pause();
+    try {
+      return await question();
+    } finally {
+      void this.#notices.resume();
+    }
+  }
+
+  /** At the end, or before a question. */
   pause(): void {
     void this.#notices.flush();
     this.#live?.stop();
