@@ -162,6 +162,7 @@ function slice(answer: Buffer, first: number, limit: number | undefined, most: n
   const open = field() === "1";
   const raw = answer.subarray(at);
   const whole = nul === "whole";
+  if (raw.length > READ_BYTES && whole) throw new BuddyError("target", ENDLESS);
   const wide = whole ? decodeUtf16(raw) : undefined;
   const content = wide === undefined ? raw : Buffer.from(wide.text);
   if ((!whole && nul !== "0") || content.includes(0)) {
@@ -208,6 +209,7 @@ function linesOf(content: Buffer, first: number, limit: number | undefined): Buf
 }
 
 const NOTHING = Buffer.alloc(0);
+const ENDLESS = "the kernel tells no size for it, and it has more than 16 MiB: read a part of it with a command";
 
 function countLines(bytes: Buffer): number {
   let lines = 0;
@@ -228,10 +230,12 @@ const CODES: Readonly<Record<number, string>> = {
   3: "the path now leads elsewhere; nothing was changed",
   4: "too many levels of symbolic links",
   5: "it cannot be read",
+  6: "the kernel has no text for it now: reading it waits",
   9: "the connection broke off before all of it arrived; nothing was changed",
   20: "a part of the path is a file, not a directory",
   21: "it is a directory",
   22: "it is not a regular file but a device, pipe or socket",
+  23: "it belongs to the kernel, and takes no text as a file does; use a command, such as echo VALUE >FILE",
   29: "another user can replace files in its directory, and this one can only be written in place; nothing was changed",
   31: "it is now another name of a different file, which would change, too; nothing was changed",
   41: "it is a symbolic link that leads nowhere",
@@ -260,8 +264,11 @@ const SAID: readonly (readonly [RegExp, string, string?])[] = [
 function failure(verb: string, path: string, result: ScriptResult, facts: MachineFacts): BuddyError {
   const said = result.stderr.trim();
   if (result.code === DENIED && !READ_ONLY.test(said)) return denied(verb, path, result, facts);
-  const [, meaning = said.split("\n").at(-1) ?? "", hint] = SAID.find(([pattern]) => pattern.test(said)) ?? [];
-  const why = CODES[result.code] ?? (meaning === "" ? `exit code ${result.code}` : meaning);
+  const [, meaning, hint] = SAID.find(([pattern]) => pattern.test(said)) ?? [];
+  // Without the name of the tool and the path before it.
+  const reason = said.split("\n").at(-1)?.split(": ").at(-1) ?? "";
+  const refused = reason === "" ? `exit code ${result.code}` : `the system refused it (${reason.toLowerCase()})`;
+  const why = CODES[result.code] ?? meaning ?? refused;
   return new BuddyError("target", `cannot ${verb} ${path}: ${why}${verb === "write" ? aftermath(result) : ""}`, {
     hint,
   });

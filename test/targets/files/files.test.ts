@@ -253,6 +253,24 @@ await eachPlace((place) => {
     await opened.transport.run("true");
   });
 
+  test("files of the kernel: their text, or a sentence that is not a tool's", async () => {
+    if (!opened.transport.facts.os.includes("Linux")) return;
+    expect((await files.read("/proc/version")).text).toStartWith("Linux version");
+    expect((await files.read("/proc/self/status")).text).toContain("Threads:");
+    await sh(opened.transport, 'ln -s /proc/version "$1"', `${dir}/to-version`);
+    const attempts = [
+      files.read("/proc/self/mem"),
+      files.read("/sys/class/net/lo/speed"),
+      files.write("/proc/version", "x"),
+      files.write(`${dir}/to-version`, "x"),
+      files.write("/sys/class/net/lo/address", "x"),
+    ];
+    for (const result of await Promise.allSettled(attempts)) {
+      expect(result.status).toBe("rejected");
+      expect(String("reason" in result && result.reason.message)).not.toMatch(/\b(?:cat|tail|head|dd|sh|wc): /);
+    }
+  });
+
   test("reads and writes at once do not mix", async () => {
     const texts = Array.from({ length: 20 }, (_, at) => `${at} `.repeat(1000 * (at + 1)));
     await Promise.all(texts.map((text, at) => files.write(`many/${at}`, text)));
