@@ -7,16 +7,12 @@ import { errorRows, NO_STATUS } from "./error-rows.ts";
 import { ModelError, type ModelFailure } from "./errors.ts";
 import { MAX_WAIT_MS, waitInWords } from "./http/retry.ts";
 import { Malformed, ProviderError } from "./provider-error.ts";
-import type { Api } from "./types.ts";
+import type { ModelProfile } from "./types.ts";
 
 /** What messages need to know about the profile. */
-export interface Situation {
+export interface Situation extends Omit<ModelProfile, "name"> {
   readonly host: string;
   readonly profile: string;
-  readonly model: string;
-  readonly api: Api;
-  readonly auth: "api-key" | "login";
-  readonly baseUrl: string;
   readonly hasKey: boolean;
   /** Where the key came from, in words. */
   readonly keySource: string | undefined;

@@ -293,7 +293,6 @@ function identify(
   const { user, host, machine, os, cwd } = transport.facts;
   return {
     label: transport.label,
-    kind: transport.kind,
     user,
     host,
     machine: machine || transport.label,

@@ -37,8 +37,6 @@ export interface TargetNotice {
 export interface TargetIdentity {
   /** "local", "ssh deploy@web1", "container api", "container api on ssh deploy@web1": the whole path. */
   readonly label: string;
-  /** Of the innermost hop. */
-  readonly kind: "local" | "ssh" | "container" | "via";
   readonly user: string;
   readonly host: string;
   /** machine-id, container id or the closest equivalent; never empty. */
@@ -371,7 +369,6 @@ export interface PaneSelector {
 export interface ManagedPane {
   readonly session: string;
   readonly pane: string;
-  readonly id: string;
   readonly shared: boolean;
   /** The program in the foreground. */
   readonly command: string;

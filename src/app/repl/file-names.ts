@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import type { LoadedConfig } from "../../config/load.ts";
 import { isLocal } from "../../targets/place.ts";
-import type { Target } from "../../targets/target.ts";
+import type { ScriptResult, Target } from "../../targets/target.ts";
 import type { DirectoryEntry } from "../../ui/repl/host.ts";
 import type { Run } from "../run.ts";
 
@@ -24,11 +24,7 @@ export async function filesBelow(run: Run, signal: AbortSignal): Promise<readonl
   const target = run.target.opened;
   if (target === undefined) return [];
   const listed = await target.transport.run(FILES_BELOW, { args: [target.shell.cwd], timeoutMs: 5_000, signal });
-  return listed.stdout
-    .toString()
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => line.replace(/^\.\//, ""));
+  return linesOf(listed).map((line) => line.replace(/^\.\//, ""));
 }
 
 // The repository may not be trusted: its configuration must not start a program. Names are not quoted.
@@ -55,9 +51,12 @@ async function remoteEntries(
     args: [cwd, path.startsWith("-") ? `./${path}` : path],
     signal,
   });
-  return listed.stdout
+  return linesOf(listed).map((line) => ({ name: line.replace(/\/$/, ""), directory: line.endsWith("/") }));
+}
+
+function linesOf({ stdout }: ScriptResult): string[] {
+  return stdout
     .toString()
     .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => ({ name: line.replace(/\/$/, ""), directory: line.endsWith("/") }));
+    .filter((line) => line !== "");
 }

@@ -184,9 +184,8 @@ export class ManagedPanes implements Panes {
       const session = await this.#opened(name);
       for (const row of await session.panes()) {
         if (row.name === "") continue;
-        const { id, command } = row;
         const running = this.#panes.get(paneKey(session, row.name))?.running;
-        const pane = { session: name, pane: row.name, id, shared: row.name === SHARED, command };
+        const pane = { session: name, pane: row.name, shared: row.name === SHARED, command: row.command };
         found.push(running === undefined ? pane : Object.assign(pane, { running }));
       }
     }
