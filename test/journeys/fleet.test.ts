@@ -6,6 +6,7 @@ import { buddyBinary } from "../support/buddy.ts";
 import { call, execRig, shell } from "../support/exec.ts";
 import { machines, type Machines } from "../support/machines.ts";
 import { needs } from "../support/needs.ts";
+import { Pty } from "../support/pty.ts";
 import { proxyTo } from "../support/tcp-proxy.ts";
 
 const { beforeAll, test } = await needs("sshd");
@@ -195,6 +196,22 @@ paned.test(
     expect(JSON.stringify(rig.requests)).not.toContain("hunter2");
   },
 );
+
+paned.test("buddy run did not ask for the password that a command of several machines wants", async () => {
+  await using rig = execRig([], { config: CONFIG });
+  const ask = 'read -rsp "Password: " word; echo "got ${#word} on $MACHINE"';
+  const argv = [await buddyBinary(), "run", "--on", "web0[1-2]", "--tmux", "--approve", "all", `bash -c '${ask}'`];
+  await using pty = new Pty(argv, { cols: 100, rows: 40, cwd: rig.box.cwd, env: { ...rig.box.env, ...env() } });
+  // In any order.
+  const first = /asks for a password on \S+@(web0[12])/.exec(await pty.until(/asks for a password on \S+@web0/))?.[1];
+  pty.type("hunter2\r");
+  const other = first === "web01" ? "web02" : "web01";
+  await pty.until((screen) => screen.includes(`@${other} `));
+  pty.type("swordfish\r");
+  expect(await pty.exited).toBe(0);
+  expect(pty.screen()).toContain(`got 7 on ${first}`);
+  expect(pty.screen()).toContain(`got 9 on ${other}`);
+});
 
 paned.test("in panes, machines had the names and label of the first one in the record and for the model", async () => {
   await using rig = execRig(

@@ -7,7 +7,7 @@ import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { foldNames } from "../../../lib/names.ts";
 import type { Output } from "../../../lib/output.ts";
 import { quoteAll } from "../../../lib/quote.ts";
-import { isTerminal } from "../../../lib/terminal.ts";
+import { isTerminal, lendTerminal } from "../../../lib/terminal.ts";
 import type { ModelClient } from "../../../model/types.ts";
 import { showText, TerminalText } from "../../../policy/screen/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
@@ -63,6 +63,13 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
     // For a list of machines; the command on the target gets none of it.
     stdin: () => Bun.stdin.text(),
   });
+  run.passwords.setAsker({
+    password: async (question, until) => {
+      const { passwordOnTerminal } = await import("../../../ui/approval/tty-question.ts");
+      const look = { color, theme: loaded.config.display.theme };
+      return printer.behind(() => passwordOnTerminal(question, AbortSignal.any([until, signal]), look));
+    },
+  });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());
   const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
   const show = (event: AgentEvent): void => {
@@ -72,7 +79,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
   const stop = run.agent.onEvent(show);
   const { results, refused } = await perform(run, commandText(options), signal);
   stop();
-  printer.pause();
+  printer.stop();
   if (signal.aborted && results.length === 0) throw around.stopped();
   // One machine whose command was refused or stopped: the error below says so.
   const [only] = results.length === 1 ? results : [];
@@ -253,17 +260,16 @@ class RunPrinter {
 
   /** A question has the terminal: what is said meanwhile comes after it. */
   async behind<T>(question: () => Promise<T>): Promise<T> {
-    this.pause();
-    void this.#notices.pause();
+    await this.#notices.pause();
     try {
-      return await question();
+      return await lendTerminal(question);
     } finally {
       void this.#notices.resume();
     }
   }
 
-  /** At the end, or before a question. */
-  pause(): void {
+  /** At the end. */
+  stop(): void {
     void this.#notices.flush();
     this.#live?.stop();
   }
