@@ -12,8 +12,13 @@ export function escaped(character: string): string {
 /** Text that is shown as it is in output: visible characters and spaces. U+2800 is a braille cell without dots. */
 export const plainOutput = once(() => /[[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Co}]--[\p{DI}\u2800]]+/vy);
 
-/** The same for a command: the only space is U+0020, as a no-break space does not separate words in a shell. */
-export const plainCommand = once(() => /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800]]+/vy);
+/**
+ * The same for a command: the only space is U+0020, as a no-break space does not separate words in a shell; without the
+ * characters that terminals show wider than `stringWidth` measures them, which would cover each other.
+ */
+export const plainCommand = once(
+  () => /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800\u0980\u0c80\u0d3a\u3248-\u324f]]+/vy,
+);
 
 export const combining = once(() => /^[\p{M}--\p{DI}]$/v);
 

@@ -69,6 +69,7 @@ test.each([
   ["cat <<E\n\tx\nE", "cat <<E\n\tx\nE"],
   ["\x9b31m\x00\x7f", "\\u{9b}31m\\u{0}\\u{7f}"],
   ["\ud800", "\ufffd"],
+  ["rm \u3248\u0980 漢", "rm \\u{3248}\\u{980} 漢"],
 ])("command %j is shown as %j", (text, shown) => {
   expect(showText(text, { mode: "command", color: true })).toBe(shown);
 });
