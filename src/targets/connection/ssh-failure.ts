@@ -11,7 +11,7 @@ const ROWS: readonly Row[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED|POSSIBLE DNS SPOOFING|host key for .* has changed/i,
     "the host key of NAME has changed: it may be another machine, or an attack",
-    "Find out why first. If the machine was reinstalled: ssh-keygen -R HOST, then connect once with ssh ARGS.",
+    "Find out why first. If the machine was reinstalled: ssh-keygen KEY, then connect once with ssh ARGS.",
   ],
   [
     /Host key verification failed|No .* host key is known/i,
@@ -88,12 +88,17 @@ export function sshFailure(said: string, destination: SshDestination): BuddyErro
     if (line === undefined) continue;
     const more = passing === "dropped" ? saidBefore(lines, line) : passing === undefined ? unusedKey(lines) : "";
     const changed = /host key for (\S+) has changed/i.exec(said)?.[1];
+    // Not every key is in ~/.ssh/known_hosts.
+    const file = /^Offending .*key in (.+):\d+$/im.exec(lines.join("\n"))?.[1];
     const fill = (text: string) =>
       text
         .replace("SAID", () => line.replace(/^ssh: /, "") + more)
         .replaceAll("NAME", () => destination.text)
         .replaceAll("ARGS", () => sshArguments(destination))
-        .replace("HOST", () => (changed === undefined ? knownHostsName(destination) : quote(changed)));
+        .replace("KEY", () => {
+          const host = changed === undefined ? knownHostsName(destination) : quote(changed);
+          return `${file === undefined ? "" : `-f ${quote(file)} `}-R ${host}`;
+        });
     const Kind = passing === undefined ? LoginRefused : passing === "dropped" ? ConnectionDropped : ConnectionLost;
     return new Kind("target", fill(message), { hint: fill(hint) });
   }

@@ -215,8 +215,8 @@ describe("what goes wrong is reported with a remedy", () => {
     expect(unknown.hint).toContain("ssh unknown-key");
     const changed = await refusal("changed-key");
     expect(changed).toBeInstanceOf(LoginRefused);
-    // By the name that known_hosts has, not by the alias.
-    expect(changed.hint).toContain(`ssh-keygen -R '[127.0.0.1]:${server.port}'`);
+    // By the name that known_hosts has, not by the alias, and in the file where ssh found it.
+    expect(changed.hint).toContain(`ssh-keygen -f ${wrong} -R '[127.0.0.1]:${server.port}'`);
   });
 
   test("a jump host or proxy command that fails: by its own words, though ssh drops them", async () => {
