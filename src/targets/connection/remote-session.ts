@@ -51,8 +51,6 @@ const LAST_WORDS_MS = 500;
 
 export class RemoteSession {
   readonly facts: MachineFacts;
-  /** Why the guard ended; it ends with the connection. */
-  readonly lost: Promise<string>;
   readonly #options: RemoteSessionOptions;
   readonly #guard: ScriptRunner;
   readonly #runners: ScriptRunners;
@@ -66,7 +64,6 @@ export class RemoteSession {
     this.#options = options;
     this.#guard = guard;
     this.facts = facts;
-    this.lost = guard.ended;
     this.#ender = {
       directory,
       watch: (group, isClient) => guard.tell(`${isClient ? "watchclient" : "watch"} ${group}`),

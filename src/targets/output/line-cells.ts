@@ -71,10 +71,6 @@ export class LineCells {
     this.#column = Math.max(0, Math.min(column, Math.max(MOST_COLUMNS, this.#spread().length)));
   }
 
-  left(count: number): void {
-    this.to(this.column - count);
-  }
-
   right(count: number): void {
     this.to(this.column + count);
   }
