@@ -54,7 +54,7 @@ export function strictest(rules: readonly MachineRule[]): EffectiveRules {
   const presets = rules.flatMap(({ autoApprove }) => autoApprove ?? []);
   const windows = rules.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
   const lists = rules.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
-  const labels = unique(rules.flatMap(({ label }) => label ?? [])).filter((label) => label !== "");
+  const labels = eachOnce(rules.flatMap(({ label }) => label ?? []));
   return {
     mode: MODES.findLast((mode) => modes.has(mode)) ?? "normal",
     ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
@@ -73,6 +73,12 @@ const MODES: readonly MachineMode[] = ["normal", "guarded", "read-only"];
 function inAll(presets: readonly AutoApprove[]): AutoApprove {
   const [first = "none", ...others] = unique(presets);
   return others.length === 0 ? first : presets.includes("none") ? "none" : "read-only";
+}
+
+/** Those of several machines may be joined already: `DB` is in `DB PROD`. */
+function eachOnce(labels: readonly string[]): string[] {
+  const has = (label: string, part: string) => ` ${label} `.includes(` ${part} `);
+  return unique(labels).filter((one, _, all) => one !== "" && !all.some((other) => other !== one && has(other, one)));
 }
 
 const unique = <T>(list: readonly T[]): T[] => [...new Set(list)];

@@ -1,6 +1,7 @@
 /** The rules of machines: which match, and what the strictest of them come to. */
 import { describe, expect, test } from "bun:test";
 import { effectiveRules, type MachineRule, matchesName } from "../../src/policy/machine-rules.ts";
+import { alsoNamed } from "../../src/policy/shell/named-machines.ts";
 
 const modeOf = (rules: readonly MachineRule[], ...names: string[]) => effectiveRules(rules, names).mode;
 
@@ -163,4 +164,14 @@ describe("the strictest of all holds, in any order", () => {
       approveMaxMs: 0,
     });
   });
+});
+
+test("a machine that a command names had the label of the other one twice", () => {
+  const rules = [
+    { pattern: "db*", label: "DB" },
+    { pattern: "prod", label: "PROD" },
+  ];
+  const here = effectiveRules(rules, ["db1"]);
+  const named = effectiveRules(rules, ["db2", "prod"]);
+  expect(alsoNamed(here, named, "db2").label).toBe("DB PROD");
 });
