@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 const counting = (file: string) =>
-  `echo x >>${file}; for i in $(seq 20); do echo tick $i; sleep 0.1; done; echo runs $(wc -l <${file}); rm ${file}; sh -c 'exit 6'`;
+  `echo x >>"${file}"; for i in $(seq 20); do echo tick $i; sleep 0.1; done; echo runs $(wc -l <"${file}"); rm "${file}"; sh -c 'exit 6'`;
 const expected = `${Array.from({ length: 20 }, (_, i) => `tick ${i + 1}\n`).join("")}runs 1\n`;
 
 test("a reset connection: the running command is found again, with all it printed", async () => {
