@@ -74,7 +74,14 @@ export function installSystemPackages(): string[] {
 function present(program: string): boolean {
   const path = `${process.env.PATH ?? ""}:/usr/sbin:/sbin:/usr/local/sbin`;
   if (program === "vim") return ["vim", "vim.tiny", "vi"].some((name) => Bun.which(name, { PATH: path }) !== null);
-  return program.startsWith("/") ? existsSync(program) : Bun.which(program, { PATH: path }) !== null;
+  const found = program.startsWith("/") ? existsSync(program) : Bun.which(program, { PATH: path }) !== null;
+  return found && (program !== "busybox" || isStatic(program));
+}
+
+/** The package busybox has one that needs libraries: in the small roots of tests there are none. */
+export function isStatic(program: string): boolean {
+  const ldd = Bun.which("ldd");
+  return ldd === null || !Bun.spawnSync([ldd, Bun.which(program) ?? program]).stdout.includes("=>");
 }
 
 function spawn(command: string[], env: Record<string, string | undefined>): boolean {

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from "bun:
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { isStatic } from "../../scripts/test-packages.ts";
 
 export type Need = keyof typeof TRIES;
 
@@ -87,7 +88,8 @@ const TRIES = {
   zsh: async () => works(["zsh", "-fc", "true"]),
   fish: async () => works(["fish", "-c", "true"]),
   mksh: async () => works(["mksh", "-c", "true"]),
-  busybox: async () => works(["busybox", "sh", "-c", "true"]),
+  busybox: async () =>
+    works(["busybox", "sh", "-c", "true"]) ?? (isStatic("busybox") ? undefined : "it is not the static one"),
   sshd: async () => {
     const absent = ["ssh", "ssh-keygen", "sshd"].find((name) => Bun.which(name, { PATH: pathOf({}) }) === null);
     if (absent !== undefined) return `${absent} is not installed`;
@@ -99,11 +101,12 @@ const TRIES = {
     for (const argv of [
       ["podman", "--version"],
       ["runc", "--version"],
-      ["busybox", "true"],
     ]) {
       const why = works(argv);
       if (why !== undefined) return argv[0] === "podman" ? why : `${argv[0]}: ${why}`;
     }
+    const why = await missing("busybox");
+    if (why !== undefined) return why;
     const { containerTarget } = await import("./container.ts");
     await using container = await containerTarget({ image: "busybox" });
     await container.engine("exec", container.name, "true");
