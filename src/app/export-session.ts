@@ -1,7 +1,13 @@
 /** Exports a stored session: as a transcript, a script, a recording, a runbook. */
 import { jsonText } from "../lib/output.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { exportMarkdown, readTranscript, type Transcript, type TranscriptEntry } from "../session/export/transcript.ts";
+import {
+  exportMarkdown,
+  readTranscript,
+  type ToolEntry,
+  type Transcript,
+  type TranscriptEntry,
+} from "../session/export/transcript.ts";
 import { outputsDirectory } from "../session/outputs.ts";
 import type { SessionOutputs } from "../targets/output/session-outputs.ts";
 
@@ -16,7 +22,7 @@ export async function exportSession(
   const transcript = readTranscript(session.path, session.id);
   switch (format) {
     case "json":
-      return [jsonText(transcript, 2)];
+      return exportJson(transcript);
     case "markdown":
       return exportMarkdown(await readable(transcript));
     case "html":
@@ -55,13 +61,27 @@ async function readable(transcript: Transcript): Promise<Transcript> {
       approval: showLine(tool.approval),
       title: command(tool.title),
       proposed: tool.proposed === undefined ? undefined : command(tool.proposed),
-      output: prose(tool.output),
     };
-    return { ...one, tool: { ...tool, ...words } };
+    // Not a copy: its output is read when it is asked for.
+    const shown: ToolEntry = Object.assign(Object.create(tool), words);
+    return { ...one, tool: Object.defineProperty(shown, "output", { get: () => prose(tool.output) }) };
   };
   const { model, target, who, entries } = transcript;
   const about = { model: showLine(model), target: showLine(target), who: showLine(who) };
-  return { ...transcript, ...about, entries: entries.map(entry) };
+  const shown = {
+    *[Symbol.iterator]() {
+      for (const one of entries) yield entry(one);
+    },
+  };
+  return { ...transcript, ...about, entries: shown };
+}
+
+function* exportJson({ entries, ...about }: Transcript): Generator<string> {
+  yield `${jsonText(about, 2).slice(0, -"\n}\n".length)},\n  "entries": [`;
+  let count = 0;
+  for (const entry of entries)
+    yield `${count++ === 0 ? "" : ","}\n${jsonText(entry, 2).trimEnd().replace(/^/gm, "    ")}`;
+  yield `${count === 0 ? "" : "\n  "}]\n}\n`;
 }
 
 /** Reads the full outputs kept with a session. */

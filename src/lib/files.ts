@@ -114,17 +114,24 @@ export function* linesIn(path: string): Generator<Line> {
   for (const { bytes, number, whole } of lineBytesIn(path)) yield { text: bytes.toString(), number, whole };
 }
 
+interface LineBytes extends Omit<Line, "text"> {
+  readonly bytes: Buffer;
+  /** Where it is in the file. */
+  readonly begin: number;
+}
+
 /**
  * Needs only the memory of the longest line. Refuses links, and lines longer than any that buddy writes. The bytes are
  * valid until the next line is read.
  */
-export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { readonly bytes: Buffer }> {
+export function* lineBytesIn(path: string): Generator<LineBytes> {
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const chunk = Buffer.allocUnsafe(1 << 20);
     let rest: Buffer[] = [];
     let length = 0;
     let number = 0;
+    let begin = 0;
     for (let count = 0; (count = readSync(file, chunk)) > 0;) {
       let from = 0;
       for (let at = 0; (at = chunk.subarray(0, count).indexOf(NEWLINE, from)) >= 0; from = at + 1) {
@@ -133,13 +140,25 @@ export function* lineBytesIn(path: string): Generator<Omit<Line, "text"> & { rea
         rest = [];
         collectAfter(length);
         length = 0;
-        yield { bytes: line, number: ++number, whole: true };
+        yield { bytes: line, begin, number: ++number, whole: true };
+        begin += line.length + 1;
       }
       if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
       length += count - from;
       if (length > LONGEST_LINE) throw new Error(`line ${number + 1} is longer than ${LONGEST_LINE >> 20} MB`);
     }
-    if (rest.length > 0) yield { bytes: Buffer.concat(rest), number: ++number, whole: false };
+    if (rest.length > 0) yield { bytes: Buffer.concat(rest), begin, number: ++number, whole: false };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A part of a file; shorter if the file is. Refuses links. */
+export function bytesOf(path: string, begin: number, length: number): Buffer {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const bytes = Buffer.allocUnsafe(length);
+    return bytes.subarray(0, readSync(file, bytes, 0, length, begin));
   } finally {
     closeSync(file);
   }

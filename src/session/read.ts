@@ -1,7 +1,7 @@
 /** Reads the events of a session log; damaged lines are skipped and counted. */
 import { type AgentEvent, EVENT_VERSION, type StoredPlace, summaryMessage } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { lineBytesIn } from "../lib/files.ts";
+import { bytesOf, lineBytesIn } from "../lib/files.ts";
 import { collectAfter } from "../lib/large-texts.ts";
 import type { LineSigner } from "../lib/line-signer.ts";
 import { isRecord, jsonObject } from "../lib/values.ts";
@@ -15,17 +15,21 @@ interface ReadReport {
   readonly foreign: number;
 }
 
-/** Uses the memory of the longest line only. Stops when `visit` returns false; throws NewerLog. */
+/**
+ * Uses the memory of the longest line only. Stops when `visit` returns false; throws NewerLog. `again` reads the event
+ * once more, so that it need not be kept; undefined for one from a damaged line.
+ */
 export function readEvents(
   path: string,
-  visit: (event: AgentEvent) => boolean | void,
+  visit: (event: AgentEvent, again?: () => AgentEvent | undefined) => boolean | void,
   signer?: LineSigner | undefined,
 ): ReadReport {
   let events = 0;
   let damaged = 0;
   let foreign = 0;
-  const take = (line: Buffer): boolean => {
+  const take = (line: Buffer, begin: number): boolean => {
     if (line.length === 0) return true;
+    const again = reader(path, begin, line.length);
     const whole = parseEvent(line.toString());
     const found = whole === undefined ? salvage(line.toString()) : [{ event: whole, bytes: line }];
     if (whole === undefined) damaged += 1;
@@ -34,13 +38,24 @@ export function readEvents(
       if (signer?.isSigned(bytes) !== true) foreign += 1;
       if (event.v > EVENT_VERSION) throw new NewerLog(path, event.v);
       events += 1;
-      return visit(event) !== false;
+      return visit(event, whole === undefined ? undefined : again) !== false;
     });
   };
 
-  for (const { bytes } of lineBytesIn(path)) if (!take(bytes)) break;
+  for (const { bytes, begin } of lineBytesIn(path)) if (!take(bytes, begin)) break;
   return { events, damaged, foreign };
 }
+
+/** Apart from the event itself, which it must not keep in memory. */
+function reader(path: string, begin: number, length: number): () => AgentEvent | undefined {
+  return () => {
+    collectAfter(length * COPIES);
+    return parseEvent(bytesOf(path, begin, length).toString());
+  };
+}
+
+/** Of a line that is read once more to be written in another form. */
+const COPIES = 2;
 
 /** The log has events of a later format than this buddy knows. */
 export class NewerLog extends BuddyError {

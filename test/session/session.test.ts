@@ -404,7 +404,7 @@ describe("damage", () => {
     await again.close();
     expect(replay.messages.map((m) => m.content)).toEqual(["first", "one"]);
     expect(notes).toEqual([`${lines.length + 5} damaged lines of the session log skipped`]);
-    expect(readTranscript(log.path, log.id).entries.map((entry) => entry.kind)).toEqual(["prompt", "answer"]);
+    expect(Array.from(readTranscript(log.path, log.id).entries, (entry) => entry.kind)).toEqual(["prompt", "answer"]);
     expect(root().list()[0]).toMatchObject({ title: "first" });
   });
 

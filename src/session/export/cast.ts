@@ -12,9 +12,14 @@ export interface CastOptions {
 }
 
 export function* exportCast(transcript: Transcript, options: CastOptions): Generator<string> {
-  const frames = [...castFrames(transcript, options)];
-  const start = frames[0]?.at ?? (Date.parse(transcript.started) || 0);
-  const width = Math.max(NARROWEST, Math.min(WIDEST, Math.max(0, ...frames.map(({ text }) => widest(text)))));
+  // Twice, so that they need not be in memory.
+  let begin: number | undefined;
+  let width = NARROWEST;
+  for (const { at, text } of castFrames(transcript, options)) {
+    begin ??= at;
+    if (width < WIDEST) width = Math.min(WIDEST, Math.max(width, widest(text)));
+  }
+  const start = begin ?? (Date.parse(transcript.started) || 0);
   const header = {
     version: 2,
     width,
@@ -26,7 +31,7 @@ export function* exportCast(transcript: Transcript, options: CastOptions): Gener
   };
   yield `${JSON.stringify(header)}\n`;
   let last = 0;
-  for (const { at, text } of frames) {
+  for (const { at, text } of castFrames(transcript, options)) {
     // Times must not decrease, even if the clock was set back.
     last = Math.max(last, (at - start) / 1000);
     yield `${JSON.stringify([Number(last.toFixed(6)), "o", text.replaceAll(/\r?\n/g, "\r\n")])}\n`;

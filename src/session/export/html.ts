@@ -70,11 +70,12 @@ function toolSection(tool: ToolEntry, time: string): string {
       : `<details><summary>the model proposed something else</summary><pre>${escape(tool.proposed)}</pre></details>`;
   const command =
     tool.title === "" ? "" : `<pre class="command">${escape(isCommand(tool) ? `$ ${tool.title}` : tool.title)}</pre>`;
-  const lines = tool.output.split("\n").length;
+  const { output: text } = tool;
+  const lines = text.split("\n").length;
   const output =
-    tool.output === ""
+    text === ""
       ? ""
-      : `<details${lines <= OPEN_LINES ? " open" : ""}><summary>output, ${plural(lines, "line")}</summary><pre>${escape(tool.output)}</pre></details>`;
+      : `<details${lines <= OPEN_LINES ? " open" : ""}><summary>output, ${plural(lines, "line")}</summary><pre>${escape(text)}</pre></details>`;
   return `<section class="tool${tool.ok ? "" : " failed"}">${time}<p><b>${escape(tool.name)}</b> on ${escape(tool.where)}
 <span class="outcome">${escape(summaryOf(tool))}</span> ${approval}</p>
 ${command}${proposed}${output}</section>`;

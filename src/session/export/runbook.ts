@@ -7,7 +7,8 @@ import { isCommand, ran, type Transcript, wasApproved } from "./transcript.ts";
 
 export function exportRunbook(transcript: Transcript): string {
   const { id, entries, started, target } = transcript;
-  const prompts = entries.flatMap((entry) => (entry.kind === "prompt" ? [entry.text] : []));
+  const prompts: string[] = [];
+  for (const entry of entries) if (entry.kind === "prompt") prompts.push(entry.text);
   const steps = stepsOf(transcript);
   const parameters = parametersOf(
     prompts,

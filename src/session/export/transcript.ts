@@ -14,7 +14,8 @@ export interface Transcript {
   /** user@host, once the machine has reported it. */
   readonly who: string;
   readonly damaged: number;
-  readonly entries: readonly TranscriptEntry[];
+  /** Long outputs are read from the log when they are asked for. */
+  readonly entries: Iterable<TranscriptEntry>;
 }
 
 export type TranscriptEntry =
@@ -81,7 +82,7 @@ export function readTranscript(path: string, id: string): Transcript {
   /** A command that the operator typed: the turn after it has its text. */
   let own: ToolEntry | undefined;
 
-  const add = (event: AgentEvent): void => {
+  const add = (event: AgentEvent, again?: () => AgentEvent | undefined): void => {
     const at = event.ts;
     switch (event.type) {
       case "session":
@@ -137,7 +138,9 @@ export function readTranscript(path: string, id: string): Transcript {
         tool.exitCode = event.exit_code;
         // The operator's refusal is shown as the approval.
         const refused = tool.answer?.decision === "denied" && tool.answer.by === "operator";
-        tool.output = refused ? "" : resultText(event);
+        const text = refused ? "" : resultText(event);
+        if (text.length <= MOST_HELD || again === undefined) tool.output = text;
+        else Object.defineProperty(tool, "output", { enumerable: true, get: () => outputIn(again()) });
         // A checklist says more than its arguments.
         if (event.display !== undefined && mainArgument(tool.args) === undefined) tool.title = "";
         break;
@@ -162,6 +165,12 @@ export function readTranscript(path: string, id: string): Transcript {
   const { damaged } = readEvents(path, add);
   return { id, ...about, damaged, entries };
 }
+
+function outputIn(event: AgentEvent | undefined): string {
+  return event?.type === "tool_finished" ? resultText(event) : "";
+}
+
+const MOST_HELD = 4096;
 
 function decisionWords({ decision, by }: Answered): string {
   switch (by) {
