@@ -116,7 +116,7 @@ if [ "$size" = 0 ]; then
     # The kernel makes its text when it is read: it may have no end, or wait until something happens.
     printf 'whole\\0\\0\\0'
     # Not by \`take\`: that would be a shell, and what it started would stay.
-    head -c 16777217 <"$1" & c=$!
+    head -c 16777217 "$1" & c=$!
     { for n in 1 2 3; do sleep 1; kill -0 $c || exit; done; kill -KILL $c; } >/dev/null 2>&1 &
     wait $c
     case $? in 0) exit 0 ;; 137) exit 6 ;; *) exit 5 ;; esac ;;
