@@ -45,7 +45,6 @@ const refused = async (act: Promise<unknown>) => {
 describe("the session", () => {
   test("carries name, marks, window and title, and says how to attach", async () => {
     expect(place.target.identity).toMatchObject({
-      kind: "local",
       label: "local",
       shellName: "bash",
       tmuxSession: "buddy-lab",
