@@ -436,18 +436,30 @@ export const CASES: readonly Case[] = [
     check: (r) => expect(r.outcome).toEqual({ kind: "shell-ended", code: 0 }),
     loses: true,
   },
-  {
-    name: "the shell kills itself",
-    command: "echo one; kill -9 $$",
-    in: posix,
+  // With TERM, the trap of bash for its end gets the code of the last command. A shell of a pane ignores it.
+  ...(
+    [
+      ["-9", posix, 137],
+      ["-TERM", direct, 143],
+    ] as const
+  ).map(([signal, where, code]): Case => ({
+    name: `the shell kills itself with ${signal}`,
+    command: `echo one; kill ${signal} $$; sleep 1`,
+    in: where,
     check: (r) => {
       expect([kind(r), whole(r)]).toEqual(["shell-ended", "one\n"]);
       // ssh says nothing of a signal.
       const { outcome } = r;
-      if (outcome.kind === "shell-ended" && outcome.code !== 137)
+      if (outcome.kind === "shell-ended" && outcome.code !== code)
         expect([outcome.code, r.notes.join("\n")]).toEqual([255, expect.stringContaining("killed by a signal")]);
     },
     loses: true,
+  })),
+  {
+    name: "messages have the line numbers of the command",
+    command: "true\ntrue\nnosuchprogram",
+    in: direct,
+    check: (r) => expect(r.stderr?.head).toMatch(/\b3: /),
   },
   {
     name: "the directory survives the shell",

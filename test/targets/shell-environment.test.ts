@@ -6,7 +6,7 @@ import { proxyTo } from "../support/tcp-proxy.ts";
 import { useSshd } from "../support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
-import { DIRECT_LOOP } from "../../src/targets/direct/direct-scripts.ts";
+import { DIRECT_LOOP, DIRECT_START } from "../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Pane, Target } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
@@ -99,9 +99,21 @@ namespaces.test("a direct shell of another container that shares /tmp removes no
   await place.target.shell.run("export WORD=kept");
   await place.target.transport.run("true");
   const directory = dirname(place.target.shell.environmentFile!);
-  const loop = 'echo key | sh -c "$1" sh "$2" "" / job ""';
+  const loop = 'echo key | sh -c "$1" sh "$2" "" / job "" "$3"';
   const other = join(dirname(directory), "direct-other");
-  const inner = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", loop, "sh", DIRECT_LOOP, other];
+  const inner = [
+    "unshare",
+    "--pid",
+    "--fork",
+    "--mount-proc",
+    "sh",
+    "-c",
+    loop,
+    "sh",
+    DIRECT_LOOP,
+    other,
+    DIRECT_START,
+  ];
   expect(Bun.spawnSync(inner).exitCode).toBe(0);
   expect(readFileSync(join(directory, "env"), "utf8")).toContain("WORD=");
   // The same without a container of its own: what a shell left that was killed is removed, and only that.

@@ -10,10 +10,9 @@ import { followClean, mayMove } from "../read-only/clean-script.ts";
  *
  * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it
  * starts does not get the copies. The end is reported only before the next request is read, so that `break`, `continue`
- * and syntax errors cannot skip it. A request that sets no __buddy_text is complete once it is evaluated. `command
- * eval`: in dash and busybox a syntax error in a plain eval would end the shell.
+ * and syntax errors cannot skip it. A request that sets no __buddy_text is complete once it is evaluated.
  */
-export const DIRECT_LOOP = `
+export const DIRECT_START = `
 unset l
 exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
@@ -49,7 +48,7 @@ if [ "$2" = 1 ]; then
   cd -- "$3" 2>/dev/null || cd -P . 2>/dev/null
 fi
 export BUDDY_JOB="$4"
-shift 5
+shift 6
 __buddy_for= __buddy_last=\${__buddy_file:+\${__buddy_file%/env}/dir}
 # 25 is XFSZ: it would kill a shell that writes a file beyond the size limit.
 __buddy_keep() {
@@ -95,14 +94,16 @@ __buddy_exit() {
 trap '{ __buddy_exit "$?"; } 2>/dev/null' EXIT
 printf '\\033]7771;%s;B\\a' "$__buddy_key" >&8
 printf '\\033]7771;%s;B\\a' "$__buddy_key" >&9
-while :; do
-  # What a DEBUG trap prints about this is not output.
-  while { __buddy_next; } >/dev/null 2>/dev/null; do
-    # Nor is what \`set -x\` prints about this line.
-    { command eval "$__buddy_text" </dev/null >&8 2>&9 7<&- 8>&- 9>&-; } 2>/dev/null
-  done
-done
 `;
+
+/**
+ * $6 is DIRECT_START. On one line, so that line numbers in messages of a command are right. What a DEBUG trap prints
+ * about `__buddy_next` is not output, nor is what `set -x` prints about this line. `command eval`: in dash and busybox
+ * a syntax error in a plain eval would end the shell.
+ */
+export const DIRECT_LOOP =
+  'eval "$6"; while :; do while { __buddy_next; } >/dev/null 2>/dev/null; do ' +
+  '{ command eval "$__buddy_text" </dev/null >&8 2>&9 7<&- 8>&- 9>&-; } 2>/dev/null; done; done';
 
 /** Prints the directory of process $2 if it is not $1. */
 export const ELSEWHERE = `

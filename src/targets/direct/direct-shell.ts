@@ -22,6 +22,7 @@ import {
   cleanLines,
   cleanRequest,
   DIRECT_LOOP,
+  DIRECT_START,
   ELSEWHERE,
   END_TREE,
   request,
@@ -53,7 +54,7 @@ export interface DirectShellOptions {
   };
 }
 
-const LOOP = lean(DIRECT_LOOP);
+const START = lean(DIRECT_START);
 
 /** How long to wait for the end of what a command started, and of the shell itself. */
 const END_MS = 3000;
@@ -359,9 +360,9 @@ export class DirectShell implements Shell, AsyncDisposable {
     const bash = transport.facts.programs["bash"];
     const job = randomBytes(8).toString("hex");
     const shell = bash === undefined ? [transport.facts.programs["sh"] ?? "sh"] : [bash, "--noprofile", "--norc"];
-    const args = [this.#kept, this.#used ? "1" : "", this.#cwd, job, this.#environment];
+    const args = [this.#kept, this.#used ? "1" : "", this.#cwd, job, this.#environment, START];
     const process = transport.spawn(shell, {
-      script: { name: "buddy-shell", text: LOOP, args },
+      script: { name: "buddy-shell", text: DIRECT_LOOP, args },
       cwd: this.#options.cwd,
       env: { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat" },
     });

@@ -1,5 +1,6 @@
 /** One process of a direct shell: reads its pipes, finds its marks and notices its end. */
 import { floodTurns } from "../../lib/large-texts.ts";
+import { within } from "../../lib/waiting.ts";
 import type { Recording } from "../output/recording.ts";
 import type { LentProcess, Process } from "../target.ts";
 import { type Mark, MarkScanner } from "../tmux/markers.ts";
@@ -27,6 +28,8 @@ export interface Gone {
 }
 
 const LATE_CHARACTERS = 2000;
+/** From the report of a shell that it ends to its end. */
+const EXIT_MS = 300;
 /** Large output is read in pieces of this size: with up to 256 KB the allocator held 10 MB more. */
 const PIECE = 16 * 1024;
 
@@ -153,7 +156,8 @@ export class LiveShell {
       this.#settle();
     } else if (mark.kind === "prompt" && mark.tag === 0 && mark.id === 0) {
       this.#exit = { code: mark.code, cwd: mark.cwd };
-      this.#gone(mark.code, false);
+      // What it left behind can hold up the news of its end, over ssh.
+      void within(this.process.exited, EXIT_MS).then(() => this.#gone(mark.code, false));
     } else if (mark.kind === "incomplete") this.#end.resolve({ kind: "not-taken" });
   }
 
@@ -171,13 +175,16 @@ export class LiveShell {
     this.#end.resolve({ kind: "exited", ...this.#code });
   }
 
-  /** Waits a moment for output still in the pipes, not for their end: programs left behind keep them open. */
+  /**
+   * Waits a moment for output still in the pipes, not for their end: programs left behind keep them open. If a signal
+   * ended it, only the code of the process says so: the trap of bash gets the code of the last command.
+   */
   async #gone(code: number, lost: boolean): Promise<void> {
     if (this.ended !== undefined) return;
     await Bun.sleep(10);
     if (!this.#begun.stdout || !this.#begun.stderr) this.#into?.stderr.write(Buffer.from(this.#before));
     const { code: reported, cwd } = this.#exit ?? { code, cwd: "" };
-    this.ended ??= { kind: "gone", code: reported, cwd, lost: lost && this.#exit === undefined };
+    this.ended ??= { kind: "gone", code: code > 128 ? code : reported, cwd, lost: lost && this.#exit?.code !== code };
     this.#end.resolve(this.ended);
   }
 }

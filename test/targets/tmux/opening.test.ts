@@ -5,7 +5,7 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
-import { DIRECT_LOOP } from "../../../src/targets/direct/direct-scripts.ts";
+import { DIRECT_LOOP, DIRECT_START } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import { OWN_DIRECTORY } from "../../../src/targets/script-line.ts";
 import { choosePaneShell } from "../../../src/targets/tmux/bootstrap.ts";
@@ -67,11 +67,11 @@ test("nothing is made through a link in the place of buddy's directory", () => {
   const script = `
 mount -t tmpfs none /tmp; mount -t tmpfs none /dev/shm; mkdir /tmp/home; HOME=/tmp/home
 ln -s ${trap} /tmp/buddy-7; ln -s ${trap} /dev/shm/buddy-7
-echo key | sh -c "$2" sh /tmp/buddy-7/direct-0 '' / job ''
+echo key | sh -c "$2" sh /tmp/buddy-7/direct-0 '' / job '' "$3"
 sh -c "$1" sh session 7`;
   const prepare = `files() { : >"$n/a.sh" && : >"$n/zsh/.zshrc"; }\nk=key s=stamp\n${OWN_DIRECTORY}\n${prepareScript}\necho "$d $r"`;
   const unshare = ["unshare", process.getuid?.() === 0 ? "-m" : "-rm"];
-  const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare, DIRECT_LOOP]);
+  const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare, DIRECT_LOOP, DIRECT_START]);
   const made = readdirSync(trap);
   rmSync(trap, { recursive: true });
   expect(made).toEqual([]);
