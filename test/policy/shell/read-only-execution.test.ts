@@ -58,15 +58,16 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   busybox: ["busybox"],
   vgdisplay: ["lvm"],
   systemctl: words("systemd-sysv-install getopt ls"),
+  parted: words("dmidecode udevadm"),
 };
 
 /**
  * These keep files of their own (podman its storage, apt its cache, rpm its database, LVM its locks; tac puts what it
  * cannot seek in into a file that has no name), sort addresses of this machine with sockets that send nothing (fuser),
- * or wait: they are not run.
+ * ask a service of this machine over a socket of their own (chronyc), or wait: they are not run.
  */
 const NOT_RUN =
-  /\b(?:podman|docker|docker-compose|nerdctl|crictl|apt|apt-cache|apt-mark|rpm|lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|lvscan|pvscan|vgscan|sleep|yes|top|vmstat|iostat|mpstat|pidstat|sar|free|systemd-cgtop|read|wait|locate|plocate|lastlog|journalctl|udevadm|dmesg|nvidia-smi|fuser|tac)\b|\b(?:find|du) .*\/(?: |$)|tail.*(?:-\w*[fF]|--follow)|\bseq\b|\{1\.\./;
+  /\b(?:podman|docker|docker-compose|nerdctl|crictl|apt|apt-cache|apt-mark|rpm|lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|lvscan|pvscan|vgscan|sleep|yes|top|vmstat|iostat|mpstat|pidstat|sar|free|systemd-cgtop|read|wait|locate|plocate|lastlog|journalctl|udevadm|dmesg|nvidia-smi|fuser|chronyc|tac)\b|\b(?:find|du) .*\/(?: |$)|tail.*(?:-\w*[fF]|--follow)|\bseq\b|\{1\.\./;
 
 const known = new Map<string, boolean>();
 const BUILTINS = new Set(
