@@ -108,7 +108,7 @@ export function followClean(text: string, to: string, cd: string): string {
 
 /** A change of directory is the only effect of a text that is kept. */
 export function mayMove(text: string): boolean {
-  return /cd|pushd|popd/.test(text);
+  return /cd|pushd|popd/.test(text.replace(/['"\\]/g, ""));
 }
 
 /** $1 is the text. What it leaves behind ends with it: bash does not wait for `<( )` and `>( )`. */
