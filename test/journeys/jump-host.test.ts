@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { quote } from "../../src/lib/quote.ts";
 import { version } from "../../package.json";
 import { compile, downloadedRuntime } from "../../scripts/build.ts";
 import { type BareOptions, type BareRoot, bareRoot } from "../support/bare-root.ts";
@@ -168,8 +169,8 @@ far.describe("copied by scp", () => {
     const copied = Bun.spawnSync(["scp", "-q", "-S", ssh, await buddyBinary(), `${host}:${there}`], { stderr: "pipe" });
     expect(copied.stderr.toString()).toBe("");
     const on = (command: string) => Bun.spawnSync([ssh, host, command], { stderr: "pipe" });
-    expect(on(`${there} --version`).stdout.toString()).toBe(`buddy ${version}\n`);
-    const ran = on(`cd && ${there} exec -m demo --approve all 'run: echo $SSH_CONNECTION'`);
+    expect(on(`${quote(there)} --version`).stdout.toString()).toBe(`buddy ${version}\n`);
+    const ran = on(`cd && ${quote(there)} exec -m demo --approve all 'run: echo $SSH_CONNECTION'`);
     expect(ran.stdout.toString()).toContain("127.0.0.1");
     expect(ran.exitCode).toBe(0);
   });

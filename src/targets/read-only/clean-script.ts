@@ -81,9 +81,9 @@ function enterOrStay({ enter, required }: NamespaceEntry): string {
 /** The original stderr. */
 const OWN_FILES = "2>&9 9>&-";
 
-/** The same as a separate command, quoted with `quoteWord`; a change of directory is lost. */
+/** The same as a separate command to be typed, quoted with `quoteWord`; a change of directory is lost. */
 export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
-  return [...programWords(text, shell), closing(shell) + evaluate(text, shell), shell.kind, text]
+  return [...programWords(text, shell), closing(shell) + evaluate(text, shell, true), shell.kind, text]
     .map(quoteWord)
     .join(" ");
 }
@@ -111,8 +111,11 @@ export function mayMove(text: string): boolean {
   return /cd|pushd|popd/.test(text.replace(/['"\\]/g, ""));
 }
 
-/** $1 is the text. What it leaves behind ends with it: bash does not wait for `<( )` and `>( )`. */
-function evaluate(text: string, { kind }: CleanShell): string {
+/**
+ * $1 is the text. What it leaves behind ends with it: bash does not wait for `<( )` and `>( )`. `typed`: the line must
+ * be short, so that a trap has to do, with which bash may lose a Ctrl-C.
+ */
+function evaluate(text: string, { kind }: CleanShell, typed = false): string {
   const moves = mayMove(text);
   const said = moves ? '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null; ' : "";
   const run = '__buddy_text=$1; shift; eval "$__buddy_text" 3>&-';
@@ -120,8 +123,8 @@ function evaluate(text: string, { kind }: CleanShell): string {
     const mark = `${MARK}=${Math.random().toString(36).slice(2)}.${Date.now()}`;
     return `export ${mark}; trap '${said}${END_MARKED}' EXIT; ${run}`;
   }
-  if (!isPlain(text)) return waitingBash(moves);
   const release = `{ exec 7</proc/self/fd/9 9>&-; ${END_HOLDERS}; } 2>/dev/null`;
+  if (!isPlain(text)) return typed ? `${HOLD}; exec ${HELD}; trap '${release}' EXIT; ${run}` : waitingBash(moves);
   return `${HOLD}; exec ${HELD}; ${run}; set -- "$?"; ${said}${release}; exit "$1"`;
 }
 
