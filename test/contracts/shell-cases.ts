@@ -459,7 +459,8 @@ export const CASES: readonly Case[] = [
     name: "messages have the line numbers of the command",
     command: "true\ntrue\nnosuchprogram",
     in: direct,
-    check: (r) => expect(r.stderr?.head).toMatch(/\b3: /),
+    // busybox counts the lines of an eval from 0.
+    check: (r) => expect(r.stderr?.head).toMatch(/\b3: |\beval: line 2: /),
   },
   {
     name: "the directory survives the shell",
@@ -703,6 +704,8 @@ export const CASES: readonly Case[] = [
     command: "echo mine",
     in: pane,
     before: async (p) => {
+      // In dash, what is typed before there is a prompt is not seen.
+      await p.target.shell.run("true");
       await p.types("echo from-human\n");
       await shows("\nfrom-human")(p);
     },
