@@ -90,8 +90,8 @@ const testsOk = run(
   [
     process.execPath,
     "test",
-    // One more than there are processors: the tests wait as long as they compute.
-    `--parallel=${navigator.hardwareConcurrency + 1}`,
+    // Two more than there are processors: the tests wait longer than they compute.
+    `--parallel=${navigator.hardwareConcurrency + 2}`,
     "--timeout=60000",
     // The slowest files first, so that none of them is left over at the end; --update-timings writes them anew.
     "--timings=test/timings.json",
