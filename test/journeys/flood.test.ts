@@ -81,4 +81,4 @@ test("an export of many outputs had all of them in memory, three to six times", 
       await child.exited;
     }
   }
-});
+}, 360_000);

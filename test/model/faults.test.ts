@@ -340,7 +340,7 @@ describe.each(APIS)("%s", (api) => {
   );
 
   test("a server that never begins is limited in all, too", async () => {
-    await using model = startModel([{ fault: "silence" }, { text: "fine" }], { api, totalTimeoutMs: 200 });
+    await using model = startModel([{ fault: "silence" }, { text: "fine" }], { api, totalTimeoutMs: 1500 });
     const error = await failure(model.client);
     expect(error.reason).toBe("timeout");
     expect(error.hint).toContain("answer_timeout");
