@@ -130,7 +130,7 @@ describe("--cast", () => {
   });
 
   test("has all of a command that printed the id of its own output", async () => {
-    expect(await exported("cast")).toContain("output out-60\\r\\non stderr");
+    await until(async () => (await exported("cast")).includes("output out-60\\r\\non stderr"), "all of its output");
   });
 
   test("shows each line when it came", async () => {

@@ -398,7 +398,7 @@ describe("one machine never holds up another", () => {
       run: async (name, _signal, asked) => (name === "web03" ? done(await asked(typed.promise)) : done()),
     });
     // Longer than any of the others is waited for.
-    while (events.filter(({ type }) => type === "machine_finished").length < 3) await Bun.sleep(1);
+    await until(() => events.filter(({ type }) => type === "machine_finished").length === 3, "the others are done");
     await Bun.sleep(20);
     typed.resolve("sesame");
     expect(await outcomes(results)).toMatchObject({ web01: "exited", web03: "exited" });
