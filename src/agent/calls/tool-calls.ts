@@ -51,7 +51,7 @@ export interface BatchContext {
   readonly operator?: boolean;
   /** The machine that the calls are for, where there are several. */
   readonly machine?: string;
-  /** Told of a question to the operator that a program waits for, where there are several machines. */
+  /** Gets each question to the operator that a program waits for, where there are several machines. */
   asked?<T>(answer: Promise<T>): Promise<T>;
   /** Gets the result of each machine, where there are several. */
   onMachines?(results: readonly MachineResult[]): void;

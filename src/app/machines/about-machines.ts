@@ -36,7 +36,7 @@ interface FoundPlace extends Pick<Machines, "places"> {
 
 interface AboutOptions {
   problem(message: string): void;
-  /** Told what takes a while. */
+  /** Gets what takes a while. */
   waiting(what: string): void;
 }
 

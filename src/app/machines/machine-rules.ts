@@ -121,7 +121,7 @@ async function rulesNamed(
   const found = [effectiveRules(rules, [name])];
   if (sources !== undefined)
     for (const place of await placesNamed(name, sources)) {
-      // What nobody has named is not resolved: the model wrote it.
+      // A name that is not the operator's is not resolved: the model wrote it.
       const isKnown = place.names.length > 1 || isAddress(place.name);
       found.push(isKnown ? await namedRules(rules, place, sources) : effectiveRules(rules, place.names));
     }
