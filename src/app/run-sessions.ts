@@ -138,6 +138,7 @@ export class SessionRecorder {
   /** Resolves when every event so far is in the log, or was reported as missing. */
   async stored(): Promise<void> {
     if (this.#begun && this.#waiting.length > 0) await this.#open();
+    this.#log?.flush();
   }
 
   async close(): Promise<void> {

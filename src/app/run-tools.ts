@@ -138,6 +138,7 @@ export function machineParts({
   "target" | "rules" | "called" | "rulesNamed" | "rulesHere" | "judgeShell" | "judgeWrite"
 > {
   const { config } = loaded;
+  let judge: typeof import("../policy/shell/judge.ts").judgeShell | undefined;
   let judgeWrite: WriteJudge | undefined;
   return {
     target: () => target.get(),
@@ -146,7 +147,7 @@ export function machineParts({
     rulesNamed: (name) => rules.named(name),
     rulesHere: () => rules.here(),
     judgeShell: async (command, cwd, machine) => {
-      const { judgeShell } = await import("../policy/shell/judge.ts");
+      const judgeShell = (judge ??= (await import("../policy/shell/judge.ts")).judgeShell);
       const opened = target.opened;
       const facts = opened?.transport.facts;
       // Until the target is known, the strictest.

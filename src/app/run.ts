@@ -203,7 +203,7 @@ export class Run implements AsyncDisposable {
 
   /** Files as they were before they were changed; `none`: why they cannot be kept; undefined: this run keeps none. */
   async changes(): Promise<ChangeStore | { readonly none: string } | undefined> {
-    if (this.#options.record === false) return undefined;
+    if (this.#options.record === false || this.#changes !== undefined) return this.#changes;
     const state = stateDirectory(this.#loaded.env);
     if (state === undefined) return { none: "there is no home directory to keep files in" };
     const { ChangeStore } = await import("../changes/change-store.ts");

@@ -1,4 +1,4 @@
-/** The append-only log of one session: one event per line, one write per line. */
+/** The append-only log of one session: one event per line. */
 import { closeSync, fstatSync, fsyncSync, readSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
@@ -24,6 +24,8 @@ export class SessionLog {
   #waiting: { readonly line: object; readonly chars: number }[] = [];
   #waitingChars = 0;
   #reported = false;
+  /** A line is written after what its event belongs to: the request or the command that is next does not wait. */
+  #soon: ReturnType<typeof setImmediate> | undefined;
 
   constructor(options: SessionLogOptions) {
     this.id = options.id;
@@ -50,7 +52,8 @@ export class SessionLog {
     this.#waitingChars += chars;
     while (this.#waitingChars > WAITING_LIMIT && this.#waiting.length > 1)
       this.#waitingChars -= this.#waiting.shift()?.chars ?? 0;
-    this.#flush(event.type === "done");
+    if (event.type === "done" || this.#waitingChars > LARGE) this.flush(event.type === "done");
+    else this.#soon ??= setImmediate(() => this.flush());
   }
 
   /** From now on the session is locked, and the end of a turn is synced to disk. */
@@ -61,13 +64,16 @@ export class SessionLog {
 
   async close(): Promise<void> {
     this.#live = true;
-    this.#flush(true);
+    this.flush(true);
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
     (await this.#lock)?.release();
   }
 
-  #flush(ended: boolean): void {
+  /** Writes every event so far. */
+  flush(ended = false): void {
+    clearImmediate(this.#soon);
+    this.#soon = undefined;
     const durable = ended && this.#live;
     try {
       while (this.#waiting.length > 0) {

@@ -45,6 +45,7 @@ test("the first moments of a session were kept in memory, and a kill lost them; 
   await until(() => types()?.length === 1, "the prompt in the log");
   expect(held()).toBe(false);
   one.append(event({ type: "warning", message: "w" }));
+  await new Promise((done) => setImmediate(done));
   expect(types()).toEqual(["turn", "warning"]);
   one.append(event({ type: "tool_started", call: "c", tool: "run_shell", title: "ls", args: {} }));
   await until(held, "the lock, once a tool runs");

@@ -112,6 +112,7 @@ describe("the log", () => {
     const log = root().start();
     log.append(session);
     log.append(turn("one"));
+    log.flush();
     rmSync(join(cwd, ".buddyx"), { recursive: true });
     log.append(answer("two"));
     log.append(done);

@@ -18,6 +18,7 @@ for (let i = 0; i < Number(times); i += 1) {
   const type = i % 10 === 9 ? "done" : "turn";
   if (type === "turn") log.append({ ...stamp, type, turn: i, prompt: `${i} ${"x".repeat(Number(bytes))}` });
   else log.append({ ...stamp, type, turn: i, status: "answered", text: "", iterations: 1, ms: i });
+  log.flush();
   writeSync(1, `${i}\n`);
 }
 await log.close();

@@ -42,10 +42,12 @@ export async function permitShell(
   let moved = "";
   let place: { readonly onlyIn?: string } = {};
   for (;;) {
-    const { commands } = await given.judgeShell(command, shell.cwd, here);
-    const rules = await rulesOfText(given, here, commands);
-    const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
-    const prepared = await prepare({ parts, call, intent, target, rules, shell }, command, edited);
+    const judged = await given.judgeShell(command, shell.cwd, here);
+    const rules = await rulesOfText(given, here, judged.commands);
+    const same = rules === here;
+    const parts: PermitParts = same ? given : { ...given, rules: () => Promise.resolve(rules) };
+    const it = { parts, call, intent, target, rules, shell };
+    const prepared = await prepare(it, command, edited, same ? judged : undefined);
     if ("kind" in prepared) return prepared;
     const { run, verdict, secrets, revert } = prepared;
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
@@ -115,14 +117,19 @@ interface PreparedCommand {
   readonly revert: RevertPlan | undefined;
 }
 
-/** A refusal here is final: neither a question nor a mode can allow it. */
-async function prepare(it: ShellCall, command: string, edited: boolean): Promise<Refusal | PreparedCommand> {
+/** A refusal here is final: neither a question nor a mode can allow it. `known`: how the command was judged before. */
+async function prepare(
+  it: ShellCall,
+  command: string,
+  edited: boolean,
+  known: ShellJudgement | undefined,
+): Promise<Refusal | PreparedCommand> {
   const { parts, call, intent, target, rules, shell } = it;
   const { names: secrets } = parts.privacy.used(command);
   // Judged as it will run: the value of a secret may be a path or an option.
   const inShell = rules.mode === "read-only" ? target.locks.shell : target.identity.shellName;
   const real = secrets.length === 0 ? command : parts.privacy.revealCommand(command, inShell);
-  const judged = await parts.judgeShell(real, shell.cwd, rules);
+  const judged = (real === command ? known : undefined) ?? (await parts.judgeShell(real, shell.cwd, rules));
   const first = withSecrets(await shellVerdict(it, judged), secrets, parts.privacy);
   if (first.kind === "deny") return refusedByPolicy(first);
   const way = await wayToRun(it, real, judged, first, edited);

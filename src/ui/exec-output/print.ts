@@ -350,11 +350,11 @@ export class Printer {
 
   async #toolFinished(event: EventOf<"tool_finished">): Promise<void> {
     await this.#endToolOutput(event.call);
+    if (this.#options.quiet || !this.#options.showToolCalls) return;
     const tool = this.#tools.get(event.call) ?? (await this.#toolView(event.tool, ""));
     this.#tools.delete(event.call);
     clearTimeout(this.#announcements.get(event.call));
     this.#announcements.delete(event.call);
-    if (this.#options.quiet || !this.#options.showToolCalls) return;
     const whole = `buddy sessions output ${event.session.slice(0, 4)} ${event.output_id}`;
     const rows = tool.finished(event, event.output_id === undefined ? undefined : whole);
     const shown = this.#options.verbose && tool.hasOutput ? rows.slice(0, 1) : rows;
