@@ -6,6 +6,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { join } from "node:path";
 import { buddy, sandbox } from "../support/buddy.ts";
 import { startModel } from "../support/model.ts";
+import { TRUST } from "../support/wording.ts";
 
 describe("a hostile directory", () => {
   test("its .env, bunfig.toml, tsconfig.json and package.json change nothing", async () => {
@@ -56,7 +57,7 @@ describe("a hostile directory", () => {
     const { stderr } = await box.run(["exec", "hi"], { env });
     expect(seen).toEqual([]);
     expect(stderr).toContain("warning: ./buddy.toml line 4: models.x: api_base_url =");
-    expect(stderr).toContain("tools.shell_confirm = false is ignored");
+    expect(stderr).toContain(`tools.shell_confirm = false ${TRUST.ignored}`);
     expect(stderr).not.toContain("sk-mine");
   });
 });

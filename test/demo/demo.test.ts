@@ -8,6 +8,7 @@ import { loadOutputSchema } from "../../src/cli/commands/exec/final-answer.ts";
 import { createDemoClient } from "../../src/demo/demo-client.ts";
 import type { Message, ModelRequest, ToolDefinition } from "../../src/model/types.ts";
 import { done } from "../support/model.ts";
+import { DEMO } from "../support/wording.ts";
 import { needs } from "../support/needs.ts";
 
 const SHELL_FIELDS = ["command", "mode", "risk", "mutation", "privesc", "why"];
@@ -93,7 +94,7 @@ describe("demo", () => {
   test("says of itself that it is a script, and what it understands", async () => {
     const { answer, calls } = await converse("Hello, who are you?");
     expect(calls).toEqual([]);
-    expect(answer).toContain("a script, not a language model");
+    expect(answer).toContain(DEMO.isScript);
     for (const verb of ["run:", "read:", "fetch:", "search:"]) expect(answer).toContain(verb);
   });
 
@@ -173,7 +174,6 @@ describe("demo", () => {
     const { answer, calls } = await converse("run: ls", really, { tools: [] });
     expect(calls).toEqual([]);
     expect(answer).toContain("`run_shell`");
-    expect(answer).toContain("not offered");
   });
 
   test("disk: from the real df", async () => {
@@ -287,19 +287,19 @@ describe("tour", () => {
       expect.stringContaining("cat "),
     ]);
     expect(calls[4]?.args["mode"]).toBe("background");
-    expect(said[0]).toContain("a script, not a language model");
+    expect(said[0]).toContain(DEMO.isScript);
     expect(said.join("\n")).toContain("It was blocked.");
     expect(answer).toContain("step 1");
     expect(answer).toContain("buddy login");
   });
 
   test.each([
-    ["The operator refused this.", "nothing was written"],
+    ["The operator refused this.", DEMO.notWritten],
     ["[dry run] would run: echo", "dry run"],
     ["[command failed: exit code 1]\nread-only file system", "read-only file system"],
   ])("continues after %j", async (result, words) => {
     const { said, answer } = await converse("tour", answers(result), { demo: "tour" });
     expect(said.join("\n")).toContain(words);
-    expect(answer).toContain("What next");
+    expect(answer).toContain(DEMO.end);
   });
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
+import { DEMO, QUESTION } from "../support/wording.ts";
 
 const pane = await needs("tmux");
 
@@ -36,9 +37,9 @@ describe("buddy demo", () => {
     expect(stdout).toContain("tmux -L buddy attach -t buddy-demo");
     expect(stdout).toContain(Bun.spawnSync(["uname", "-sr"]).stdout.toString().trim());
     expect(stdout).toMatch(/approve\? y \(--yes\)/);
-    expect(stdout).toContain("blocked: it would delete the root directory");
-    expect(stdout).toMatch(/runs as pid \d+/);
-    expect(stdout).toContain("What next");
+    expect(stdout).toContain("blocked: ");
+    expect(stdout).toMatch(/pid \d+/);
+    expect(stdout).toContain(DEMO.end);
     expect(takeFile(stdout)).toBe("written by buddy demo\n");
     expect(sessions(env)).toBe("");
     expect(readdirSync(box.cwd)).toEqual([]);
@@ -49,8 +50,8 @@ describe("buddy demo", () => {
     using box = sandbox();
     const { code, stdout } = await box.run(["demo"], { env: surroundings(box) });
     expect(code).toBe(0);
-    expect(stdout).toContain("nothing was written");
-    expect(stdout).toContain("What next");
+    expect(stdout).toContain(DEMO.notWritten);
+    expect(stdout).toContain(DEMO.end);
   });
 
   test("without tmux it says what is missing and does the rest", async () => {
@@ -63,8 +64,9 @@ describe("buddy demo", () => {
       if (Bun.which(name) !== null) symlinkSync(Bun.which(name) ?? "", join(bin, name));
     const { code, stdout } = await box.run(["demo", "--yes"], { env: { ...surroundings(box), PATH: bin } });
     takeFile(stdout);
-    expect(stdout).toContain("no tmux pane");
-    expect(stdout).toContain("What next");
+    expect(stdout).toMatch(/\btmux\b/);
+    expect(stdout).not.toContain("tmux -L");
+    expect(stdout).toContain(DEMO.end);
     expect(code).toBe(0);
   });
 
@@ -94,7 +96,7 @@ describe("buddy demo", () => {
             data: (_, bytes) => void (screen += decoder.decode(bytes, { stream: true })),
           },
         });
-        const moments = ["Press Enter to begin", "approve?", "In the background"];
+        const moments = [DEMO.begin, QUESTION.asked, DEMO.background];
         for (const [index, key] of keys.entries()) {
           await until(() => screen.includes(moments[index] ?? ""), `the screen shows ${moments[index]}`);
           child.terminal?.write(key);
@@ -127,23 +129,23 @@ describe("buddy demo", () => {
           },
         });
         const sees = (text: string) => until(() => screen.includes(text), `the screen shows ${text}`);
-        await sees("Press Enter to begin");
+        await sees(DEMO.begin);
         child.terminal?.write("\r");
-        await sees("approve?");
-        expect(screen.indexOf("A small change")).toBeGreaterThan(0);
-        expect(screen.indexOf("A small change")).toBeLessThan(screen.indexOf("approve?"));
+        await sees(QUESTION.asked);
+        expect(screen.indexOf(DEMO.change)).toBeGreaterThan(0);
+        expect(screen.indexOf(DEMO.change)).toBeLessThan(screen.indexOf(QUESTION.asked));
         return { child, sees };
       };
       const first = await start();
       first.child.terminal?.write("n");
-      await first.sees("Reason (optional)");
+      await first.sees(QUESTION.reason);
       first.child.terminal?.write("\r");
-      await first.sees("nothing was written");
-      await first.sees("What next");
+      await first.sees(DEMO.notWritten);
+      await first.sees(DEMO.end);
       expect(await first.child.exited).toBe(0);
       const edited = await start();
       edited.child.terminal?.write("e");
-      await edited.sees("edit: ");
+      await edited.sees(QUESTION.edit);
       edited.child.terminal?.write("\u0015echo something else\r");
       await edited.sees("what ran was");
       expect(await edited.child.exited).toBe(0);

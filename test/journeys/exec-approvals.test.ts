@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { needs } from "../support/needs.ts";
+import { QUESTION, RESULT } from "../support/wording.ts";
 
 const pane = await needs("tmux");
 
@@ -55,7 +56,7 @@ describe("without a terminal", () => {
     await using rig = execRig([shell("rm -rf ~", { mutation: true, risk: "high" }), { text: "ok" }]);
     const run = await rig.exec(["--approve", "all", "--no-tmux", "go"]);
     expect(run.code).toBe(0);
-    expect(rig.lastResult()).toStartWith("Not allowed:");
+    expect(rig.lastResult()).toStartWith(RESULT.notAllowed);
     expect(existsSync(rig.box.home)).toBe(true);
   });
 
@@ -68,7 +69,7 @@ describe("without a terminal", () => {
     });
     expect(await off.exec(["--no-tmux", "go"])).toMatchObject({ code: 0 });
     expect(made(off)).toBe(true);
-    expect(off.lastResult()).toStartWith("Not allowed:");
+    expect(off.lastResult()).toStartWith(RESULT.notAllowed);
   });
 
   test("a read-only command that the model declares a change is asked about", async () => {
@@ -106,13 +107,13 @@ describe("without a terminal", () => {
     const run = await rig.exec(["--dry-run", "--approve", "all", "--no-tmux", "go"]);
     expect(run).toMatchObject({ code: 0, stdout: "done\n" });
     const results = rig.results() as string[];
-    expect(results[0]).toStartWith("[dry run] would run: touch made\npolicy: ask");
-    expect(results[1]).toStartWith("Not allowed:");
-    expect(results[2]).toStartWith(`[dry run] would write: ${join(rig.box.cwd, "a.txt")}`);
+    expect(results[0]).toStartWith(`${RESULT.dryRun}run: touch made\npolicy: ask`);
+    expect(results[1]).toStartWith(RESULT.notAllowed);
+    expect(results[2]).toStartWith(`${RESULT.dryRun}write: ${join(rig.box.cwd, "a.txt")}`);
     expect(results[2]).toContain("+one");
     expect(results[3]).toBe("read-only");
-    expect(results[4]).toStartWith("[dry run] would run: sleep 9");
-    expect(results[5]).toStartWith("[dry run] would do: end sh-1");
+    expect(results[4]).toStartWith(`${RESULT.dryRun}run: sleep 9`);
+    expect(results[5]).toStartWith(`${RESULT.dryRun}do: end sh-1`);
     expect(made(rig)).toBe(false);
     expect(made(rig, "a.txt")).toBe(false);
     expect(rig.requests[0]!.messages[0]!.content).toContain("dry run");
@@ -150,7 +151,7 @@ describe("with a terminal", () => {
   test("the question names user, host and command; y runs it", async () => {
     await using rig = execRig([touch(), { text: "done" }]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    const screen = await pty.until("approve?");
+    const screen = await pty.until(QUESTION.asked);
     expect(screen).toMatch(/\S+@\S+\$ touch made -- approve\?/);
     expect(screen).toContain("why: the test wants it");
     pty.type("y");
@@ -164,7 +165,7 @@ describe("with a terminal", () => {
     await using pty = await rig.terminal([], {
       shell: 'echo "y some text" | $BUDDY exec --no-tmux go | cat; echo "rc $?"',
     });
-    await pty.until("approve?");
+    await pty.until(QUESTION.asked);
     expect(made(rig)).toBe(false);
     pty.type("y\r");
     await pty.until("rc 0");
@@ -175,13 +176,13 @@ describe("with a terminal", () => {
   test("n with a reason: the model gets it", async () => {
     await using rig = execRig([touch(), { text: "understood" }]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    await pty.until("approve?");
+    await pty.until(QUESTION.asked);
     pty.type("n");
-    await pty.until("Reason (optional):");
+    await pty.until(QUESTION.reason);
     pty.type("use another naem\u007f\u007fme\r");
     await pty.until("understood");
     expect(await pty.exited).toBe(0);
-    expect(rig.lastResult()).toBe("The operator refused this: use another name");
+    expect(rig.lastResult()).toBe(`${RESULT.refused}: use another name`);
     expect(made(rig)).toBe(false);
   });
 
@@ -193,9 +194,9 @@ describe("with a terminal", () => {
       { text: "done" },
     ]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    await pty.until("mkdir one -- approve?");
+    await pty.until(`mkdir one ${QUESTION.asked}`);
     pty.type("a");
-    await pty.until("touch made -- approve?");
+    await pty.until(`touch made ${QUESTION.asked}`);
     expect(made(rig, "two")).toBe(true);
     pty.type("n\r");
     await pty.until("done");
@@ -205,7 +206,7 @@ describe("with a terminal", () => {
   test("e: the edited command is what runs, and the model learns of it", async () => {
     await using rig = execRig([touch("made"), { text: "done" }]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    await pty.until("approve?");
+    await pty.until(QUESTION.asked);
     pty.type("e");
     await pty.until("edit: touch made");
     pty.type("\u007f\u007f\u007f\u007fother\r");
@@ -218,19 +219,19 @@ describe("with a terminal", () => {
   test("e: an edited command is judged again", async () => {
     await using rig = execRig([touch("made"), { text: "done" }]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    await pty.until("approve?");
+    await pty.until(QUESTION.asked);
     pty.type("e");
     await pty.until("edit:");
     pty.type("\u0015rm -rf /\r");
     await pty.until("done");
-    expect(rig.lastResult()).toStartWith("Not allowed:");
+    expect(rig.lastResult()).toStartWith(RESULT.notAllowed);
   });
 
   test("what was typed before the question does not answer it", async () => {
     await using rig = execRig([{ ...touch(), delayMs: 60 }, { text: "done" }]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
     pty.type("y\ry\ry\r");
-    await pty.until("approve?");
+    await pty.until(QUESTION.asked);
     expect(made(rig)).toBe(false);
     pty.type("n\r");
     await pty.until("done");
@@ -241,7 +242,7 @@ describe("with a terminal", () => {
     await using rig = execRig([call("edit_file", { path: "a.txt", old_text: "two", new_text: "2" }), { text: "done" }]);
     rig.box.write("cwd/a.txt", "one\ntwo\nthree\n");
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    const screen = await pty.until("approve?");
+    const screen = await pty.until(QUESTION.asked);
     expect(screen).toContain("-two");
     expect(screen).toContain("+2");
     expect(screen).toMatch(/@\S+: write .*a\.txt -- approve\?/);
@@ -265,7 +266,7 @@ describe("with a terminal", () => {
   test("Ctrl-C at the question ends the run with 130", async () => {
     await using rig = execRig([touch(), { text: "never" }]);
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    await pty.until("approve?");
+    await pty.until(QUESTION.asked);
     pty.type("\u0003");
     expect(await pty.exited).toBe(130);
     expect(made(rig)).toBe(false);
@@ -274,7 +275,7 @@ describe("with a terminal", () => {
   test("--timeout takes the question back", async () => {
     await using rig = execRig([touch(), { text: "never" }]);
     await using pty = await rig.terminal(["--no-tmux", "--timeout", "5s", "go"]);
-    await pty.until("approve?");
+    await pty.until(QUESTION.asked);
     expect(await pty.exited).toBe(124);
     expect(made(rig)).toBe(false);
   });
@@ -285,7 +286,7 @@ describe("with a terminal", () => {
       { text: "done" },
     ]);
     await using pty = await rig.terminal(["go"]);
-    const screen = await pty.until("approve?");
+    const screen = await pty.until(QUESTION.asked);
     expect(screen).toContain('type "touch made" Enter into the shared pane -- approve?');
     pty.type("n\r");
     await pty.until("done");

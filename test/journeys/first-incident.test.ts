@@ -9,6 +9,7 @@ import { buddyBinary, sandbox } from "../support/buddy.ts";
 import { blocks } from "../support/documentation.ts";
 import { needs } from "../support/needs.ts";
 import { Pty } from "../support/pty.ts";
+import { QUESTION } from "../support/wording.ts";
 
 setDefaultTimeout(60_000);
 const { test } = await needs("linux", "tmux", "bash");
@@ -29,7 +30,7 @@ test("the first incident goes as the page says", async () => {
       for (const line of text.split("\n")) {
         repl?.type(`${line}\r`);
         if (line === "/quit") expect(await repl?.exited).toBe(0);
-        else if (line.includes("truncate")) await repl?.until("approve?", 30_000);
+        else if (line.includes("truncate")) await repl?.until(QUESTION.asked, 30_000);
         else {
           await answered();
           answers++;

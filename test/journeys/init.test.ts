@@ -10,6 +10,7 @@ import { buddyBinary, sandbox } from "../support/buddy.ts";
 import { needs } from "../support/needs.ts";
 import { Pty } from "../support/pty.ts";
 import { httpProxy } from "../support/http-proxy.ts";
+import { INIT } from "../support/wording.ts";
 
 setDefaultTimeout(60_000);
 
@@ -56,6 +57,9 @@ async function provider() {
   };
 }
 
+/** One text after the other on the screen. */
+const inOrder = (...texts: readonly string[]): RegExp => new RegExp(texts.map(RegExp.escape).join("[^]*"));
+
 async function start(box: ReturnType<typeof sandbox>, env: Readonly<Record<string, string>>): Promise<Pty> {
   const pty = new Pty([await buddyBinary(), "init"], {
     cols: 100,
@@ -63,7 +67,7 @@ async function start(box: ReturnType<typeof sandbox>, env: Readonly<Record<strin
     cwd: box.cwd,
     env: { ...box.env, ...env },
   });
-  await pty.until("Which model should it use?");
+  await pty.until(INIT.model);
   return pty;
 }
 
@@ -72,17 +76,17 @@ test("a key that is refused is asked for again; the right one opens the list and
   using box = sandbox();
   await using pty = await start(box, openai.env);
   pty.key("down", "enter");
-  await pty.until("Paste the key");
+  await pty.until(INIT.key);
   pty.type("sk-wrong\r");
-  await pty.until("This key is refused");
+  await pty.until(INIT.again);
   pty.type(`${KEY}\r`);
-  await pty.until(/2 models[^]*Which model\? \(type/);
+  await pty.until(inOrder("2 models", INIT.offered));
   pty.type("large");
   await pty.until((screen) => screen.includes("gpt-large") && !screen.includes("gpt-small"));
   pty.key("enter");
-  await pty.until(/it answers: ready[^]*Which commands may run/);
+  await pty.until(inOrder(`${INIT.answers} ready`, INIT.approve));
   pty.key("enter");
-  await pty.until("A name for its tmux session?");
+  await pty.until(INIT.session);
   pty.key("enter");
   expect(await pty.exited).toBe(0);
 
@@ -101,42 +105,39 @@ test("a key that is refused is asked for again; the right one opens the list and
   expect(openai.asked.filter(isPrompt)).toEqual(["/v1/responses"]);
 });
 
-test.each([
-  "Which model should it use?",
-  "Paste the key",
-  "Which model\\? \\(type",
-  "Which commands may run",
-  "A name for",
-])("Ctrl-C at “%s” leaves nothing behind", async (question) => {
-  await using openai = await provider();
-  using box = sandbox();
-  await using pty = await start(box, openai.env);
-  const steps = [
-    ["Which model should it use?", "\x1b[B\r"],
-    ["Paste the key", `${KEY}\r`],
-    ["Which model\\? \\(type", "\r"],
-    ["Which commands may run", "\r"],
-    ["A name for", "\r"],
-  ] as const;
-  for (const [asked, reply] of steps) {
-    await pty.until(new RegExp(asked.replace(/\?$/, "\\?")));
-    if (asked === question) break;
-    pty.type(reply);
-  }
-  pty.key("ctrl-c");
-  expect(await pty.exited).toBe(130);
-  expect(existsSync(join(box.home, ".config"))).toBe(false);
-});
+test.each(["model", "key", "offered", "approve", "session"] as const)(
+  "Ctrl-C at “%s” leaves nothing behind",
+  async (question) => {
+    await using openai = await provider();
+    using box = sandbox();
+    await using pty = await start(box, openai.env);
+    const steps = [
+      ["model", "\x1b[B\r"],
+      ["key", `${KEY}\r`],
+      ["offered", "\r"],
+      ["approve", "\r"],
+      ["session", "\r"],
+    ] as const;
+    for (const [asked, reply] of steps) {
+      await pty.until(INIT[asked]);
+      if (asked === question) break;
+      pty.type(reply);
+    }
+    pty.key("ctrl-c");
+    expect(await pty.exited).toBe(130);
+    expect(existsSync(join(box.home, ".config"))).toBe(false);
+  },
+);
 
 test("without an endpoint the file is written and says what is next", async () => {
   using box = sandbox();
   await using pty = await start(box, { HTTPS_PROXY: "http://127.0.0.1:9" });
   pty.key("down", "enter");
-  await pty.until("Paste the key");
+  await pty.until(INIT.key);
   pty.type(`${KEY}\r`);
-  await pty.until(/no list:[^]*Which commands may run/);
+  await pty.until(inOrder(INIT.noList, INIT.approve));
   pty.key("enter");
-  await pty.until("A name for its tmux session?");
+  await pty.until(INIT.session);
   pty.key("enter");
   expect(await pty.exited).toBe(0);
   expect(await Bun.file(join(box.home, ".config/buddy/buddy.toml")).text()).toContain("api_key_file");
@@ -158,24 +159,24 @@ test("an endpoint of one's own: address, protocol, key, model, one request", asy
   });
   using box = sandbox();
   await using pty = await start(box, { GROQ_API_KEY: "gsk-1" });
-  expect(pty.screen()).toContain("Groq with openai/gpt-oss-120b (GROQ_API_KEY is set)");
+  expect(pty.screen()).toMatch(/openai\/gpt-oss-120b .*GROQ_API_KEY/);
   pty.key("up", "enter");
-  await pty.until("Its address?");
+  await pty.until(INIT.address);
   pty.type("nonsense\r");
-  await pty.until("an http or https address");
+  await pty.until(INIT.notAddress);
   pty.key("ctrl-u");
   pty.type(`${server.url.origin}\r`);
-  await pty.until("Which protocol does it speak?");
+  await pty.until(INIT.protocol);
   pty.key("up", "enter");
-  await pty.until("Paste its key");
+  await pty.until(INIT.ownKey);
   pty.type("\r");
-  await pty.until("refused this key");
+  await pty.until(INIT.again);
   pty.type(`${KEY}\r`);
-  await pty.until(/2 models[^]*Which model\? \(type/);
+  await pty.until(inOrder("2 models", INIT.offered));
   pty.key("down", "enter");
-  await pty.until(/it answers: ready[^]*Which commands may run/);
+  await pty.until(inOrder(`${INIT.answers} ready`, INIT.approve));
   pty.key("enter");
-  await pty.until("A name for its tmux session?");
+  await pty.until(INIT.session);
   pty.key("enter");
   expect(await pty.exited).toBe(0);
   expect(asked.filter(isPrompt)).toEqual([`/v1/messages ${KEY}`]);

@@ -7,6 +7,7 @@ import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { eventsOf } from "../support/event-schema.ts";
 import { needs } from "../support/needs.ts";
 import { sshTarget } from "../support/sshd.ts";
+import { QUESTION, RESULT } from "../support/wording.ts";
 
 setDefaultTimeout(60_000);
 
@@ -35,7 +36,7 @@ describe("read-only", () => {
     const run = await rig.exec([...flags, "--no-tmux", "go"]);
     expect(run.code).toBe(0);
     expect(made(rig)).toBe(false);
-    expect(rig.lastResult()).toContain("is read-only");
+    expect(rig.lastResult()).toMatch(new RegExp(`^${RESULT.notAllowed}.*read-only`));
     // What the model wanted, as lines that a shell takes.
     expect(run.stderr).toContain("PROD");
     expect(run.stderr.split("\n")).toContain("touch made");
@@ -119,15 +120,15 @@ describe("guarded", () => {
     });
     rig.box.write("cwd/old/x", "");
     await using pty = await rig.terminal(["--no-tmux", "go"]);
-    await pty.until("-- approve?");
+    await pty.until(QUESTION.asked);
     expect(pty.screen()).toContain("PROD");
     pty.type("y");
-    await pty.until(`Type ${host} to approve:`);
+    await pty.until(QUESTION.name(host));
     pty.type("yes\r");
-    await pty.until("nothing was approved");
+    await pty.until(QUESTION.nothingApproved);
     expect(made(rig, "old")).toBe(true);
     pty.type("y");
-    await pty.until(`Type ${host} to approve:`);
+    await pty.until(QUESTION.name(host));
     pty.type(`${host}\r`);
     await pty.until("gone");
     expect(made(rig, "old")).toBe(false);
@@ -151,12 +152,12 @@ describe("guarded", () => {
       await pty.until(`type the name of the machine: ${shown}`);
       for (const wrong of ["group", "*", `${shown}x`]) {
         pty.type("y");
-        await pty.until(`Type ${shown} to approve:`);
+        await pty.until(QUESTION.name(shown));
         pty.type(`${wrong}\r`);
-        await pty.until(`the name of this machine is ${shown}; nothing was approved`);
+        await pty.until(`${shown}; ${QUESTION.nothingApproved}`);
       }
       pty.type("y");
-      await pty.until(`Type ${shown} to approve:`);
+      await pty.until(QUESTION.name(shown));
       pty.type(`${typed}\r`);
       await pty.until("gone");
     });
@@ -208,7 +209,7 @@ test("deny and shell_auto_approve of a rule hold on its machines only", async ()
   const config = (pattern: string) => rules(pattern, 'deny = ["touch"]\nshell_auto_approve = "none"');
   await using here = execRig([touch, shell("ls"), { text: "ok" }], { config: config("local") });
   expect(await here.exec(["--no-tmux", "go"])).toMatchObject({ code: 3 });
-  expect(here.results()[0]).toContain("Not allowed:");
+  expect(here.results()[0]).toContain(RESULT.notAllowed);
   await using elsewhere = execRig([touch, { text: "ok" }], { config: config("other-machine") });
   await elsewhere.exec(["--approve", "all", "--no-tmux", "go"]);
   expect(made(elsewhere)).toBe(true);

@@ -6,6 +6,7 @@ import { sshd } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
 import { quote } from "../../src/lib/quote.ts";
+import { QUESTION } from "../support/wording.ts";
 
 const { test } = await needs("sshd", "tmux");
 
@@ -52,7 +53,7 @@ test("a line that goes dead while a question is open: the answer counts, and the
   });
   await pty.until(")>");
   pty.type("go\r");
-  await pty.until("approve?");
+  await pty.until(QUESTION.asked);
   proxy.swallow(true);
   pty.type("y");
   await pty.until("reconnecting");

@@ -8,6 +8,7 @@ import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
 import { quote } from "../../src/lib/quote.ts";
+import { QUESTION } from "../support/wording.ts";
 
 const pane = await needs("tmux");
 const client = await needs("ssh");
@@ -50,7 +51,7 @@ pane.test(
     await shows(/^\n.*> run it\n/);
     tmux("send-keys", "-t", "outer", "Enter");
     await shows(/it ran|approve\?/);
-    if (screen().includes("approve?")) tmux("send-keys", "-t", "outer", "y");
+    if (screen().includes(QUESTION.asked)) tmux("send-keys", "-t", "outer", "y");
     await shows(/it ran/);
     // What is taken off the top of the screen must not go into tmux's history.
     expect(tmux("capture-pane", "-p", "-S", "-", "-t", "outer:0.0").match(/> run it/g)).toHaveLength(1);
@@ -103,9 +104,9 @@ for (const [state, confirm, command, wanted] of [
         // Rows that tmux has wrapped are full; those that are painted anew are not.
         const fits = (): boolean => {
           const screen = tmux("capture-pane", "-p", "-t", "outer");
-          const live = screen.slice(Math.max(0, screen.lastIndexOf("\n? run a command"))).split("\n");
+          const live = screen.slice(Math.max(0, screen.lastIndexOf("\n? "))).split("\n");
           return confirm
-            ? screen.includes("approve?") && live.every((row) => row.length < columns)
+            ? screen.includes(QUESTION.asked) && live.every((row) => row.length < columns)
             : live.some((row) => /a rather/.test(row) && row.length === columns - 1) && screen.includes("running");
         };
         await shows(fits, `painted at ${columns}×${rows}`);
@@ -132,7 +133,7 @@ ssh.test(
         env: { ...target.env, HOME: repl.box.home, PATH: target.env.PATH },
       });
       const screen = await pty.until(/\(ssh \S*lab\)> *$/);
-      expect(screen).toMatch(/target +\S+@\S+ over ssh/);
+      expect(screen).toMatch(/target +\S+@\S+ .*ssh/);
       pty.type("go\r");
       await pty.until(/\S+@\S+\$ touch .*made-there -- approve\?/);
       pty.type("y");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
 import { until } from "../support/until.ts";
+import { REPL } from "../support/wording.ts";
 
 setDefaultTimeout(60_000);
 
@@ -33,7 +34,7 @@ describe("saved sessions", () => {
     first.key("ctrl-d");
     await first.until(/buddy resume [0-9a-f]{4}-/);
     const again = await repl.start({ args: ["--no-tmux", "resume"] });
-    const list = await again.until("Continue which session?");
+    const list = await again.until(REPL.whichSession);
     expect(list).toContain("first question");
     again.key("enter");
     const resumed = await again.until("the first answer");

@@ -7,6 +7,7 @@ import { startLoginServer } from "../support/login-server.ts";
 import { needs } from "../support/needs.ts";
 import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { until } from "../support/until.ts";
+import { QUESTION, REPL } from "../support/wording.ts";
 
 const procps = await needs("ps");
 const TIMEOUT = 60_000;
@@ -63,7 +64,7 @@ describe("a conversation", () => {
       pty.key("enter");
       await pty.until("pasted.vendor-site.com is new in this session");
       pty.type("n");
-      await pty.until("Reason (optional)");
+      await pty.until(QUESTION.reason);
       pty.key("enter");
       await pty.until("understood");
       expect(repl.prompts[0]).toContain("see @private.txt");
@@ -124,7 +125,7 @@ describe("a conversation", () => {
         "held",
       );
       const two = await repl.start({ args: ["resume", "--last", "--no-tmux"] });
-      await two.until(/is in use by process \d+[\s\S]*Continue in a copy of it\?/);
+      await two.until(REPL.copy);
       two.type("y\r");
       await two.until(/resumed[\s\S]*> *$/);
       two.type("in the copy\r");
@@ -135,15 +136,13 @@ describe("a conversation", () => {
       const three = await repl.start();
       await three.until(/> *$/);
       three.type(`/session resume ${held[0]}\r`);
-      await three.until(/is in use by[\s\S]*continue in a copy/);
+      await three.until(REPL.pickCopy);
       three.type("\r");
-      await three.until(/turns? so far/);
       await until(() => readdirSync(join(repl.box.cwd, ".buddyx/sessions")).length === 3, "a second copy");
       const four = await repl.start({ args: ["resume", held[0]!, "--no-tmux"] });
-      await four.until(/Continue in a copy of it\?/);
+      await four.until(REPL.copy);
       four.type("n\r");
-      await four.until("is in use");
-      expect(await four.exited).not.toBe(0);
+      expect(await four.exited).toBe(1);
     },
     TIMEOUT,
   );
@@ -233,13 +232,13 @@ describe("while a task runs", () => {
       pty.key("ctrl-c");
       await pty.until((screen) => !screen.includes("half"));
       pty.key("ctrl-c");
-      await pty.until("task 2 was stopped");
+      await pty.until(REPL.ended(2, "cancelled"));
       pty.type("again\r");
       await pty.until("third answer");
       gate.resolve();
       expect(repl.prompts).toEqual(["first", "typed meanwhile", "again"]);
       pty.key("ctrl-c");
-      await pty.until("press Ctrl-C again");
+      await pty.until(REPL.pressAgain);
       pty.key("ctrl-c");
       expect(await pty.exited).toBe(0);
     },
@@ -334,7 +333,7 @@ describe("approvals", () => {
       pty.type("half a line");
       await pty.until("> half a line");
       gate.resolve();
-      const asked = await pty.until("approve?");
+      const asked = await pty.until(QUESTION.asked);
       expect(asked).toMatch(/\S+@\S+\$ touch made-by-y -- approve\?/);
       expect(asked).toMatch(/(medium|high) risk/);
       pty.type("y");
@@ -342,23 +341,23 @@ describe("approvals", () => {
       expect(existsSync(join(repl.box.cwd, "made-by-y"))).toBe(true);
       pty.key("ctrl-u");
       pty.type("again\r");
-      await pty.until("touch made-by-n -- approve?");
+      await pty.until(`touch made-by-n ${QUESTION.asked}`);
       // Pasted text is no answer.
       pty.paste("y");
       pty.type("n");
-      await pty.until("Reason (optional):");
+      await pty.until(QUESTION.reason);
       pty.type("because I say so\r");
       await pty.until("left it");
       expect(existsSync(join(repl.box.cwd, "made-by-n"))).toBe(false);
       expect(JSON.stringify(repl.model.requests.at(-1)?.messages)).toContain("because I say so");
       pty.type("third\r");
-      await pty.until("touch made-by-e -- approve?");
+      await pty.until(`touch made-by-e ${QUESTION.asked}`);
       pty.type("e");
       await pty.until("edit: touch made-by-e");
       pty.key("ctrl-w");
       pty.type("edited\r");
-      await pty.until((text) => text.includes("changed it") || text.includes("touch edited -- approve?"));
-      if (pty.screen().includes("touch edited -- approve?")) pty.type("y");
+      await pty.until((text) => text.includes("changed it") || text.includes(`touch edited ${QUESTION.asked}`));
+      if (pty.screen().includes(`touch edited ${QUESTION.asked}`)) pty.type("y");
       await pty.until("changed it");
       expect(pty.emulator.history()).toMatch(/● touch edited {2}run_shell/);
       expect(existsSync(join(repl.box.cwd, "edited"))).toBe(true);
@@ -375,8 +374,8 @@ describe("approvals", () => {
       await pty.until(/> *$/);
       // Everything at once: the y's were typed before anything was asked.
       pty.type("go\r/timeout 4s\ryy");
-      await pty.until("approve?");
-      const after = await pty.until("task 1 ran out of time");
+      await pty.until(QUESTION.asked);
+      const after = await pty.until(REPL.ended(1, "timeout"));
       expect(after).toMatch(/> yy$/);
       expect(existsSync(join(repl.box.cwd, "one"))).toBe(false);
     },
@@ -407,16 +406,16 @@ describe("commands", () => {
       pty.type("/model demo\r");
       await pty.until(idle("/model demo"));
       pty.type(`/session resume ${id.slice(0, 6)}\r`);
-      await pty.until(`session ${id}, 1 turn so far`);
+      await pty.until(new RegExp(`session ${id}, 1 `));
       await pty.until("You said: first topic");
-      await pty.until("using the model of this session again: scripted-model (test)");
+      await pty.until("scripted-model (test)");
       pty.type("more\r");
       await pty.until(idle("You said: more"));
       expect(repl.prompts).toEqual(["first topic", "more"]);
       pty.type("/session resume nope\r");
-      await pty.until('session "nope" does not exist');
+      await pty.until(/^error: .*"nope"/m);
       pty.type("/login demo\r");
-      await pty.until("the demo model needs neither a key nor a sign-in");
+      await pty.until(/> \/login demo\n\S.*\bdemo\b/);
       // Its profile says how large the window is, though no catalog knows the model.
       pty.type("/status\r");
       expect(await pty.until(/buddy +\d+\.\d+\.\d+\n/)).not.toContain("is assumed");
@@ -436,17 +435,19 @@ describe("commands", () => {
       });
       await pty.until(/> *$/);
       pty.type("/login\r");
-      await pty.until("uses an API key, not a sign-in");
+      await pty.until(REPL.usesKey);
       pty.type("/login account\r");
       await pty.until("ABCD-1234");
-      await pty.until("signed in; profile account is ready");
-      expect(statSync(join(repl.box.home, ".config/buddy/auth.json")).mode & 0o777).toBe(0o600);
+      const auth = join(repl.box.home, ".config/buddy/auth.json");
+      await until(() => existsSync(auth), "the account is stored");
+      expect(statSync(auth).mode & 0o777).toBe(0o600);
+      await pty.until(/> *$/);
       pty.type("/model\r");
       await pty.until("› 3 test");
       pty.key("down", "enter");
-      const screen = await pty.until("model: m (profile account)");
-      expect(screen).toContain("protocol: completions → responses");
-      expect(screen).toContain("signs in with an account");
+      const screen = await pty.until(/\bm \(.*account\)/);
+      expect(screen).toContain("completions → responses");
+      expect(screen).toContain(REPL.signsIn);
     },
     TIMEOUT,
   );
@@ -584,10 +585,10 @@ describe("signals", () => {
       pty.type("go\r");
       await pty.until(/STARTED[\s\S]*> *$/);
       process.kill(pty.pid, "SIGHUP");
-      await pty.until("quit again");
+      await pty.until(REPL.quitAgain);
       process.kill(pty.pid, "SIGHUP");
       expect(await pty.exited).toBe(129);
-      expect(pty.emulator.raw).toMatch(/still running: sh-\w+ {2}sleep 1000/);
+      expect(pty.emulator.raw).toMatch(/: sh-\w+ {2}sleep 1000/);
       const other = await repl.start();
       await other.until(/> *$/);
       other.type("go\r");
@@ -595,7 +596,7 @@ describe("signals", () => {
       other.close();
       expect(await other.exited).toBe(129);
       const resumed = await repl.start({ args: ["resume", "--last", "--no-tmux"] });
-      const screen = await resumed.until(/still running in the background:\s+sh-\w+/);
+      const screen = await resumed.until(new RegExp(`${REPL.survivors}:\\s+sh-\\w+`));
       for (const id of new Set(screen.match(/sh-\w{8}/g))) {
         resumed.type(`/kill ${id}\r`);
         await resumed.until((shown) => shown.includes(`/kill ${id}`) && /> *$/.test(shown));

@@ -10,6 +10,7 @@ import { needs } from "../support/needs.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
 import { type SudoMachine, sudoMachine } from "../support/sudo-machine.ts";
 import { until } from "../support/until.ts";
+import { QUESTION, REPL } from "../support/wording.ts";
 
 const { describe, test } = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
 
@@ -44,7 +45,7 @@ describe("sudo that asks for a password", () => {
     });
     await pty.until("lists commands");
     pty.type("who is root\r");
-    await pty.until("-- approve?");
+    await pty.until(QUESTION.asked);
     pty.key("y");
     await pty.until("goes to the pane of deploy@vault only");
     pty.type(machine.password);
@@ -72,20 +73,20 @@ describe("sudo that asks for a password", () => {
     });
     await pty.until("lists commands");
     pty.type("remove it\r");
-    await pty.until("-- approve?");
+    await pty.until(QUESTION.asked);
     pty.key("y");
     await pty.until("goes to the pane of deploy@vault only");
     // Leaves it to the pane, where no one answers.
     pty.key("escape");
     await pty.until((screen) => !screen.includes("goes to the pane"));
     pty.key("ctrl-c");
-    await pty.until("task 1 was stopped");
+    await pty.until(REPL.ended(1, "cancelled"));
   });
 
   test("exec on a terminal: the difference, the question, the password, the file", async () => {
     await using rig = rigOn([edit("/etc/motd", "welcome to vault\n"), { text: "written" }]);
     const pty = await rig.terminal(["--ssh", "deploy@vault", "--no-tmux", "set the motd"]);
-    await pty.until("-- approve?");
+    await pty.until(QUESTION.asked);
     expect(pty.screen()).toContain("+welcome to vault");
     expect(pty.screen()).toContain("as root (sudo)");
     pty.key("y");
@@ -166,7 +167,7 @@ describe("sudo that asks for a password", () => {
     pty.type("/adopt\r");
     await pty.until("(root@vault in the pane)>");
     pty.type("make it\r");
-    await pty.until("-- approve?");
+    await pty.until(QUESTION.asked);
     expect(pty.screen()).toContain("root@vault$ touch /etc/made-by-root");
     pty.key("y");
     await pty.until("done as root");

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { call } from "../support/calls.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
+import { QUESTION } from "../support/wording.ts";
 
 test("a change is listed, shown and undone; in the resumed session, too, and at 40 columns", async () => {
   await using repl = new ReplBinary([
@@ -31,7 +32,7 @@ test("a change is listed, shown and undone; in the resumed session, too, and at 
   again.type("/changes\r");
   await again.until(/1 {2}\d\d:\d\d:\d\d/);
   again.type("/undo\r");
-  await again.until("-- approve?");
+  await again.until(QUESTION.asked);
   again.type("y");
   await again.until(/restored/);
   expect(readFileSync(path, "utf8")).toBe("port = 1\n");

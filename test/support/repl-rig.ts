@@ -1,6 +1,6 @@
 /** A REPL inside the test process, on an emulator instead of a terminal, with turns of the test's choice. */
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
-import { Tasks } from "../../src/agent/tasks.ts";
+import { type TaskEnd, Tasks } from "../../src/agent/tasks.ts";
 import type { ExitCode } from "../../src/lib/errors.ts";
 import { Approvals, type ApprovalRequest, type Decision, type RequestPlace } from "../../src/policy/approvals.ts";
 import type { Display, ReplFacts, ReplHost } from "../../src/ui/repl/host.ts";
@@ -9,6 +9,8 @@ import { TerminalScreen } from "../../src/ui/repl/terminal-screen.ts";
 import { Terminal } from "../../src/ui/terminal/terminal.ts";
 import { Emulator } from "./emulator.ts";
 import { encode } from "./pty.ts";
+import { until } from "./until.ts";
+import { REPL } from "./wording.ts";
 
 export type ScriptedTurn = (turn: TurnTools) => AsyncGenerator<AgentEventBody, void>;
 
@@ -96,6 +98,18 @@ export class ReplRig implements AsyncDisposable {
 
   async until(wanted: string | RegExp | ((screen: string) => boolean)): Promise<string> {
     return await this.emulator.until(wanted, 12_000);
+  }
+
+  /** How a task ended, once it has. */
+  end(id: number): TaskEnd | undefined {
+    const state = this.repl.tasks.get(id)?.state;
+    return state?.kind === "over" ? state.status : undefined;
+  }
+
+  /** The task ended like that, and the screen says so. */
+  async untilEnd(id: number, how: TaskEnd): Promise<string> {
+    await until(() => this.end(id) === how, `task ${id}: ${how}`);
+    return await this.until(REPL.ended(id, how));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,6 +6,7 @@ import type { Turn } from "../support/scripted-model/playbook.ts";
 import { ofType } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { from, Here } from "../support/in-process.ts";
+import { RESULT } from "../support/wording.ts";
 
 const ALL = { "no-tmux": true, approve: "all" } as const;
 
@@ -43,7 +44,7 @@ describe("run_shell on a direct shell", () => {
 
   test("a command that fails gives its exit code, and stderr apart", async () => {
     const { result, finished, events } = await one(shell("sh -c 'echo bad >&2; exit 4'"));
-    expect(result).toStartWith("[command failed: exit code 4]\n[stderr]\nbad");
+    expect(result).toStartWith(`${RESULT.failed(4)}\n[stderr]\nbad`);
     expect(finished).toMatchObject({ ok: false, outcome: "exited", exit_code: 4 });
     expect(ofType(events, "tool_output")).toContainEqual(expect.objectContaining({ stream: "stderr", text: "bad\n" }));
   });

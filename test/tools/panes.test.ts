@@ -6,6 +6,7 @@ import { ofType } from "../support/agent.ts";
 import { call, DECLARED, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
 import { needs } from "../support/needs.ts";
+import { RESULT } from "../support/wording.ts";
 
 const pane = await needs("tmux");
 
@@ -30,7 +31,7 @@ pane.describe("in the shared pane", () => {
   });
 
   test("a command that failed gives its exit code", async () => {
-    expect((await played(shell("sh -c 'exit 6'"))).text[0]).toBe("[command failed: exit code 6]");
+    expect((await played(shell("sh -c 'exit 6'"))).text[0]).toBe(RESULT.failed(6));
   });
 
   test("a command over its time continues in the pane, which takes no other until it is stopped", async () => {
@@ -41,12 +42,12 @@ pane.describe("in the shared pane", () => {
       keys({ keys: ["C-c"] }),
       call("shell_output", { wait: "20s" }),
     );
-    expect(text[0]).toStartWith("[command timed out after 1s]\n");
+    expect(text[0]).toStartWith(`${RESULT.timedOut("1s")}\n`);
     expect(text[1]).toStartWith("[not run: ");
     expect(text[1]).toContain('"sleep 300"');
-    expect(text[2]).toStartWith("[command timed out after 100ms]");
+    expect(text[2]).toStartWith(RESULT.timedOut("100ms"));
     expect(text[3]).toContain("capture-pane");
-    expect(text[4]).toStartWith("[command failed: exit code 130]");
+    expect(text[4]).toStartWith(RESULT.failed(130));
     expect(outcomes.slice(0, 2)).toEqual(["running", "not-run"]);
   });
 
@@ -67,7 +68,7 @@ pane.describe("in the shared pane", () => {
     ["clear; echo zero", 0, "zero"],
   ])("%j with wait=%j is sent, and waited for afterwards", async (command, wait, output) => {
     const { text } = await played(shell(command, { wait }), call("shell_output", { wait: 20 }));
-    expect(text[0]).toStartWith("[command sent, not waited for]\n");
+    expect(text[0]).toStartWith(`${RESULT.sent}\n`);
     expect(text[1]).toBe(output);
   });
 
@@ -89,7 +90,7 @@ pane.describe("in the shared pane", () => {
 
   test("a shell that ended is replaced", async () => {
     const { text } = await played(shell("exit 9"), shell("pwd"));
-    expect(text[0]).toStartWith("[the shell ended with exit code 9]\n");
+    expect(text[0]).toStartWith(`${RESULT.shellEnded(9)}\n`);
     expect(text[1]).toContain("/");
   });
 
@@ -179,7 +180,7 @@ pane.describe("managed objects", () => {
     expect(here.asked[1]).toMatchObject({ action: "type Up into the shared pane", editable: false, risk: "medium" });
     await using dry = new Here([object("tmux-create-pane", { pane: "p", session: "s" }), { text: "done" }]);
     expect((await dry.turn({ tmux: true, "dry-run": true, approve: "all" })).results[0]).toStartWith(
-      "[dry run] would do: create pane p in session s\npolicy: ask (",
+      `${RESULT.dryRun}do: create pane p in session s\npolicy: ask (`,
     );
   });
 });

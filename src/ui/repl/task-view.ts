@@ -138,7 +138,7 @@ interface TaskHooks {
 }
 
 /** How a task ended, where that is worth a line. */
-const END_WORDS: Record<TaskEnd, string> = {
+export const END_WORDS: Record<TaskEnd, string> = {
   answered: "",
   failed: "failed",
   cancelled: "was stopped",

@@ -6,6 +6,7 @@ import { ofType } from "../../support/agent.ts";
 import { call, shell } from "../../support/calls.ts";
 import { Here } from "../../support/in-process.ts";
 import { until } from "../../support/until.ts";
+import { RESULT } from "../../support/wording.ts";
 
 const touch = (name: string, more = {}) => shell(`touch ${name}`, { mutation: true, risk: "medium", ...more });
 const made = (here: Here, name: string) => existsSync(join(here.cwd, name));
@@ -62,7 +63,7 @@ describe("a command", () => {
     });
     const { results, events } = await here.turn();
     expect(results[0]).toContain("the operator changed the command; what ran was: touch edited");
-    expect(results[1]).toStartWith("Not allowed: ");
+    expect(results[1]).toStartWith(RESULT.notAllowed);
     expect([made(here, "made"), made(here, "edited"), existsSync(here.home)]).toEqual([false, true, true]);
     expect(ofType(events, "approval_answered")[0]).toMatchObject({ edited: "touch edited", by: "operator" });
   });
@@ -155,7 +156,7 @@ describe("configuration", () => {
     here.write("home/.ssh/known_hosts", "");
     Bun.spawnSync(["ln", "-s", join(here.home, ".ssh"), join(here.cwd, "link")]);
     const { results } = await here.turn();
-    for (const result of results) expect(result).toStartWith("Not allowed: ");
+    for (const result of results) expect(result).toStartWith(RESULT.notAllowed);
     expect(here.asked).toEqual([]);
     expect(existsSync(join(here.home, ".ssh/authorized_keys"))).toBe(false);
   });
@@ -238,7 +239,7 @@ describe("configuration", () => {
       answer: () => ({ kind: "no", reason: "offline" }),
     });
     const { results } = await here.turn();
-    expect(results[0]).toBe("The operator refused this: offline");
+    expect(results[0]).toBe(`${RESULT.refused}: offline`);
     expect(here.asked[0]).toMatchObject({ action: "fetch http://127.0.0.1:9/", where: "this machine" });
     const offered = here.model.requests[0]!.tools.map(({ name }) => name);
     expect(offered).toContain("fetch_url");
@@ -262,12 +263,12 @@ test("a dry run describes what would change, with the verdict and the difference
     { text: "done" },
   ]);
   const { results } = await here.turn({ "no-tmux": true, "dry-run": true, approve: "all" });
-  expect(results[0]).toStartWith("[dry run] would run: touch made\npolicy: ask (");
-  expect(results[1]).toStartWith(`[dry run] would write: ${here.cwd}/a.txt\npolicy: `);
+  expect(results[0]).toStartWith(`${RESULT.dryRun}run: touch made\npolicy: ask (`);
+  expect(results[1]).toStartWith(`${RESULT.dryRun}write: ${here.cwd}/a.txt\npolicy: `);
   expect(results[1]).toEndWith("+one");
   expect(results[2]).toBe("read-only");
-  expect(results[3]).toStartWith("[dry run] would run: ls\npolicy: allow (");
-  expect(results[4]).toBe("[dry run] would do: end sh-1");
+  expect(results[3]).toStartWith(`${RESULT.dryRun}run: ls\npolicy: allow (`);
+  expect(results[4]).toBe(`${RESULT.dryRun}do: end sh-1`);
   expect([made(here, "made"), made(here, "a.txt")]).toEqual([false, false]);
   expect(here.model.requests[0]!.messages[0]!.content).toContain("This is a dry run");
 });

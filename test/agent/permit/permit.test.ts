@@ -15,6 +15,7 @@ import type { Target } from "../../../src/targets/target.ts";
 import type { Declared, Intent, Tool, ToolContext } from "../../../src/tools/tool.ts";
 import { judged, readTool } from "../../support/agent.ts";
 import { targetOptions } from "../../support/target-options.ts";
+import { RESULT } from "../../support/wording.ts";
 
 const declared: Declared = { risk: "low", mutation: false, privesc: false, why: "because" };
 const context: ToolContext = {
@@ -206,7 +207,7 @@ describe("a command", () => {
     [{ kind: "yes" }, "run"],
     [{ kind: "always" }, "run"],
     [{ kind: "no" }, "The operator refused this. Do not"],
-    [{ kind: "no", reason: "too early" }, "The operator refused this: too early"],
+    [{ kind: "no", reason: "too early" }, `${RESULT.refused}: too early`],
     [{ kind: "cancelled" }, "operation cancelled by user"],
     [{ kind: "no-terminal" }, "no terminal to ask on"],
   ] as const)("answered %j", async (answer, outcome) => {
@@ -234,7 +235,7 @@ describe("a command", () => {
     ).toBe("run");
     const dry = await decide({ intent: command(), parts: { dryRun: true } });
     expect(dry.permission).toMatchObject({
-      result: { ok: true, result: "[dry run] would run: make it\npolicy: ask (unknown command)" },
+      result: { ok: true, result: `${RESULT.dryRun}run: make it\npolicy: ask (unknown command)` },
     });
     expect((await decide({ intent: command(), judgement: readOnly, parts: { dryRun: true } })).permission.kind).toBe(
       "run",
@@ -305,7 +306,7 @@ describe("files", () => {
       ).permission,
     ).toEqual({ kind: "result", result: failed });
     expect((await decide({ intent: write(), tool, parts: { dryRun: true } })).permission).toMatchObject({
-      result: { result: `[dry run] would write: ${directory}/new\npolicy: ask (a write needs approval)\n+x` },
+      result: { result: `${RESULT.dryRun}write: ${directory}/new\npolicy: ask (a write needs approval)\n+x` },
     });
   });
 
@@ -324,7 +325,7 @@ test("fetch asks with fetch_confirm; reading and ending what is not there never 
   expect(asked[0]).toMatchObject({ action: "fetch https://example.org/", where: "this machine" });
   expect((await decide({ intent: ending("sh-1") })).permission.kind).toBe("run");
   expect((await decide({ intent: ending("sh-1"), parts: { dryRun: true } })).permission).toMatchObject({
-    result: { result: "[dry run] would do: end sh-1" },
+    result: { result: `${RESULT.dryRun}do: end sh-1` },
   });
   expect((await decide({ intent: { kind: "read", title: "x" } })).permission.kind).toBe("run");
 });

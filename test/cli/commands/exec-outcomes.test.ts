@@ -11,6 +11,7 @@ import { exec } from "../../../src/cli/commands/exec/run-exec.ts";
 import { Output } from "../../../src/lib/output.ts";
 import { Here } from "../../support/in-process.ts";
 import { Pty } from "../../support/pty.ts";
+import { QUESTION } from "../../support/wording.ts";
 
 const touch = shell("touch made", { mutation: true, risk: "medium" });
 
@@ -143,7 +144,7 @@ describe("exit codes", () => {
     const tty = readlinkSync(`/proc/${pty.pid}/fd/0`);
     const terminal = () => openSync(tty, constants.O_RDWR | constants.O_NOCTTY);
     const running = here.exec({ prompt: "go", stdin: "n\nn\n", terminal });
-    await pty.until("touch made -- approve?");
+    await pty.until(`touch made ${QUESTION.asked}`);
     pty.type("y");
     expect(await running).toMatchObject({ code: 0, stdout: "made it\n" });
     expect(existsSync(join(here.cwd, "made"))).toBe(true);

@@ -25,6 +25,7 @@ import { call, DECLARED, shell } from "../../support/exec.ts";
 import { startModel } from "../../support/model.ts";
 import { needs } from "../../support/needs.ts";
 import { runHere } from "../../support/stdout.ts";
+import { RESULT } from "../../support/wording.ts";
 
 const pane = await needs("tmux");
 const client = await needs("ssh");
@@ -159,7 +160,7 @@ describe("exec", () => {
         call("send-keys", { keys: "C-c", ...DECLARED }),
         call("shell_output", { wait: "10s" }),
       );
-      expect(timedOut).toStartWith("[command timed out after 200ms]");
+      expect(timedOut).toStartWith(RESULT.timedOut("200ms"));
       expect(busy).toMatch(/^\[not run: \S+ is still running/);
       expect(sent).toStartWith("sent");
       expect(ended).toContain("130");
@@ -171,7 +172,7 @@ describe("exec", () => {
         call("send-keys", { literal_text: "typed", enter: true, delay: 0.01, ...DECLARED }),
         call("shell_output", { wait: 10 }),
       );
-      expect(waiting).toStartWith("[waiting for input");
+      expect(waiting).toStartWith(RESULT.waiting);
       expect(answered).toContain("got-typed");
     });
 
@@ -271,7 +272,7 @@ describe("exec", () => {
     });
 
     test("a shell that ends is reported", async () => {
-      expect((await results(shell("exit 7")))[0]).toStartWith("[the shell ended with exit code 7]");
+      expect((await results(shell("exit 7")))[0]).toStartWith(RESULT.shellEnded(7));
     });
   });
 

@@ -7,6 +7,7 @@ import { QuestionView } from "../../../src/ui/approval/question-view.ts";
 import { key } from "../../../src/ui/terminal/keys.ts";
 import { theme } from "../../../src/ui/theme.ts";
 import { ToolView } from "../../../src/ui/transcript/tool-view.ts";
+import { QUESTION } from "../../support/wording.ts";
 
 const request = {
   tool: "run_shell",
@@ -83,7 +84,7 @@ test.each([20, 30, 40, 80])("in %i columns the end of a tall question is in one 
     const view = new QuestionView(asked, theme(false));
     view.preamble(columns, 12);
     const { rows } = view.question(columns, 12);
-    expect(rows.at(-1)).toContain("-- approve?");
+    expect(rows.at(-1)).toContain(QUESTION.asked);
     expect(Bun.stringWidth(rows.at(-1)!)).toBeLessThanOrEqual(columns);
   }
 });
@@ -91,8 +92,8 @@ test.each([20, 30, 40, 80])("in %i columns the end of a tall question is in one 
 test("the command stays in sight while the name of the machine or a reason is typed", () => {
   const prompt = new ApprovalPrompt({ ...request, typed: "web1" }, theme(false), { answer: () => {}, otherKeys: [] });
   for (const [letter, label] of [
-    ["y", "Type web1 to approve: "],
-    ["n", "Reason (optional): "],
+    ["y", `${QUESTION.name("web1")} `],
+    ["n", `${QUESTION.reason} `],
   ] as const) {
     prompt.handle(key(letter));
     const { rows, cursor } = prompt.view(39, 11, 0);
@@ -107,7 +108,7 @@ test("the place stays longer in sight than the reason", () => {
   const asked = { ...request, action: "rm -rf /var/lib/mysql", label: "PROD", typed: "desk", understated: true };
   const { rows } = new ApprovalPrompt(asked, theme(false), { answer: () => {}, otherKeys: [] }).view(39, 11, 0);
   expect(rows.length).toBeLessThanOrEqual(11);
-  expect(rows.join("\n")).toContain("on ann@desk PROD");
+  expect(rows.join("\n")).toMatch(/ ann@desk PROD/);
 });
 
 test.each(["rm -rf build", "touch one\ntouch two\ntouch three"])(
@@ -120,10 +121,10 @@ test.each(["rm -rf build", "touch one\ntouch two\ntouch three"])(
 );
 
 test.each([
-  [{ privesc: true, action: "sudo -u postgres psql -c 'drop table x'" }, "run a command as postgres · high risk"],
+  [{ privesc: true, action: "sudo -u postgres psql -c 'drop table x'" }, / postgres · high /],
   [
     { tool: "write_file", write: { path: `/srv/${"deep/".repeat(40)}app.conf`, creates: false, added: 3, removed: 1 } },
-    "app.conf (+3 −1) · high risk",
+    /app\.conf \(\+3 −1\) · high /,
   ],
 ] as const)("what would happen and how risky it is stay in sight on 39 × 11: %j", (what, said) => {
   const stated = { risk: "low", mutation: false, privesc: false } as const;
@@ -133,9 +134,8 @@ test.each([
   const { rows } = prompt.view(39, 11, 2);
   expect(rows.length).toBeLessThanOrEqual(11);
   const text = rows.map((row) => row.trim()).join(" ");
-  for (const words of [said, "1 of 3 waiting", "model declared: low · buddy found: high"])
-    expect(text).toContain(words);
-  expect(text).not.toContain(asked.privesc ? "as root" : "nothing");
+  for (const fact of [said, /1 of 3/, /: low · .*: high/]) expect(text).toMatch(fact);
+  expect(text).not.toContain(asked.privesc ? "root" : "nothing");
 });
 
 test("the reason for a denial is shown once, below the call", () => {

@@ -4,6 +4,7 @@ import { constants, openSync, readlinkSync } from "node:fs";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approvals.ts";
 import { askOnTerminal } from "../../../src/ui/approval/tty-question.ts";
 import { encode, Pty } from "../../support/pty.ts";
+import { QUESTION } from "../../support/wording.ts";
 
 const ASKS = /-- (?:approve|keep)\?/;
 
@@ -66,13 +67,11 @@ describe("the question", () => {
   test("shows what, where, why and how risky, and its letters", async () => {
     const { answer } = await ask();
     const screen = pty.screen();
-    expect(screen).toContain("run a command as root · high risk, makes changes");
-    expect(screen).toContain("on deploy@web1, in /srv");
-    expect(screen).toContain("why: it hangs");
-    expect(screen).toContain("model declared: low · buddy found: high, makes changes, as root");
-    expect(screen).toContain("deploy@web1$ systemctl restart nginx -- approve?");
+    expect(screen).toMatch(new RegExp(`root .*${QUESTION.highChange}`));
+    for (const fact of [/ deploy@web1, .*\/srv/, /: it hangs/, /: low .*: high, .*root/]) expect(screen).toMatch(fact);
+    expect(screen).toContain(`deploy@web1$ systemctl restart nginx ${QUESTION.asked}`);
     pty.type("x?");
-    await pty.until("e  edit the command first");
+    await pty.until(`e  ${QUESTION.editHelp}`);
     pty.type("Y");
     expect(await answer).toEqual({ kind: "yes" });
     await pty.until("deploy@web1$ systemctl restart nginx -- approved");
@@ -80,19 +79,19 @@ describe("the question", () => {
 
   test("the name of the machine has to be typed where the question says so: y, a wrong name and Enter approve nothing", async () => {
     const { answer } = await ask({ answer: "typed", typed: "web1" });
-    expect(pty.screen()).not.toContain("a always");
+    expect(pty.screen()).not.toContain(QUESTION.always);
     pty.type("a");
-    await pty.until("this can only be approved on its own");
+    await pty.until(QUESTION.notAlways);
     pty.type("y");
-    await pty.until("Type web1 to approve:");
+    await pty.until(QUESTION.name("web1"));
     pty.type("web2\r");
-    await pty.until("nothing was approved");
+    await pty.until(QUESTION.nothingApproved);
     pty.type("y");
-    await pty.until("Type web1 to approve:");
+    await pty.until(QUESTION.name("web1"));
     pty.type("\r");
-    await pty.until((screen) => !screen.includes("Type web1 to approve:"));
+    await pty.until((screen) => !screen.includes(QUESTION.name("web1")));
     pty.type("y");
-    await pty.until("Type web1 to approve:");
+    await pty.until(QUESTION.name("web1"));
     pty.type("web1\r");
     expect(await answer).toEqual({ kind: "yes", typed: "web1" });
   });
@@ -102,9 +101,9 @@ describe("the question", () => {
     ["r", { kind: "no" }, "-- reverted"],
   ] as const)("whether a change stays: %s, and neither y nor n", async (letter, expected, said) => {
     const { answer } = await ask({ keep: { until: Date.now() + 60_000 }, answer: "in-person" });
-    expect(pty.screen()).toContain("-- keep?");
+    expect(pty.screen()).toContain(QUESTION.keep);
     pty.type("y");
-    await pty.until("press k, r or v");
+    await pty.until("k, r or v");
     pty.type(letter);
     expect(await answer).toEqual(expected);
     await pty.until(said);
@@ -115,7 +114,7 @@ describe("the question", () => {
 
   test("a question for several machines offers all, a canary and a choice, and no stop", async () => {
     const { answer } = await ask(set);
-    expect(pty.screen()).toContain("deploy@web[01-03] (3)$ systemctl restart nginx -- approve?");
+    expect(pty.screen()).toContain(`deploy@web[01-03] (3)$ systemctl restart nginx ${QUESTION.asked}`);
     for (const key of ["y all", "c canary", "s choose"]) expect(pty.screen()).toContain(key);
     expect(pty.screen()).not.toContain("s stop");
     pty.type("c");
@@ -125,11 +124,11 @@ describe("the question", () => {
   test("machines are chosen by names, globs and ranges; a wrong name approves nothing", async () => {
     const { answer } = await ask(set);
     pty.type("s");
-    await pty.until("Machines (");
+    await pty.until(QUESTION.machines);
     pty.type("db9\r");
-    await pty.until("nothing was approved");
+    await pty.until(QUESTION.nothingApproved);
     pty.type("s");
-    await pty.until("Machines (");
+    await pty.until(QUESTION.machines);
     pty.type("web0[2-3]\r");
     expect(await answer).toEqual({ kind: "choose", only: ["web02", "web03"] });
     await pty.until("approved for web[02-03]");
@@ -139,7 +138,7 @@ describe("the question", () => {
     const { answer } = await ask({ ...set, answer: "typed", typed: "web[01-03]" });
     expect(pty.screen()).not.toContain("c canary");
     pty.type("cy");
-    await pty.until("Type web[01-03] to approve:");
+    await pty.until(QUESTION.name("web[01-03]"));
     pty.type("web[01-03]\r");
     expect(await answer).toEqual({ kind: "yes", typed: "web[01-03]" });
   });
@@ -147,7 +146,7 @@ describe("the question", () => {
   test("where names have to be typed, choosing machines is not shown as an approval", async () => {
     const { answer } = await ask({ ...set, answer: "typed", typed: "web[01-03]" });
     pty.type("s");
-    await pty.until("Enter chooses these");
+    await pty.until(QUESTION.chooses);
     pty.type("web02\r");
     expect(await answer).toEqual({ kind: "choose", only: ["web02"] });
     await pty.until("chosen: web02");
@@ -158,13 +157,13 @@ describe("the question", () => {
     const write = { path: "/etc/app.conf", creates: false, added: 450, removed: 0 };
     const { answer } = await ask({ tool: "write_file", action: "write /etc/app.conf", write, diff, editable: false });
     const history = pty.emulator.history();
-    expect(history.indexOf("+450 −0, 251 lines not shown: v")).toBeLessThan(history.indexOf("+line 1\n"));
-    expect(history.indexOf("+450 −0, 251 lines not shown: v")).toBeGreaterThanOrEqual(0);
-    expect(pty.screen()).toContain("deploy@web1: write /etc/app.conf -- approve?");
+    expect(history.indexOf(`+450 −0, ${QUESTION.hidden(251)}`)).toBeLessThan(history.indexOf("+line 1\n"));
+    expect(history.indexOf(`+450 −0, ${QUESTION.hidden(251)}`)).toBeGreaterThanOrEqual(0);
+    expect(pty.screen()).toContain(`deploy@web1: write /etc/app.conf ${QUESTION.asked}`);
     pty.type("vG");
     await pty.until("+line 450");
     pty.type("q");
-    await pty.until("deploy@web1: write /etc/app.conf -- approve?");
+    await pty.until(`deploy@web1: write /etc/app.conf ${QUESTION.asked}`);
     pty.type("y");
     expect(await answer).toEqual({ kind: "yes" });
   });
@@ -194,18 +193,18 @@ describe("the question", () => {
     await pty.until("y yes  n no  v view  s stop  ? help");
     expect(pty.screen()).not.toContain("why:");
     pty.type("aeq\u001b[Ah");
-    await pty.until("n  no; optionally tell the model why");
-    expect(pty.screen()).not.toContain("edit the command");
+    await pty.until(/^ *n {2}\S/m);
+    expect(pty.screen()).not.toContain(QUESTION.editHelp);
     // A one-shot run has no input line to go to.
-    expect(pty.screen()).toContain("Ctrl-C  no, and end the run");
-    expect(pty.screen()).not.toContain("input line");
+    expect(pty.screen()).toContain("Ctrl-C  ");
+    expect(pty.screen()).not.toContain("Esc  ");
     pty.type("y");
     expect(await answer).toEqual({ kind: "yes" });
   });
 
   test("a: says what will be remembered", async () => {
     const { answer } = await ask();
-    expect(pty.screen()).toContain("a always “systemctl restart …”");
+    expect(pty.screen()).toContain(`${QUESTION.always} “systemctl restart …”`);
     pty.type("a");
     expect(await answer).toEqual({ kind: "always" });
   });
@@ -220,7 +219,7 @@ describe("the question", () => {
   test("n: with a reason, edited like any line", async () => {
     const { answer } = await ask();
     pty.type("n");
-    await pty.until("Reason (optional):");
+    await pty.until(QUESTION.reason);
     pty.type(`not noow${encode("left")}${encode("backspace")}${encode("home")}please ${encode("end")}!`);
     await pty.until("please not now!");
     pty.key("enter");
@@ -236,9 +235,9 @@ describe("the question", () => {
   test("Escape at the reason goes back to the question and denies nothing", async () => {
     const { answer } = await ask();
     pty.type("n");
-    await pty.until("Reason (optional):");
+    await pty.until(QUESTION.reason);
     pty.key("escape");
-    await pty.until("-- approve?");
+    await pty.until(QUESTION.asked);
     pty.type("y");
     expect(await answer).toEqual({ kind: "yes" });
   });
@@ -246,11 +245,11 @@ describe("the question", () => {
   test("e: the command with the usual editing keys; the same or none asks again", async () => {
     const { answer } = await ask();
     pty.type("e");
-    await pty.until("edit: systemctl restart nginx");
+    await pty.until(`${QUESTION.edit}systemctl restart nginx`);
     pty.type("\r");
-    await pty.until("-- approve?");
+    await pty.until(QUESTION.asked);
     pty.type("e");
-    await pty.until("edit: systemctl restart nginx");
+    await pty.until(`${QUESTION.edit}systemctl restart nginx`);
     pty.type(`${encode("home")}${encode("right")}${encode("ctrl-k")}`);
     await pty.until(/edit: s\s*$/m);
     pty.type(
@@ -293,7 +292,7 @@ describe("the end of a question", () => {
     pty.type("\u0003");
     expect(await question.answer).toEqual({ kind: "cancelled" });
     expect(question.interrupts).toBe(1);
-    await pty.until("withdrawn");
+    await pty.until(QUESTION.withdrawn);
   });
 
   test("a withdrawn one is cancelled, and the terminal is as before", async () => {

@@ -3,6 +3,8 @@ import { LineScreen } from "../../../src/ui/repl/line-screen.ts";
 import { Repl } from "../../../src/ui/repl/repl.ts";
 import { answer, ReplRig, type RigOptions, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { until } from "../../support/until.ts";
+import { QUESTION, REPL } from "../../support/wording.ts";
+import { droppedWords } from "../../../src/ui/repl/task-view.ts";
 
 setDefaultTimeout(60_000);
 
@@ -57,14 +59,14 @@ const waiting: ScriptedTurn = async function* ({ gate }) {
 describe("line mode", () => {
   test("prompts, answers, and nothing that moves", async () => {
     await using rig = new PlainRig({ turn: waiting });
-    await rig.until("/help lists commands.\n> ");
+    await until(() => /\/help.*\n> $/.test(rig.said), "the first prompt");
     rig.send("one");
     rig.send("two");
-    await rig.until("queued as task 2");
+    await rig.until(REPL.queued(2));
     rig.send("/ps");
     await rig.until("2  queued");
     rig.send("/model");
-    await rig.until("/model is not available while task 1 runs");
+    await rig.until(REPL.notNow("model", 1));
     rig.inner.open("go");
     await until(() => rig.inner.prompts.length === 2, "both ran");
     const said = await rig.until("well\n> ");
@@ -72,7 +74,7 @@ describe("line mode", () => {
     expect(said).not.toContain("\x1b");
     expect(said).not.toContain("> > ");
     rig.send("/nope");
-    await rig.until("unknown command /nope");
+    await rig.until(REPL.unknown("nope"));
     rig.send("");
     rig.end();
     expect(await rig.done).toBe(0);
@@ -84,27 +86,27 @@ describe("line mode", () => {
     };
     await using rig = new PlainRig({ turn });
     rig.send("1");
-    await rig.until("ann@desk$ systemctl restart nginx -- approve?\ny, n, a, e, v, s or ?: ");
+    await rig.until(`ann@desk$ systemctl restart nginx ${QUESTION.asked}\ny, n, a, e, v, s or ?: `);
     rig.send("maybe");
-    await rig.until("answer y, n, a, e, v, s or ?");
+    await rig.until("y, n, a, e, v, s or ?\n");
     rig.send("?");
-    await rig.until("yes, this once");
+    await rig.until(QUESTION.yesHelp);
     rig.send("no");
-    await rig.until("Reason (optional): ");
+    await rig.until(`${QUESTION.reason} `);
     rig.send("not on a Friday");
     await rig.until('"reason":"not on a Friday"');
     rig.send("2");
-    await until(() => rig.said.split("approve?").length === 3, "asked again");
+    await until(() => rig.said.split(QUESTION.asked).length === 3, "asked again");
     rig.send("e");
-    await rig.until("New command");
+    await rig.until(QUESTION.plainEdit);
     rig.send("systemctl reload nginx");
     await rig.until('"command":"systemctl reload nginx"');
     rig.send("3");
-    await until(() => rig.said.split("approve?").length === 4, "asked a third time");
+    await until(() => rig.said.split(QUESTION.asked).length === 4, "asked a third time");
     rig.send("yes");
     await rig.until('"approved","by":"operator"');
     rig.send("4");
-    await until(() => rig.said.split("approve?").length === 5, "asked a fourth time");
+    await until(() => rig.said.split(QUESTION.asked).length === 5, "asked a fourth time");
     rig.send("/status");
     await rig.until("approvals");
     await until(() => rig.said.endsWith("y, n, a, e, v, s or ?: "), "the question again");
@@ -123,21 +125,21 @@ describe("line mode", () => {
     };
     await using rig = new PlainRig({ turn });
     rig.send("1");
-    await rig.until("approve?\ny, n, a, e, v, s or ?: ");
+    await rig.until(`${QUESTION.asked}\ny, n, a, e, v, s or ?: `);
     rig.send("s");
     await rig.until('{"kind":"denied","by":"cancelled"}');
-    expect(rig.said.split("approve?")).toHaveLength(2);
+    expect(rig.said.split(QUESTION.asked)).toHaveLength(2);
   });
 
   test("pickers, Ctrl-C and news", async () => {
     await using rig = new PlainRig({ turn: waiting, target: { kind: "ssh", name: "deploy@web1" } });
     await rig.until("(ssh deploy@web1)> ");
     rig.send("/model");
-    await rig.until("number (empty: none): ");
+    await rig.until(REPL.number);
     rig.send("9");
-    await rig.until("9 is not in the list");
+    await rig.until("error: 9 ");
     rig.send("/model");
-    await until(() => rig.said.split("number (empty").length === 3, "asked again");
+    await until(() => rig.said.split(REPL.number).length === 3, "asked again");
     const chosen = rig.said.length;
     rig.send("2");
     await rig.until("model: model-y");
@@ -153,17 +155,19 @@ describe("line mode", () => {
       cwd: "/",
       attach: "tmux a",
     });
-    await rig.until("watch    tmux a");
+    await until(() => /\S +tmux a\n/.test(rig.said), "the attach command");
     expect(rig.said).toContain("· it is back");
     rig.send("task");
     await rig.until("· task 1: task");
     rig.send("another");
-    await rig.until("queued as task 2");
+    await rig.until(REPL.queued(2));
     const before = rig.said.length;
     process.emit("SIGINT", "SIGINT");
-    await rig.until("task 1 was stopped");
+    await rig.until(REPL.ended(1, "cancelled"));
     await until(() => rig.said.endsWith("> "), "the prompt");
-    expect(rig.said.slice(before)).toMatch(/^· 1 queued prompt dropped\n· task 1 was stopped after \S+\n\S+ \S+> $/);
+    const [dropped, ended, prompt, ...more] = rig.said.slice(before).split("\n");
+    expect([dropped, ended?.startsWith(`· ${REPL.ended(1, "cancelled")}`)]).toEqual([`· ${droppedWords(1)}`, true]);
+    expect([prompt, ...more].join("\n")).toMatch(/^\S+ \S+> $/);
     rig.repl.targetOpened();
     process.emit("SIGTERM", "SIGTERM");
     expect(await rig.done).toBe(143);

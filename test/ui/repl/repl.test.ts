@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { scriptedEditor } from "../../support/scripted-editor.ts";
+import { QUESTION, REPL } from "../../support/wording.ts";
+import { approvalWords } from "../../../src/ui/commands/status.ts";
+import { droppedWords } from "../../../src/ui/repl/task-view.ts";
 import { Picker } from "../../../src/ui/questions/picker.ts";
 import { theme } from "../../../src/ui/theme.ts";
 
@@ -58,10 +61,10 @@ describe("the first screen", () => {
     Object.assign(rig.host, {
       facts: () => ({ ...facts(), target: { ...facts().target, ...(attach ? { attach } : {}) } }),
     });
-    await rig.until("aaaa-bbbb-cccc-dddd, resumed after “is the web up?”");
+    await rig.until(/aaaa-bbbb-cccc-dddd.*“is the web up\?”/);
     attach = "tmux attach -t x";
     rig.repl.targetOpened();
-    await rig.until("watch    tmux attach -t x");
+    await rig.until(/\S +tmux attach -t x$/m);
   });
 });
 
@@ -125,10 +128,10 @@ describe("a task", () => {
     await rig.until((screen) => !screen.includes("half"));
     expect(rig.repl.tasks.running?.state.kind).toBe("running");
     rig.key("ctrl-c");
-    const screen = await rig.until("task 1 was stopped");
-    expect(screen).toContain("1 queued prompt dropped");
+    expect(await rig.untilEnd(1, "cancelled")).toContain(droppedWords(1));
+    expect(rig.end(2)).toBe("cancelled");
     rig.key("ctrl-c");
-    await rig.until("press Ctrl-C again to quit");
+    await rig.until(REPL.pressAgain);
     rig.key("ctrl-c");
     expect(await rig.done).toBe(0);
     expect(rig.raw).toBe(false);
@@ -140,12 +143,12 @@ describe("a task", () => {
     rig.send("one\r");
     await rig.until("step 12");
     rig.send("x\x7f\x04");
-    const screen = await rig.until("quit again");
+    const screen = await rig.until(REPL.quitAgain);
     expect(screen).toMatch(/1 +running run_shell .*one/);
     expect(rig.repl.tasks.running).toBeDefined();
     rig.send("\x04");
     expect(await rig.done).toBe(0);
-    await rig.until("task 1 was stopped");
+    await rig.untilEnd(1, "cancelled");
   });
 
   test("a line typed after that keeps the REPL, and Ctrl-D asks again", async () => {
@@ -153,12 +156,12 @@ describe("a task", () => {
     rig.send("one\r");
     await rig.until("step 12");
     rig.send("\x04");
-    await rig.until("quit again");
+    await rig.until(REPL.quitAgain);
     rig.send("/ps\r");
     await rig.until("> /ps");
     rig.key("ctrl-l");
     rig.send("\x04");
-    await rig.until("quit again");
+    await rig.until(REPL.quitAgain);
     expect(rig.repl.leaving).toBe(false);
   });
 
@@ -173,11 +176,11 @@ describe("a task", () => {
       },
     });
     rig.send("x\r");
-    await rig.until("Lost connection to api.example. Retrying in 0.4s (1/4)");
+    await rig.until(/api\.example.* 0\.4s \(1\/4\)/);
     rig.open("second");
     await rig.until((screen) => screen.includes("(2/4)") && !screen.includes("(1/4)"));
     rig.open("answer");
-    await rig.until((screen) => screen.includes("here it is") && !screen.includes("Retrying"));
+    await rig.until((screen) => screen.includes("here it is") && !screen.includes("(2/4)"));
   });
 
   test("/timeout ends it, /kill stops it, /ps lists what really runs", async () => {
@@ -185,23 +188,24 @@ describe("a task", () => {
     rig.send("one\r");
     await rig.until("step 12");
     rig.send("/timeout soon\r");
-    await rig.until('/timeout needs a duration, not "soon"');
+    await rig.until('"soon"');
     rig.send("/timeout 99d\r/approve 99999999d\r");
-    await rig.until('/timeout needs a duration, not "99d"');
-    await rig.until('/approve takes ask, all, none or a duration, not "99999999d"');
+    await rig.until('"99d"');
+    await rig.until('"99999999d"');
+    expect([rig.repl.tasks.running?.timeoutMs, rig.approvals.mode.kind]).toEqual([undefined, "ask"]);
     rig.send("/timeout 30ms\r");
-    await rig.until("task 1 ran out of time");
+    await rig.untilEnd(1, "timeout");
     rig.send("two\r");
     await rig.until("> two");
     rig.send("/kill 7\r/kill x\r/kill 2\r");
-    const screen = await rig.until("task 2 was stopped");
-    expect(screen).toContain("no task 7");
-    expect(screen).toContain('"x" is not the id of a task');
+    const screen = await rig.untilEnd(2, "cancelled");
+    expect(screen).toMatch(/^error: .* 7$/m);
+    expect(screen).toMatch(/^error: "x" /m);
     rig.key("ctrl-l");
     rig.send("/ps\r");
     await rig.until(/2 {2}cancelled.*\n.*1 {2}timeout/);
     rig.send("/kill 2\r");
-    await rig.until("task 2 has already ended");
+    await rig.until(/^error: .* 2 /m);
   });
 
   test("a failure is reported with what to do", async () => {
@@ -214,7 +218,7 @@ describe("a task", () => {
       },
     });
     rig.send("x\r");
-    const screen = await rig.until("task 1 failed");
+    const screen = await rig.untilEnd(1, "failed");
     expect(screen).toContain("warning: the window is 80 % full\n  /compact");
     expect(screen).toContain("error: no such model\n  try /model");
   });
@@ -268,7 +272,7 @@ describe("output", () => {
     await using rig = new ReplRig({ turn, display: { color: true, showReasoning: false } });
     rig.send("x\r");
     const folded = await rig.until("the answer");
-    expect(folded).toContain("thought (Ctrl-O shows it)");
+    expect(folded).toMatch(/\(Ctrl-O .*\)/);
     expect(folded).not.toContain("decide");
     rig.key("ctrl-o");
     await rig.until("then I decide");
@@ -276,7 +280,9 @@ describe("output", () => {
     rig.send("y\r");
     await rig.until((screen) => screen.split("first I think").length === 3);
     rig.key("ctrl-o");
-    await rig.until("reasoning is folded");
+    rig.send("z\r");
+    await until(() => rig.end(3) === "answered", "the third answer");
+    expect((await rig.until(/> z\n[^]*the answer/)).split("first I think")).toHaveLength(3);
   });
 
   test("discarded text is marked, a compaction shows its summary, tokens are counted", async () => {
@@ -292,9 +298,9 @@ describe("output", () => {
       },
     });
     rig.send("x\r");
-    const screen = await rig.until("tokens: 1.5k in, 20 out · $0.0123");
-    expect(screen).toContain("the answer starts again");
-    expect(screen).toContain("compacted 4 messages, 9.0k → 300 tokens; the summary:\n  they talked");
+    const screen = await rig.until(/1\.5k in, 20 out · \$0\.0123/);
+    expect(screen).toMatch(/half an answer\n+· /);
+    expect(screen).toMatch(/ 4 messages, 9\.0k → 300 .*:\n  they talked/);
     expect(screen).toContain("· web1 is back");
   });
 
@@ -359,7 +365,7 @@ describe("output", () => {
       cwd: "/",
       attach: "tmux attach",
     });
-    await rig.until("watch    tmux attach");
+    await rig.until(/\S +tmux attach$/m);
   });
 });
 
@@ -370,14 +376,17 @@ describe("approvals", () => {
     rig.send("half a line");
     await rig.until("> half a line");
     rig.open("ask");
-    const asked = await rig.until("approve?");
-    expect(asked).toContain("ann@desk$ systemctl restart nginx -- approve?");
-    expect(asked).toContain("run a command · high risk, makes changes");
-    expect(asked).toContain("on ann@desk");
-    expect(asked).toContain("why: to apply the configuration");
-    expect(asked).toContain("model declared: low · buddy found: high, makes changes");
-    expect(asked).toContain("a always “systemctl restart …”");
-    expect(rig.emulator.beforeCursor()).toEndWith("-- approve? ");
+    const asked = await rig.until(QUESTION.asked);
+    expect(asked).toContain(`ann@desk$ systemctl restart nginx ${QUESTION.asked}`);
+    for (const fact of [
+      /\bhigh\b/,
+      / ann@desk\n/,
+      /: to apply the configuration/,
+      /: low .*: high/,
+      /“systemctl restart …”/,
+    ])
+      expect(asked).toMatch(fact);
+    expect(rig.emulator.beforeCursor()).toEndWith(`${QUESTION.asked} `);
     rig.send("y");
     const done = await rig.until('"approved","by":"operator"');
     expect(done).toContain("ann@desk$ systemctl restart nginx -- approved");
@@ -392,27 +401,27 @@ describe("approvals", () => {
     await using rig = new ReplRig({ turn: asking });
     rig.open("ask");
     rig.send("1\r");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("z");
-    await rig.until("press y, n, a, e, v, s or ?");
+    await rig.until("y, n, a, e, v, s or ?");
     rig.send("?");
-    await rig.until("edit the command first");
+    await rig.until(QUESTION.editHelp);
     rig.send("n");
-    await rig.until("Reason (optional):");
+    await rig.until(QUESTION.reason);
     rig.send("too risky\r");
     await rig.until('"reason":"too risky"');
     rig.send("2\r");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("e");
-    await rig.until("edit: systemctl restart nginx");
+    await rig.until(`${QUESTION.edit}systemctl restart nginx`);
     rig.key("ctrl-w");
     rig.send("apache2\r");
     await rig.until('"edited","command":"systemctl restart apache2"');
     rig.key("ctrl-l");
     rig.send("3\r");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("a");
-    await rig.until("similar commands allowed this session");
+    await rig.until('"by":"operator"');
     rig.send("4\r");
     await rig.until('"by":"prefix"');
     rig.send("/status\r");
@@ -427,24 +436,24 @@ describe("approvals", () => {
     };
     await using rig = new ReplRig({ turn });
     rig.send("1\r");
-    const screen = await rig.until("approve?");
+    const screen = await rig.until(QUESTION.asked);
     expect(screen).toContain("  -old\n  +new");
     rig.send("e");
-    await rig.until("this cannot be edited");
+    await rig.until(QUESTION.notEditable);
     rig.key("ctrl-c");
     await rig.until('"denied","by":"operator"');
     await using other = new ReplRig({ turn: asking });
     other.open("ask");
     other.send("1\r");
-    await other.until("approve?");
+    await other.until(QUESTION.asked);
     other.send("e");
-    await other.until("edit: ");
+    await other.until(QUESTION.edit);
     other.key("escape");
-    await other.until("approve?");
+    await other.until(QUESTION.asked);
     other.send("n");
-    await other.until("Reason (optional):");
+    await other.until(QUESTION.reason);
     other.key("escape");
-    await other.until("approve?");
+    await other.until(QUESTION.asked);
     expect(other.repl.tasks.running).toBeDefined();
     other.key("ctrl-c");
     await other.until('"denied"');
@@ -465,18 +474,18 @@ describe("approvals", () => {
     };
     await using rig = new ReplRig({ turn });
     rig.send("1\r");
-    const asked = await rig.until("approve?");
+    const asked = await rig.until(QUESTION.asked);
     expect(asked).toContain("create /etc/app.conf (+450 −0)");
-    expect(asked).toContain("ann@desk: write /etc/app.conf -- approve?");
+    expect(asked).toContain(`ann@desk: write /etc/app.conf ${QUESTION.asked}`);
     const history = rig.emulator.history();
-    expect(history.indexOf("+450 −0, 251 lines not shown: v")).toBeLessThan(history.indexOf("+line 1\n"));
+    expect(history).toMatch(/\+450 −0, 251 [^]*\+line 1\n/);
     expect(history).not.toContain("+line 400");
     rig.send("v");
     await rig.until("+line 1\n");
     rig.send("G");
     await rig.until("+line 450");
     rig.key("escape");
-    await rig.until("ann@desk: write /etc/app.conf -- approve?");
+    await rig.until(`ann@desk: write /etc/app.conf ${QUESTION.asked}`);
     expect(rig.repl.tasks.running).toBeDefined();
     rig.send("y");
     await rig.until('"approved","by":"operator"');
@@ -489,12 +498,12 @@ describe("approvals", () => {
       await using rig = new ReplRig({ turn: asking, env: { PATH: process.env.PATH, PAGER } });
       rig.open("ask");
       rig.send("1\r");
-      await rig.until("approve?");
+      await rig.until(QUESTION.asked);
       rig.send("v");
-      await rig.until("100%  q or Esc returns");
+      await rig.until(/^ *100%/m);
       expect(readFileSync(join(directory, "got"), "utf8")).toContain("\nsystemctl restart nginx\n");
       rig.send("q");
-      await rig.until(/the pager failed[\s\S]*approve\?/);
+      await rig.until(/\bpager\b[^]*-- approve\?/);
     } finally {
       rmSync(directory, { recursive: true, force: true });
     }
@@ -504,27 +513,29 @@ describe("approvals", () => {
     await using rig = new ReplRig({ turn: asking });
     rig.open("ask");
     rig.send("1\r");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("?");
-    await rig.until("yes, this once");
+    await rig.until(QUESTION.yesHelp);
     rig.key("escape");
-    await rig.until((screen) => screen.includes("approve?") && !screen.includes("yes, this once"));
+    await rig.until((screen) => screen.includes(QUESTION.asked) && !screen.includes(QUESTION.yesHelp));
     rig.key("escape");
-    await rig.until("Esc: back to the question");
+    await rig.until(QUESTION.aside);
   });
 
   test("s denies and stops the task", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.open("ask");
     rig.send("1\r");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.key("escape");
-    await rig.until("Esc: back to the question");
+    await rig.until(QUESTION.aside);
     rig.send("and then this\r");
-    await rig.until((screen) => screen.includes("queued 2: and then this") && screen.includes("approve?"));
+    await rig.until((screen) => screen.includes("queued 2: and then this") && screen.includes(QUESTION.asked));
     rig.send("s");
-    await rig.until(/denied; task stopped[\s\S]*Up recalls them/);
+    const screen = await rig.until(/nginx -- denied; /);
+    expect(screen).toContain(droppedWords(1));
     await until(() => rig.repl.tasks.running === undefined, "the task has ended");
+    expect(rig.end(2)).toBe("cancelled");
   });
 
   test("says how many questions wait", async () => {
@@ -534,11 +545,11 @@ describe("approvals", () => {
     };
     await using rig = new ReplRig({ turn });
     rig.send("1\r");
-    await rig.until("1 of 3 waiting");
+    await rig.until("1 of 3");
     rig.key("ctrl-c");
-    await rig.until("1 of 2 waiting");
+    await rig.until("1 of 2");
     rig.key("ctrl-c");
-    await rig.until((screen) => screen.includes("halt -- approve?") && !screen.includes("waiting"));
+    await rig.until((screen) => screen.includes(`halt ${QUESTION.asked}`) && !screen.includes("1 of"));
     rig.key("ctrl-c");
     await rig.until("all asked");
   });
@@ -565,11 +576,11 @@ describe("approvals", () => {
     await using rig = new ReplRig({ turn: asking, env: { EDITOR: editor.path, PATH: process.env.PATH } });
     rig.open("ask");
     rig.send("1\r");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("n");
-    await rig.until("Reason (optional):");
+    await rig.until(QUESTION.reason);
     rig.key("ctrl-x", "ctrl-e");
-    await rig.until("Reason (optional): because it is Friday");
+    await rig.until(`${QUESTION.reason} because it is Friday`);
     rig.send("\r");
     await rig.until('"reason":"because it is Friday"');
   });
@@ -581,11 +592,11 @@ describe("approvals", () => {
     rig.open("ask");
     // Sent before the question can have been painted.
     rig.send("yyy");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("\x1b[200~y\x1b[201~");
     await rig.emulator.settle();
     expect(rig.repl.tasks.running).toBeDefined();
-    expect(rig.emulator.screen()).toContain("approve?");
+    expect(rig.emulator.screen()).toContain(QUESTION.asked);
     rig.send("y");
     await rig.until(/> yyy$/);
   });
@@ -596,13 +607,13 @@ describe("approvals", () => {
     await rig.until("task 1");
     for (const letter of "restar") rig.send(letter);
     rig.open("ask");
-    const screen = await rig.until("asks when you stop typing");
+    const screen = await rig.until(QUESTION.waits);
     expect(screen).toContain("ann@desk$ systemctl restart nginx\n");
     expect(screen).toMatch(/> restar$/);
     rig.send("y");
     await rig.until(/> restary$/);
     // The keys rest: now they are answers.
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("y");
     await rig.until('"approved"');
     await rig.until(/> restary$/);
@@ -612,14 +623,14 @@ describe("approvals", () => {
     await using rig = new ReplRig({ turn: asking });
     rig.open("ask");
     rig.send("1\r");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     for (const letter of "halya") rig.send(letter);
-    await rig.until((text) => text.includes("asks when you stop typing") && text.endsWith("> halya"));
-    await rig.until("approve?");
+    await rig.until((text) => text.includes(QUESTION.waits) && text.endsWith("> halya"));
+    await rig.until(QUESTION.asked);
     // Several letters at once, as over a slow link, are a word however old the question is.
     rig.send(" and this");
-    await rig.until((text) => text.includes("asks when you stop typing") && text.endsWith("> halya and this"));
-    await rig.until("approve?");
+    await rig.until((text) => text.includes(QUESTION.waits) && text.endsWith("> halya and this"));
+    await rig.until(QUESTION.asked);
     rig.send("y");
     rig.send("\r");
     await rig.until((text) => text.includes('"approved"') && text.endsWith("> halya and this"));
@@ -630,15 +641,15 @@ describe("approvals", () => {
     await using rig = new ReplRig({ cols: 32, rows: 12, turn: asking });
     rig.open("ask");
     rig.send("1\r");
-    const asked = await rig.until("approve?");
-    expect(asked.replace(/\s+/g, " ")).toContain("high risk, makes changes");
+    const asked = await rig.until(QUESTION.asked);
+    expect(asked.replace(/\s+/g, " ")).toContain(QUESTION.highChange);
     rig.send("?");
-    const help = await rig.until("yes, this once");
-    expect(help.replaceAll("\n", "")).toContain("ann@desk$ systemctl restart nginx -- approve?");
-    expect(help.replace(/\s+/g, " ")).toContain(`again for "systemctl restart" this session`);
+    const help = await rig.until(QUESTION.yesHelp);
+    expect(help.replaceAll("\n", "")).toContain(`ann@desk$ systemctl restart nginx ${QUESTION.asked}`);
+    expect(help.replace(/\s+/g, " ")).toContain('"systemctl restart"');
     rig.resize(60, 5);
     await rig.until(
-      (text) => text.includes("ann@desk$ systemctl restart nginx -- approve?") && text.includes("yes, this once"),
+      (text) => text.includes(`ann@desk$ systemctl restart nginx ${QUESTION.asked}`) && text.includes(QUESTION.yesHelp),
     );
   });
 
@@ -648,11 +659,11 @@ describe("approvals", () => {
     rig.send("half");
     await rig.until("> half");
     rig.open("ask");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("yes\r");
     await rig.until((text) => text.includes('"approved"') && text.endsWith("> half"));
     rig.send("2\r");
-    await rig.until((text) => text.split("approve?").length === 2 && text.includes("half2"));
+    await rig.until((text) => text.split(QUESTION.asked).length === 2 && text.includes("half2"));
     rig.send("y");
     await rig.until((text) => text.split('"approved"').length === 3);
     for (const letter of "east\r") rig.send(letter);
@@ -669,11 +680,11 @@ describe("approvals", () => {
       },
     });
     rig.send("1\r");
-    const screen = await rig.until("(all 40 lines above) -- approve?");
+    const screen = await rig.until(/ 40 .*-- approve\?/);
     expect(screen).toContain("ann@desk$ echo step 0");
     expect(rig.emulator.history()).toContain("  echo step 0\n");
     rig.repl.tasks.cancel(1);
-    await rig.until((text) => text.includes("withdrawn") && !text.includes("approve?"));
+    await rig.until((text) => text.includes(QUESTION.withdrawn) && !text.includes(QUESTION.asked));
   });
 
   test("a slash goes to the line for a command, and the half-typed line is not lost", async () => {
@@ -682,26 +693,26 @@ describe("approvals", () => {
     rig.send("half a line");
     await rig.until("> half a line");
     rig.open("ask");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("/status\r");
     await rig.until(/tasks +1 /);
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("/");
-    const screen = await rig.until("Esc: back to the question");
+    const screen = await rig.until(QUESTION.aside);
     expect(screen).toMatch(/> \/\n/);
     rig.key("escape", "escape");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("/x\x7f\x7f");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     // Esc goes to the line as it is, and what is typed there stays.
     rig.key("escape");
     await rig.until(/> half a line$/);
     rig.send(" and more");
     await rig.until("> half a line and more");
     rig.key("escape");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     rig.send("/kill 1\r");
-    await rig.until((text) => text.includes("withdrawn") && text.endsWith("> half a line and more"));
+    await rig.until((text) => text.includes(QUESTION.withdrawn) && text.endsWith("> half a line and more"));
   });
 
   test("the bell rings for a question while the terminal has no focus, and not when someone is there", async () => {
@@ -718,7 +729,7 @@ describe("approvals", () => {
     await rig.until("task 1");
     rig.send("\x1b[O");
     rig.open("one");
-    await rig.until("nginx -- approve?");
+    await rig.until(`nginx ${QUESTION.asked}`);
     expect(rig.emulator.raw).toContain("\x07");
     rig.emulator.forgetRaw();
     // Coming back to the window while the question is up counts, too.
@@ -726,7 +737,7 @@ describe("approvals", () => {
     rig.send("y");
     await rig.until("approved");
     rig.open("two");
-    await rig.until("reboot -- approve?");
+    await rig.until(`reboot ${QUESTION.asked}`);
     expect(rig.emulator.raw).not.toContain("\x07");
     rig.send("y");
     await rig.until("done");
@@ -739,7 +750,7 @@ describe("approvals", () => {
       },
     });
     rig.send("1\r");
-    const screen = await rig.until("approve?");
+    const screen = await rig.until(QUESTION.asked);
     expect(screen).toContain("\\u{202e}");
     expect(screen).toContain("\\u{1b}[8m; rm -rf x");
   });
@@ -756,14 +767,16 @@ describe("slash commands", () => {
     rig.send("/status\r");
     const status = await rig.until(/buddy +1\.2\.3\n/);
     for (const words of [
-      "model-x (profile main)",
-      "ann@desk (this machine)",
+      "model-x",
+      "main",
+      "ann@desk",
       "/srv",
       "tmux attach -t b",
       "aaaa-bbbb-cccc-dddd",
-      "asks before",
-      "nothing is changed",
-      "850 of 1.0k tokens (85% used)",
+      approvalWords({ kind: "ask" }, 0),
+      "dry run",
+      "850 of 1.0k",
+      "85%",
       "10 in, 20 out",
       "tools      run_shell\n",
     ]) {
@@ -774,7 +787,7 @@ describe("slash commands", () => {
     rig.send("/tools\r");
     expect(await rig.until("off: search_enabled")).toContain("run_shell   runs a command");
     rig.send("/help\r");
-    const help = await rig.until("suspend; fg resumes");
+    const help = await rig.until("Ctrl-Z");
     for (const name of [
       "status",
       "model",
@@ -798,18 +811,18 @@ describe("slash commands", () => {
   test("/approve shows and sets the mode, with its end", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.send("/approve\r");
-    await rig.until("approvals: buddy asks before");
+    await rig.until(approvalWords({ kind: "ask" }, 0));
     rig.send("/approve 10m\r");
-    await rig.until(/auto-approving everything for (10m00s|9m59s) \(until \d\d:\d\d:\d\d\)/);
+    await rig.until(/ (10m00s|9m59s) \(.*\d\d:\d\d:\d\d\)/);
     await rig.until(/^\[auto (10m00s|9m5\ds)\] > *$/m);
     expect(rig.approvals.mode.kind).toBe("until");
     rig.send("/approve never\r");
-    await rig.until('not "never"');
+    await rig.until('"never"');
     rig.send("/approve none\r");
-    await rig.until("denying everything");
+    await rig.until(approvalWords({ kind: "none" }, 0));
     await rig.until(/^\[deny\] > *$/m);
     rig.send("/approve all\r");
-    await rig.until("until /approve ask");
+    await rig.until(approvalWords({ kind: "all" }, 0));
     rig.send("go\r");
     await rig.until(/^\[auto\] > *$/m);
   });
@@ -817,8 +830,9 @@ describe("slash commands", () => {
   test("the end of a duration is reported, and its badge goes away", async () => {
     await using rig = new ReplRig();
     rig.send("/approve 1s\r");
-    await rig.until("auto-approval has ended");
+    await rig.until("warning: ");
     await rig.until(/^> *$/m);
+    expect(rig.approvals.mode.kind).toBe("ask");
   });
 
   test("a call that was not asked about says auto-approved", async () => {
@@ -863,10 +877,9 @@ describe("slash commands", () => {
     await rig.until("› 2 spark");
     rig.key("enter");
     const screen = await rig.until("model: model-y (profile spark)");
-    for (const words of ["note", "protocol: completions → responses", "signs in with an account"])
-      expect(screen).toContain(words);
+    for (const words of ["note", "completions → responses", REPL.signsIn]) expect(screen).toContain(words);
     rig.send("/model 2\r/model main\r/model sprak\r");
-    await rig.until("did you mean spark?");
+    await rig.until(/sprak.* spark\?/);
     expect(switched).toEqual(["spark", "spark"]);
     rig.send("/model\r");
     await rig.until("› 1 main");
@@ -913,7 +926,7 @@ describe("slash commands", () => {
     rig.send("/session zap\r/session last\r");
     await rig.until("error: it is in use");
     rig.send("/login\r");
-    await rig.until("uses an API key, not a sign-in");
+    await rig.until(REPL.usesKey);
     rig.send("/login spark\r");
     await rig.until("open the page for spark");
     await rig.until("waiting, 15 minutes left · Ctrl-C stops");
@@ -924,15 +937,15 @@ describe("slash commands", () => {
   test("unknown ones name the closest; a path is a prompt", async () => {
     await using rig = new ReplRig({ turn: ({ prompt }) => answer(`you said ${prompt}`) });
     rig.send("/staus\r");
-    await rig.until("unknown command /staus; did you mean /status?");
+    await rig.until(new RegExp(`${REPL.unknown("staus")}; .* /status\\?`));
     rig.send("/\r");
-    await rig.until("no command after the slash");
+    await until(() => rig.emulator.screen().split(/^error: /m).length === 3, "the second error");
     rig.send("/zzz\r");
-    await rig.until("unknown command /zzz\n");
+    await rig.until(`${REPL.unknown("zzz")}\n`);
     rig.send("/etc/hosts is odd\r");
     await rig.until("you said /etc/hosts is odd");
     rig.send("/stat\r");
-    await rig.until("buddy asks before");
+    await rig.until(approvalWords({ kind: "ask" }, 0));
   });
 
   test("while a task runs only some work, and the others say why not", async () => {
@@ -941,19 +954,19 @@ describe("slash commands", () => {
     await rig.until("step 12");
     for (const name of ["model", "login", "compact", "session new", "new", "export"]) {
       rig.send(`/${name}\r`);
-      await rig.until(`/${name.split(" ")[0]} is not available while task 1 runs`);
+      await rig.until(REPL.notNow(name.split(" ")[0]!, 1));
     }
     rig.send("/tools\r");
     await rig.until("runs a command");
     rig.send("/attach\r");
-    await rig.until("from another terminal: tmux attach -t b");
+    await rig.until(/\S: tmux attach -t b$/m);
     for (const [line, words] of [
       ["/status", "aaaa-bbbb"],
       ["/context", "] 0%"],
-      ["/approve all", "until /approve ask"],
-      ["/timeout 1h", "task 1 ends in 1h at the latest"],
+      ["/approve all", approvalWords({ kind: "all" }, 0)],
+      ["/timeout 1h", "task 1 ends in 1h"],
       ["/ps", "running run_shell"],
-      ["/kill", "task 1 was stopped"],
+      ["/kill", REPL.ended(1, "cancelled")],
     ] as const) {
       rig.send(`${line}\r`);
       await rig.until(words);
@@ -965,7 +978,7 @@ describe("slash commands", () => {
   test("/attach prints the command, or says that there is none; /compact is a task", async () => {
     await using rig = new ReplRig({ turn: ({ prompt }) => answer(`did ${prompt}`) });
     rig.send("/attach\r");
-    await rig.until("no command to attach");
+    await rig.until(/> \/attach\nerror: /);
     rig.send("/compact\r");
     await rig.until("did /compact");
     rig.send("/ps\r");
@@ -977,7 +990,7 @@ describe("slash commands", () => {
     rig.send("/");
     await rig.until("› /status");
     rig.send("mod");
-    await rig.until("› /model [PROFILE|PROFILE:MODEL|N]  switch the model");
+    await rig.until("› /model [PROFILE|PROFILE:MODEL|N]");
     rig.key("tab");
     await rig.until("› main   model-x (active)");
     rig.key("ctrl-u");
@@ -1028,10 +1041,10 @@ describe("the terminal", () => {
     await using rig = new ReplRig({ turn: asking });
     rig.send("x\r");
     rig.open("ask");
-    await rig.until("approve?");
+    await rig.until(QUESTION.asked);
     const before = rig.emulator.history();
     rig.resize(40, 14);
-    await rig.until((screen) => screen.includes("approve?") && screen.split("\n").every((row) => row.length < 40));
+    await rig.until((screen) => screen.includes(QUESTION.asked) && screen.split("\n").every((row) => row.length < 40));
     rig.resize(80, 24);
     await rig.until(() => rig.emulator.history() === before);
   });
@@ -1073,7 +1086,7 @@ describe("the terminal", () => {
     await third.until("/help");
     process.emit("SIGCONT", "SIGCONT");
     process.emit("SIGINT", "SIGINT");
-    await third.until("press Ctrl-C again");
+    await third.until(REPL.pressAgain);
     process.emit("SIGINT", "SIGINT");
     expect(await third.done).toBe(0);
   });
@@ -1093,7 +1106,7 @@ describe("the terminal", () => {
       rig.resize(cols, rows);
       await rig.emulator.settle();
       rig.resize(80, 24);
-      await rig.until("approve?");
+      await rig.until(QUESTION.asked);
       rig.send("y");
       await rig.until(/approved/);
     });

@@ -8,6 +8,7 @@ import type { WorkInFlight } from "../../../src/ui/repl/host.ts";
 import { bestMatches } from "../../../src/ui/repl/completer.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { scriptedEditor } from "../../support/scripted-editor.ts";
+import { REPL } from "../../support/wording.ts";
 
 setDefaultTimeout(60_000);
 
@@ -54,7 +55,7 @@ describe("/kill", () => {
     const interruptPane = async (name?: string) => void pressed.push(name);
     await using rig = new ReplRig({ host: { work: async () => WORK, interruptPane } });
     rig.send("/kill shared\r");
-    await rig.until("pressed Ctrl-C in pane shared: vim");
+    await rig.until(/Ctrl-C .*shared: vim/);
     expect(pressed).toEqual(["shared"]);
   });
 });
@@ -63,14 +64,14 @@ test("/stop presses Ctrl-C in the shared pane", async () => {
   let pressed = 0;
   await using rig = new ReplRig({ host: { work: async () => WORK, interruptPane: async () => void pressed++ } });
   rig.send("/stop\r");
-  await rig.until("pressed Ctrl-C in the shared pane: vim");
+  await rig.until(/Ctrl-C .*: vim/);
   expect(pressed).toBe(1);
 });
 
 test("quitting names background shells and panes, and asks once more", async () => {
   const rig = new ReplRig({ host: { work: async () => WORK } });
   rig.send("/quit\r");
-  const screen = await rig.until("quit again");
+  const screen = await rig.until(REPL.quitAgain);
   expect(screen).toContain("sh-0badcafe");
   expect(screen).not.toContain("sh-deadbeef");
   rig.send("/quit\r");
@@ -80,7 +81,7 @@ test("quitting names background shells and panes, and asks once more", async () 
 test("background shells of before are named when the target is open", async () => {
   await using rig = new ReplRig({ host: { work: async () => WORK } });
   rig.repl.targetOpened();
-  const screen = await rig.until("still running in the background:");
+  const screen = await rig.until(REPL.survivors);
   expect(screen).toContain("sh-0badcafe  sleep 600");
 });
 
@@ -123,7 +124,7 @@ describe("/output", () => {
   test("a number that is none says so", async () => {
     await using rig = new ReplRig();
     rig.send("/output 9\r");
-    await rig.until("no output 9");
+    await rig.until(/^error: .* 9$/m);
   });
 });
 
@@ -139,13 +140,13 @@ describe("commands", () => {
   test("/status x is an error: it takes no arguments", async () => {
     await using rig = new ReplRig();
     rig.send("/status x\r");
-    await rig.until("/status takes no arguments");
+    await rig.until(/^error: \/status [^]*: \/status$/m);
   });
 
   test("/re could be several", async () => {
     await using rig = new ReplRig();
     rig.send("/re\r");
-    await rig.until(/\/re could be .*\/resume, \/retry/);
+    await rig.until(/^error: \/re .*\/resume, \/retry/m);
   });
 
   test("/compact FOCUS", async () => {
@@ -166,7 +167,7 @@ describe("commands", () => {
   test("/copy hands the last answer to the terminal's clipboard", async () => {
     await using rig = new ReplRig({ facts: { lastAnswer: "the answer" } });
     rig.send("/copy\r");
-    await rig.until("copied 10 characters");
+    await rig.until(/\b10\b/);
     expect(rig.emulator.raw).toContain(`\x1b]52;c;${btoa("the answer")}\x07`);
   });
 
@@ -201,8 +202,8 @@ describe("commands", () => {
     };
     await using rig = new ReplRig({ host: { resumeSession } });
     rig.send("/resume\r");
-    const screen = await rig.until("Continue which session?");
-    expect(screen).toContain("Esc cancels");
+    const screen = await rig.until(REPL.whichSession);
+    expect(screen).toContain("Esc");
     rig.key("enter");
     await rig.until("resumed eeee-ffff-gggg-hhhh");
     expect(resumed).toEqual(["eeee-ffff-gggg-hhhh"]);
@@ -226,7 +227,7 @@ describe("commands", () => {
     await rig.until("theme: none");
     rig.emulator.forgetRaw();
     rig.send("/nope\r");
-    await rig.until("unknown command /nope");
+    await rig.until(REPL.unknown("nope"));
     expect(rig.emulator.raw).not.toContain("\x1b[1;31m");
   });
 });
@@ -276,7 +277,7 @@ test("a command of the operator's own that waits for input says where to answer"
     },
   });
   rig.send("x\r");
-  const screen = await rig.until(/\/stop presses\sCtrl-C/);
+  const screen = await rig.until(/\/stop/);
   expect(screen).toContain("/attach");
 });
 
@@ -350,7 +351,7 @@ test("/targets and /on: the names, and another machine", async () => {
     },
   });
   rig.send("/targets\r");
-  await rig.until("in use");
+  await rig.until(/local +this machine · \S/);
   rig.send("/on web1\r");
   await rig.until(/\non web1/);
   rig.send("/on gone\r");
