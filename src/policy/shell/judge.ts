@@ -8,7 +8,7 @@ import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { dataDanger, overwrittenStore } from "./dangers/data.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
 import { gitDanger } from "./dangers/git.ts";
-import { asDanger, lockoutDanger, lockoutsIn } from "./dangers/lockout.ts";
+import { asDanger, type Lockout, lockouts, lockoutWrites } from "./dangers/lockout.ts";
 import { otherReadings } from "./dangers/other-shells.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
@@ -50,7 +50,7 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
     ? undefined
     : dangerElsewhere(walked, context, cwd);
   const own = readOnly || isBash(context.pane) ? undefined : outsideCommonGrammar(command);
-  const lockouts = lockoutsIn(walked, cwd);
+  const locking = [...judged.flatMap((item) => item.locking), ...lockoutWrites(walked.writes, cwd)];
   const dangers = [
     ...judged.flatMap((item) => item.dangers),
     ...[
@@ -59,7 +59,7 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
       walked.forkBomb ? FORK_BOMB : undefined,
       elsewhere,
     ].filter(isFound),
-    ...lockouts.map(asDanger),
+    ...locking.map(asDanger),
   ];
   const isHigh =
     dangers.length > 0 ||
@@ -77,7 +77,7 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
     commands,
     uncertain,
     dangers: [...new Set(dangers.map(({ check }) => check))],
-    lockouts,
+    lockouts: locking,
     conditions: conditions(walked.commands, judged),
   };
 }
@@ -96,6 +96,7 @@ const isFound = (danger: Danger | undefined): danger is Danger => danger !== und
 interface Judged {
   readonly command: JudgedCommand;
   readonly dangers: readonly Danger[];
+  readonly locking: readonly Lockout[];
   readonly denied: string | undefined;
 }
 
@@ -116,11 +117,13 @@ function startOf({ cwd, home }: ShellContext): string | undefined {
 
 function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[], cwd: string | undefined): Judged {
   const words = wordsOf(found);
-  const dangers = dangersOf(found, cwd);
+  const locking = lockouts(found, cwd);
+  const dangers = dangersOf(found, cwd, locking);
   const denied = deniedBy(found, rules.denylist);
   const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({
     command: { words, assigns: found.assigns, verdict: kind, why, readOnly },
     dangers,
+    locking,
     denied: denied?.certain === true ? denied.entry : undefined,
   });
   const blocked = dangers.find(({ check }) => rules.safety[check] === "block");
@@ -165,13 +168,17 @@ function note(list: string[], why: string): void {
   if (list.length < 20 && !list.includes(why)) list.push(why);
 }
 
-function dangersOf(found: FoundCommand, cwd: string | undefined): readonly Danger[] {
+function dangersOf(
+  found: FoundCommand,
+  cwd: string | undefined,
+  [locking]: readonly Lockout[] = lockouts(found, cwd),
+): readonly Danger[] {
   const directories = startingAt(found.directories, cwd);
   const first =
     possible(found.argv)
       .map((argv) => gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories))
       .find(isFound) ?? writeDanger(found.writes);
-  return [first, dataDanger(found, cwd), lockoutDanger(found, cwd)].filter(isFound);
+  return [first, dataDanger(found, cwd), locking && asDanger(locking)].filter(isFound);
 }
 
 /** With each program that a pattern (`/bin/r?`) may match. */

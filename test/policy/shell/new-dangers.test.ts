@@ -3,15 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { changedFiles } from "../../../src/policy/shell/file-changes.ts";
 import type { Example } from "../../../src/policy/shell/dangers/danger.ts";
 import { dataTable } from "../../../src/policy/shell/dangers/data.ts";
-import { lockoutsIn, lockoutTable } from "../../../src/policy/shell/dangers/lockout.ts";
+import { lockoutTable } from "../../../src/policy/shell/dangers/lockout.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
-import { walkText } from "../../../src/policy/shell/syntax/walk.ts";
 import { RULES } from "./rules.ts";
 
 const cases = (examples: readonly Example[], counts: boolean) =>
   examples.filter((one) => one.counts === counts).map(({ section, text }) => [section, text] as const);
 
-const lockoutOf = (command: string, cwd?: string) => lockoutsIn(walkText(command), cwd);
+const lockoutOf = (command: string, cwd = "/srv") => judgeShell(command, RULES, { cwd }).lockouts;
 
 const found = (text: string) => judgeShell(text, RULES).dangers;
 
@@ -74,7 +73,7 @@ describe("what a level does", () => {
   });
 });
 
-describe("lockoutsIn", () => {
+describe("lockouts of a text", () => {
   test("names the program, its words and the files behind wrappers", () => {
     expect(lockoutOf("sudo sh -c 'nft add rule inet filter input drop'")).toEqual([
       {

@@ -23,12 +23,9 @@ export interface Lockout {
 
 export type LockoutKind = "firewall" | "ssh" | "network" | "pam" | "sudoers" | "account" | "service";
 
-/** Everything in a text that could lock the operator out, also inside sudo, xargs, sh -c and other wrappers. */
-export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined): Lockout[] {
-  return [
-    ...commands.flatMap((one) => lockouts(one, cwd)),
-    ...writes.flatMap((write) => ofChange(redirected(write), cwd)),
-  ];
+/** Redirections that could lock the operator out. */
+export function lockoutWrites(writes: Walked["writes"], cwd: string | undefined): Lockout[] {
+  return writes.flatMap((write) => ofChange(redirected(write), cwd));
 }
 
 /** Whether changing this file could lock the operator out; `path` is absolute. */
@@ -40,7 +37,8 @@ export function lockoutFile(path: string, home: string): Pick<Lockout, "kind" | 
   return entry === undefined ? undefined : asLockout(entry);
 }
 
-function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {
+/** Everything in one command that could lock the operator out. */
+export function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {
   const argv = asService(found.argv);
   const program = programName(argv[0]?.value ?? "");
   const given = argv.map((word) => readable(word.value));
@@ -57,11 +55,6 @@ function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {
   // The last word of cp is a file or a directory: paths below one that is already listed are left out.
   const isBelow = ({ file = "" }: Lockout) => files.some((other) => file.startsWith(`${other.file}/`));
   return [...uses, ...new Map(files.filter((one) => !isBelow(one)).map((one) => [one.file, one])).values()];
-}
-
-export function lockoutDanger(found: FoundCommand, cwd: string | undefined): Danger | undefined {
-  const [first] = lockouts(found, cwd);
-  return first === undefined ? undefined : asDanger(first);
 }
 
 export function asDanger({ does }: Pick<Lockout, "does">): Danger {
