@@ -10,7 +10,7 @@ import type { KnownMachine } from "./audit-recorder.ts";
 import { shorten } from "../lib/text.ts";
 import { messageOf } from "../lib/errors.ts";
 
-export interface RunHooksOptions {
+interface RunHooksOptions {
   readonly loaded: LoadedConfig;
   session(): string;
   /** The operator's names for a machine; undefined: for all of the run. */
@@ -19,11 +19,8 @@ export interface RunHooksOptions {
   opened(): Target | undefined;
   readonly redact: (text: string) => string;
   publish(body: AgentEventBody): void;
-}
-
-/** Undefined without hooks. */
-export function runHooks(options: RunHooksOptions): RunHooks | undefined {
-  return options.loaded.config.hooks.length === 0 ? undefined : new RunHooks(options);
+  /** Gets what goes wrong at the end, when events are only stored. */
+  readonly problem: (message: string) => void;
 }
 
 export class RunHooks implements CallHooks {
@@ -33,6 +30,9 @@ export class RunHooks implements CallHooks {
   #session: Pick<AgentEvent, "session" | "target"> | undefined;
   readonly #titles = new Map<string, { readonly title: string; readonly args: unknown }>();
   readonly #working = new Set<Promise<void>>();
+  readonly #hurried = Promise.withResolvers<void>();
+  readonly #over = new AbortController();
+  #closing = false;
 
   constructor(options: RunHooksOptions) {
     this.#options = options;
@@ -73,11 +73,26 @@ export class RunHooks implements CallHooks {
     }
   }
 
+  /** The run was told to stop: its end waits for hooks only briefly. */
+  hurry(): void {
+    this.#hurried.resolve();
+  }
+
   /** Ends the session, and waits for what still runs; each hook has its own time limit. */
   async close(): Promise<void> {
+    this.#closing = true;
     this.#endSession();
     const limits = this.#options.loaded.config.hooks.map(({ timeout }) => timeout);
-    await within(Promise.all(this.#working), Math.max(0, ...limits) + SPARE_MS);
+    const ended = Promise.all(this.#working);
+    const hurried = this.#hurried.promise.then(() => within(ended, HURRIED_MS));
+    await within(Promise.race([ended, hurried]), Math.max(0, ...limits) + SPARE_MS);
+    this.#over.abort();
+    await ended;
+  }
+
+  #problem(message: string): void {
+    this.#options.publish({ type: "warning", message });
+    if (this.#closing) this.#options.problem(message);
   }
 
   #endSession(): void {
@@ -89,11 +104,8 @@ export class RunHooks implements CallHooks {
     if (!this.#options.loaded.config.hooks.some(({ on }) => on === name)) return;
     const event = this.#ofRun(target).then((machine) => this.#event(name, session, machine, fields));
     const work = Promise.all([this.#load(), event])
-      .then(([hooks, ready]) => hooks.report(ready))
-      .catch((error: unknown) => {
-        const message = `the ${name} hooks were not started: ${messageOf(error)}`;
-        this.#options.publish({ type: "warning", message });
-      });
+      .then(([hooks, ready]) => hooks.report(ready, this.#over.signal))
+      .catch((error: unknown) => this.#problem(`the ${name} hooks were not started: ${messageOf(error)}`));
     this.#working.add(work);
     void work.finally(() => this.#working.delete(work));
   }
@@ -118,12 +130,12 @@ export class RunHooks implements CallHooks {
 
   #load(): Promise<Hooks> {
     return (this.#hooks ??= import("../extend/hooks.ts").then(({ Hooks }) => {
-      const { loaded, publish } = this.#options;
+      const { loaded } = this.#options;
       return new Hooks({
         hooks: loaded.config.hooks,
         cwd: loaded.cwd,
         home: loaded.env.HOME,
-        problem: (message) => publish({ type: "warning", message }),
+        problem: (message) => this.#problem(message),
       });
     }));
   }
@@ -131,3 +143,4 @@ export class RunHooks implements CallHooks {
 
 const MOST_RESULT = 16_000;
 const SPARE_MS = 1000;
+const HURRIED_MS = 2000;

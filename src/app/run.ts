@@ -29,7 +29,7 @@ import { chosenPlaces } from "./machines/places.ts";
 import { fleetFor, keptOutputs, type MakeFleet, prepareWorkplace, type Workplace } from "./machines/workplace.ts";
 import { modelClient } from "./model/model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
-import { type RunHooks, runHooks } from "./run-hooks.ts";
+import type { RunHooks } from "./run-hooks.ts";
 import { clientFor, RunSessions, samePlace, withStoredTarget } from "./run-sessions.ts";
 import { toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
@@ -70,6 +70,8 @@ interface RunParts {
   readonly places: Run["places"];
   readonly fleet: MakeFleet | undefined;
   readonly extensions: Extensions;
+  /** Undefined without hooks. */
+  readonly hooks: typeof RunHooks | undefined;
 }
 
 export class Run implements AsyncDisposable {
@@ -99,7 +101,7 @@ export class Run implements AsyncDisposable {
   readonly outputs: OutputDirectory;
   #workplace: Workplace;
 
-  constructor(options: RunOptions, { secrets, sessions, client, resumed, places, fleet, extensions }: RunParts) {
+  constructor(options: RunOptions, { secrets, sessions, client, resumed, places, fleet, extensions, hooks }: RunParts) {
     const { loaded, globals } = options;
     const { config } = loaded;
     this.secrets = secrets;
@@ -125,14 +127,17 @@ export class Run implements AsyncDisposable {
       redact: secrets.redact,
       problem: options.problem,
     });
-    this.hooks = runHooks({
-      loaded,
-      session: () => sessions.id,
-      known: (opened) => this.machines.known(opened),
-      opened: () => this.target.opened,
-      redact: secrets.redact,
-      publish: (body) => this.agent.publish(body),
-    });
+    this.hooks =
+      hooks &&
+      new hooks({
+        loaded,
+        session: () => sessions.id,
+        known: (opened) => this.machines.known(opened),
+        opened: () => this.target.opened,
+        redact: secrets.redact,
+        publish: (body) => this.agent.publish(body),
+        problem: options.problem,
+      });
     const registry = (this.registry = toolRegistry(loaded, extensions));
     const { privacy } = secrets;
     const { mcp } = extensions;
@@ -166,7 +171,7 @@ export class Run implements AsyncDisposable {
       // A piece of text could contain half a secret; the whole answer is in the trace of its request.
       if (!PIECES.has(event.type)) trace("event", () => ({ event }));
     });
-    if (this.hooks !== undefined) this.agent.onEvent((event) => this.hooks?.onEvent(event));
+    if (hooks !== undefined) this.agent.onEvent((event) => this.hooks?.onEvent(event));
   }
 
   /** Where it works: on one machine, or several. */
@@ -280,6 +285,12 @@ export class Run implements AsyncDisposable {
     return said;
   }
 
+  /** It was told to stop: nothing that may take long is waited for. */
+  hurry(): void {
+    void this.target.leaveIfSilent();
+    this.hooks?.hurry();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.hooks?.close();
     await this.recorder.close();
@@ -373,7 +384,8 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   if (extensions.mcp !== undefined) secrets.learn((await import("./extensions/mcp-servers.ts")).serverSecrets(loaded));
   for (const notice of extensions.notices) problem(notice);
   const fleet = await fleetFor(places, options);
-  const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };
+  const hooks = loaded.config.hooks.length === 0 ? undefined : (await import("./run-hooks.ts")).RunHooks;
+  const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions, hooks };
   run = new Run({ ...options, globals }, parts);
   if (resumed !== undefined) run.notes.push(...chosen.note, ...run.continueFrom(resumed));
   return run;

@@ -7,6 +7,7 @@ import { formatDuration } from "../lib/durations.ts";
 import { matchesGlob } from "../lib/names.ts";
 import { startChild } from "../lib/start-child.ts";
 import { within } from "../lib/waiting.ts";
+import { exitCleanup } from "../targets/connection/exit-cleanup.ts";
 import { expandTilde } from "../lib/user-directories.ts";
 
 /** What a hook gets on its stdin; see docs/extending.md. */
@@ -66,10 +67,10 @@ export class Hooks {
   }
 
   /** After something happened; a hook that fails is a problem. */
-  async report(event: HookEvent): Promise<void> {
+  async report(event: HookEvent, signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.#matching(event).map(async (hook) => {
-        const failure = failureOf(await runHook(hook, this.#options, event));
+        const failure = failureOf(await runHook(hook, this.#options, event, signal));
         if (failure !== undefined) this.#options.problem(`the ${event.event} hook ${nameOf(hook)} ${failure}`);
       }),
     );
@@ -143,10 +144,12 @@ async function runHook(
   { command, timeout }: HookSettings,
   { cwd, home }: Pick<HooksOptions, "cwd" | "home">,
   event: HookEvent,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<HookOutcome> {
-  if (signal?.aborted) return { kind: "cancelled" };
+  if (signal.aborted) return { kind: "cancelled" };
   const [program = "", ...args] = command;
+  // Before the hook starts: if buddy is killed, nothing else would end it.
+  const cleanup = exitCleanup();
   let child;
   try {
     child = startChild([expandTilde(program, home), ...args], {
@@ -160,12 +163,13 @@ async function runHook(
   } catch (error) {
     return { kind: "failed", why: `cannot be started: ${fileError(error)}` };
   }
+  const forget = cleanup.watch(child.pid);
   const end = (): void => endGroup(child.pid);
-  signal?.addEventListener("abort", end, { once: true });
+  signal.addEventListener("abort", end, { once: true });
   const texts = [readText(child.stdout), readText(child.stderr)] as const;
   try {
     const code = await within(child.exited, timeout);
-    if (signal?.aborted) return { kind: "cancelled" };
+    if (signal.aborted) return { kind: "cancelled" };
     if (code === undefined) return { kind: "failed", why: `did not end within ${formatDuration(timeout)}` };
     if (child.signalCode !== null) return { kind: "failed", why: `was ended by ${child.signalCode}` };
     // A program that it left running may keep its output open.
@@ -173,8 +177,9 @@ async function runHook(
     const [said, complaint] = texts.map(({ text }) => text().trim());
     return { kind: "ended", code, said: said || complaint || "" };
   } finally {
-    signal?.removeEventListener("abort", end);
+    signal.removeEventListener("abort", end);
     if (child.exitCode === null) end();
+    forget();
     for (const text of texts) text.stop();
   }
 }

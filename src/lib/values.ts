@@ -27,7 +27,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 /** The object that a JSON text is; undefined if it is anything else. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
@@ -65,6 +65,25 @@ export function mapTexts(value: unknown, map: (text: string) => string): unknown
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, map)]));
 }
+
+/** JSON.parse that refuses what is nested so deeply that a walk through it could exhaust the stack. */
+export function parseJson(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
+  const value: unknown = JSON.parse(text, reviver);
+  if (text.length > 2 * MOST_DEPTH && isDeep(value)) throw new SyntaxError(`more than ${MOST_DEPTH} levels`);
+  return value;
+}
+
+/** Level by level, without recursion. */
+export function isDeep(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_DEPTH) return true;
+    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+  }
+  return false;
+}
+
+const MOST_DEPTH = 100;
 
 /** About how many characters of JSON it takes; counts only up to `most`. */
 export function textIn(value: unknown, most = Infinity): number {

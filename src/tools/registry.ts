@@ -4,7 +4,7 @@ import { collectAfter } from "../lib/large-texts.ts";
 import { filledIn } from "../lib/text.ts";
 import type { TargetFacts, Tool } from "./tool.ts";
 import { messageOf } from "../lib/errors.ts";
-import { jsonObject } from "../lib/values.ts";
+import { jsonObject, parseJson } from "../lib/values.ts";
 
 export class Registry {
   readonly #schemas: readonly ToolSchema[];
@@ -128,7 +128,7 @@ export function parseArguments(tool: Tool, text: string): ParsedArguments {
   let json: unknown = {};
   if (text.trim() !== "") {
     try {
-      json = JSON.parse(text, /\\ud/i.test(text) ? wellFormed : undefined);
+      json = parseJson(text, /\\ud/i.test(text) ? wellFormed : undefined);
     } catch (error) {
       const message = `the arguments are not valid JSON (${messageOf(error)}). Send one JSON object.`;
       return { ok: false, json: undefined, message };

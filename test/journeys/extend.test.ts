@@ -1,9 +1,11 @@
-/** Skills, runbooks and own commands with the compiled binary. */
+/** Skills, runbooks, own commands and hooks with the compiled binary. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isAlive } from "../../src/lib/processes.ts";
 import { call, execRig, shell } from "../support/exec.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
+import { until } from "../support/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -133,4 +135,52 @@ describe("in the REPL", () => {
     await repl.until('"nowhere"');
     expect(rig.model.requests).toHaveLength(2);
   });
+});
+
+describe("hooks", () => {
+  const rigWith = (on: string, script: string) => {
+    const rig = execRig([shell("echo hi"), { text: "done" }], {
+      config: `[[hooks]]\non = "${on}"\ncommand = ["./hook"]\ntimeout = "300s"\n`,
+    });
+    rig.box.write("home/.config/buddy/hook", `#!/bin/sh\n${script}\n`, 0o755);
+    return rig;
+  };
+
+  test.each([
+    ["before-tool", "SIGKILL"],
+    ["session-end", "SIGKILL"],
+    ["after-tool", "SIGTERM"],
+    ["session-end", "SIGINT"],
+  ] as const)("a %s hook that hangs did not end with buddy after %s", async (on, signal) => {
+    await using rig = rigWith(
+      on,
+      `trap '' TERM INT\necho $$ >"$HOME/../new" && mv "$HOME/../new" "$HOME/../pid"\nsleep 300`,
+    );
+    const file = join(rig.box.dir, "pid");
+    const child = await rig.box.spawn(["exec", "go", "--no-tmux"]);
+    child.stdin.end();
+    await until(() => existsSync(file), "the hook");
+    child.kill(signal);
+    await child.exited;
+    const pid = Number(readFileSync(file, "utf8"));
+    await until(() => !isAlive(pid), "the end of the hook");
+  });
+
+  test("a session-end hook that failed was not reported", async () => {
+    await using rig = rigWith("session-end", "echo no space; exit 5");
+    const { code, stderr } = await rig.exec(["go", "--no-tmux"]);
+    expect(code).toBe(0);
+    expect(stderr).toContain("no space");
+  });
+});
+
+test("arguments nested without end are refused, and the session can still be exported", async () => {
+  const nested = `{"command":"id","extra":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
+  await using rig = execRig([{ toolCalls: [{ name: "run_shell", args: nested }] }, { text: "done" }], {
+    config: '[[hooks]]\non = "after-tool"\ncommand = ["true"]\n',
+  });
+  const { code, stderr } = await rig.exec(["go", "--no-tmux"]);
+  expect(code).toBe(0);
+  expect(stderr).not.toContain("not started");
+  expect((await rig.box.run(["sessions", "export", "last"])).code).toBe(0);
 });

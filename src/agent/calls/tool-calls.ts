@@ -4,7 +4,7 @@
  */
 import { inWords } from "../../lib/errors.ts";
 import { clip, collapseSpaces, shorten } from "../../lib/text.ts";
-import { defined, mapTexts } from "../../lib/values.ts";
+import { defined, mapTexts, parseJson } from "../../lib/values.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../../model/types.ts";
 import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
@@ -318,7 +318,7 @@ function invalid(call: ToolCall, problem: string, json: unknown = parsedIfJson(c
 
 function parsedIfJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

@@ -4,7 +4,7 @@ import { boundText } from "../../tools/bound-output.ts";
 import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
 import type { McpServers } from "./servers.ts";
 import { type Image, imageOf } from "../../lib/images.ts";
-import { isRecord } from "../../lib/values.ts";
+import { isDeep, isRecord } from "../../lib/values.ts";
 import { tidy } from "./tool-lists.ts";
 
 const input = z.record(z.string(), z.unknown());
@@ -117,16 +117,10 @@ function name(value: unknown): string {
 
 /** Not indented: with many levels that would be mostly spaces. */
 function json(value: unknown): string {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    // The runtime needs seconds to find out that a value is too deep for it.
-    if (depth > MOST_DEPTH) return "(nested too deeply to be shown)";
-    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
-  }
-  return JSON.stringify(value);
+  // The runtime needs seconds to find out that a value is too deep for it.
+  return isDeep(value) ? "(nested too deeply to be shown)" : JSON.stringify(value);
 }
 
-const MOST_DEPTH = 100;
 const MOST_BLOCKS = 100;
 const MOST_IMAGES = 5;
 const MOST_IMAGE = 6_000_000;

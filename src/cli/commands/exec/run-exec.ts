@@ -114,7 +114,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
         return lendTerminal(() => passwordOnTerminal(question, given, look));
       },
     });
-    signal.addEventListener("abort", () => void run.target.leaveIfSilent());
+    signal.addEventListener("abort", () => run.hurry());
     // Made for the first event: by then the request has left, and this fills the time until its answer.
     const printer = once(async () => {
       const { Printer } = await import("../../../ui/exec-output/print.ts");

@@ -7,6 +7,7 @@ import { composeRun, type Run } from "../../../app/run.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { resolveProfile } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
+import { log } from "../../../lib/log.ts";
 import { Output } from "../../../lib/output.ts";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { unlessAborted, within } from "../../../lib/waiting.ts";
@@ -75,6 +76,8 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     clearTimeout(opening);
     crashes[Symbol.dispose]();
   });
+  problem = (message) => log.warn(message);
+  if (code !== EXIT.ok) run.hurry();
   if (ui.stuck) {
     await run[Symbol.asyncDispose]();
     process.exit(code);

@@ -70,7 +70,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
       return printer.behind(() => passwordOnTerminal(question, AbortSignal.any([until, signal]), look));
     },
   });
-  signal.addEventListener("abort", () => void run.target.leaveIfSilent());
+  signal.addEventListener("abort", () => run.hurry());
   const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
   const show = (event: AgentEvent): void => {
     if (lines !== undefined) void lines.show(event);
