@@ -22,14 +22,14 @@ type Table = Readonly<Record<string, Setting<unknown>>>;
 
 const SECTIONS: Readonly<Record<keyof typeof SETTINGS, string>> = {
   agent: "The active profile and how the loop runs.",
-  tools: "Which tools there are, and what they may do without a question.",
+  tools: "Which tools the model has, and what they may do without a question.",
   safety:
-    "What happens to commands that are nearly always a mistake, delete data or can lock you out: `block`, `ask` or `off`, for `lockout` also `guard`. A guardrail, not a boundary.",
-  privacy: "What the model gets to see of secrets ([how it works](security.md#secrets)).",
+    "Commands that are nearly always a mistake, delete data or can lock you out: `block`, `ask` or `off`, for `lockout` also `guard`. A guardrail, not a boundary ([details](policy.md#dangers)).",
+  privacy: "How secrets are kept from the model ([how it works](security.md#secrets)).",
   limits:
-    "Characters of a tool's result that the model gets (what is cut out can be read afterwards), and budgets: at 80 % buddy warns; at the limit the REPL asks and `exec` ends with exit code 1.",
-  audit: "The record of decisions and effects ([what it holds](audit.md)).",
-  tmux: "Where the shared pane lives.",
+    "Characters of a tool's result that the model gets (it can read the rest later), and budgets: at 80 % buddy warns; at the limit the REPL asks and `exec` ends with exit code 1.",
+  audit: "The record of decisions and effects ([details](audit.md)).",
+  tmux: "The tmux server and session of the shared pane.",
   fleet: "Many machines at once, and where their names come from.",
   network: "Time-outs and retries.",
   display: "What you see.",
@@ -46,54 +46,55 @@ export function configurationPage(): string {
 
 Your own file is the first of these that exists:
 
-1. what \`--config PATH\` or \`BUDDY_CONFIG\` names (a missing file is an error; no other file is read),
+1. the file that \`--config PATH\` or \`BUDDY_CONFIG\` names (a missing file is an error; no other file is read),
 2. \`$XDG_CONFIG_HOME/buddy/buddy.toml\`, otherwise \`~/.config/buddy/buddy.toml\`,
 3. \`agent/agent.toml\` in the same place, such as \`~/.config/agent/agent.toml\` (the older name).
 
-Unless you named a file, \`./buddy.toml\` (or \`./agent.toml\`, the older name) of the working directory is merged over it,
+Unless you named a file, \`./buddy.toml\` (or \`./agent.toml\`, the older name) in the working directory is merged over it,
 key by key; see below.
 
-Where you have none, a start that needs one writes the second from the template below; without a home that can be written,
-the template is used as it is. \`buddy init\` asks a few questions first; \`buddy init --force\` keeps the old file as
+If none of them exists, a start that needs one writes the second from the template below; if the home is not writable,
+the template is used without a file. \`buddy init\` asks a few questions first; \`buddy init --force\` keeps the old file as
 \`buddy.toml.<seconds>.bak\`. An empty file is a working configuration: every key has a default.
 
-Flags come before environment variables, these before the files, the files before the defaults. \`buddy doctor\` shows where
-values come from. An unknown key is a warning that names the closest known one; a value of the wrong type is an error that
-names file, line, key, what was found and what is expected.
+Flags override environment variables, these override the files, and the files override the defaults. \`buddy doctor\` shows where
+values come from. An unknown key is a warning that suggests the closest known one; a value of the wrong type is an error with
+file, line, key, the value and what is expected.
 
-The file that buddy writes names a schema beside it, \`buddy.schema.json\`: editors with a TOML language server (taplo, Even Better TOML) then
-complete keys, show their meaning and mark mistakes. The same schema is in the documentation ([buddy.schema.json](buddy.schema.json)).
+The file that buddy writes refers to a schema next to it, \`buddy.schema.json\`, with which editors that have a TOML language server
+(taplo, Even Better TOML) complete keys, show their meaning and mark mistakes. The same schema is in the documentation
+([buddy.schema.json](buddy.schema.json)).
 
 Durations are \`500ms\`, \`10s\`, \`5m\`, \`2h\`, \`1d\`, combinations (\`1h30m\`), or a bare number of seconds; at most 24 days.
 
 ## Files of the working directory
 
-A \`buddy.toml\` in the directory you are in may have come with a repository. It can tighten your settings at once; to
-loosen them, it must be trusted. Every value is compared with yours:
+A \`buddy.toml\` in the working directory may have come with a repository. It can tighten your settings without a question; to
+loosen them, it needs your trust. Every value is compared with yours:
 
-- lists of what is denied (\`shell_denylist\`, \`fetch_blocked_domains\`, \`mask_output\`) are added to yours;
-- lists of what is allowed (\`shell_allow\`, \`shell_roots\`, \`files_allowed_paths\`, \`fetch_allowed_domains\`) may only
-  get shorter or narrower;
+- deny lists (\`shell_denylist\`, \`fetch_blocked_domains\`, \`mask_output\`) are added to yours;
+- allow lists (\`shell_allow\`, \`shell_roots\`, \`files_allowed_paths\`, \`fetch_allowed_domains\`) may only
+  become shorter or narrower;
 - switches, levels and numbers may only become stricter: tools off, questions on, \`shell_auto_approve\` and
   \`[safety]\` towards \`none\`, \`block\` and \`required\`, \`[audit]\` on, \`show_tool_calls\` on, \`persist_history\` off, fewer turns,
   panes, sessions and machines at once, shorter background shells, smaller budgets (\`operator\` and \`developer\` are two ways to loosen \`read-only\`: neither is stricter);
-- \`[rules]\` are added to yours, and the strictest of all holds; \`shell_auto_approve\` and \`allow\` of a rule may not be weaker
+- \`[rules]\` are added to yours, and the strictest applies; \`shell_auto_approve\` and \`allow\` of a rule may not be weaker
   than yours in \`[tools]\`, \`label\` and \`notes\` need trust;
-- the rest of \`[display]\`, \`[limits]\` in characters, other time-outs, retries and sampling are free, and \`agent.model\` may choose
-  \`demo\` or a profile of your own file (not while \`--api-key\` or \`BUDDY_API_KEY\` is set, as that key would go there).
+- the rest of \`[display]\`, \`[limits]\` in characters, other time-outs, retries and sampling may have any value, and \`agent.model\` may
+  choose \`demo\` or a profile of your own file (unless \`--api-key\` or \`BUDDY_API_KEY\` is set, because that profile would get the key).
 
-Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, \`tmux.idle\`, \`lockout_revert\`,
+Everything else needs trust, whatever the value: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, \`tmux.idle\`, \`lockout_revert\`,
 every profile below \`[models]\`, \`[[model_rules]]\`, \`[[hooks]]\`, every server below \`[mcp]\`, every target below
 \`[targets]\`, \`fleet.inventory\`. On a terminal buddy shows these settings and asks; the answer is remembered in
-\`~/.config/buddy/trust.json\` for this content of the file and of the
-programs, scripts and settings of its directory that it names; you will be asked again if they change. Without a
+\`~/.config/buddy/trust.json\` for the content of the file and of the
+programs, scripts and settings in its directory that it names; you will be asked again if they change. Without a
 terminal they are ignored with a warning. \`--config ./buddy.toml\` uses the file for one run, instead of yours.
-\`buddy doctor\` shows both files and which one set what.
+\`buddy doctor\` shows both files and which value came from which.
 
 ## Profiles
 
-\`-m\`, \`BUDDY_MODEL\`, \`/model\` and \`agent.model\` name a profile: a table below \`[models]\` (\`[model.<name>]\` is read,
-too). \`gpt-codex\`, \`gpt-spark\` and \`demo\` are built in; a table of the same name replaces the first two. On the command
+\`-m\`, \`BUDDY_MODEL\`, \`/model\` and \`agent.model\` name a profile: a table \`[models.<name>]\` (\`[model.<name>]\` works,
+too). \`gpt-codex\`, \`gpt-spark\` and \`demo\` are built in; a table of the same name replaces either of the first two. On the command
 line and in \`BUDDY_MODEL\` two more forms work:
 
 | written | means |
@@ -104,24 +105,24 @@ line and in \`BUDDY_MODEL\` two more forms work:
 
 ${rows(PROFILE_SETTINGS).join("\n")}
 
-The key is the first of: \`--api-key\` (other users can see it in \`ps\`), \`BUDDY_API_KEY\`, the one source of the profile. Two
-sources in one profile are an error. For \`openrouter.ai\`, the key that \`buddy login openrouter\` got counts where there is no other. A
-server on this machine or in a private network needs none, nor does a profile with a key in \`headers\`.
+The key is the first of: \`--api-key\` (other users can see it in \`ps\`), \`BUDDY_API_KEY\`, the key of the profile. A profile with
+two sources of a key is an error. For \`openrouter.ai\`, the key from \`buddy login openrouter\` is used if there is no other. A
+server on this machine or in a private network needs no key, nor does a profile with a key in \`headers\`.
 
 \`--base-url\` and \`BUDDY_BASE_URL\` replace the address of the profile chosen at the start. A sign-in is never sent to
-another host: then the profile counts as one with a key and the \`completions\` protocol.
+another host: with another address, a profile with \`auth = "login"\` uses a key and the \`completions\` protocol.
 
 ## Targets
 
 Machines by name, for \`--on\` ([names and places](targets.md#machines-by-name)): one table \`[targets.NAME]\` each. The
-keys lead inwards: first \`ssh\`, then \`container\` and \`via\` in the order written.
+keys are the steps to the target: first \`ssh\`, then \`container\` and \`via\` in the order written.
 
 ${rows(targetSettings()).join("\n")}
 
 ## Rules of machines
 
-What holds on some machines only ([how rules are matched](targets.md#rules-of-a-machine)): one table \`[rules."PATTERN"]\` each.
-An unknown key is an error here.
+Settings for some machines only ([how rules are matched](targets.md#rules-of-a-machine)): one table \`[rules."PATTERN"]\` each.
+An unknown key in it is an error.
 
 ${rows(machineRuleSettings()).join("\n")}
 
@@ -131,27 +132,27 @@ ${sections.join("\n\n")}
 
 ### \`[mcp.NAME]\`
 
-A server of tools that speaks the Model Context Protocol; either \`command\` or \`url\`. NAME is lower-case letters, digits and
+A server that offers tools over the Model Context Protocol; either \`command\` or \`url\`. NAME is lower-case letters, digits and
 hyphens ([how it works](extending.md#mcp-servers)).
 
 ${rows(mcpSettings()).join("\n")}
 
 ### \`[[model_rules]]\`
 
-What buddy should know about models that its catalog lacks or describes differently; exactly one of \`exact\`, \`prefix\`,
-\`contains\` in each. Asked in order, before the catalog.
+Facts about models that are missing or wrong in buddy's catalog; exactly one of \`exact\`, \`prefix\`,
+\`contains\` in each. The first match counts, before the catalog.
 
 ${rows(ruleSettings()).join("\n")}
 
 ### \`[[hooks]]\`
 
-Programs of yours that get events, and may deny a tool call before it runs ([how they work](extending.md#hooks)).
+Your own programs that get events, and may deny a tool call before it runs ([how they work](extending.md#hooks)).
 
 ${rows(hookSettings()).join("\n")}
 
 ## Environment
 
-The first six are also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset or empty.
+The first six are also read as \`AGENT_…\` if the \`BUDDY_…\` one is unset or empty.
 
 | variable | same as |
 |---|---|
@@ -166,8 +167,8 @@ The first six are also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset
 | \`BUDDY_PLAIN=1\` | the REPL line by line, for screen readers |
 | \`BUDDY_SEARCH_URL\` | the server that \`web_search\` asks |
 | \`BUDDY_INSTALL_BASE_URL\` | the mirror that \`buddy update\` and \`install.sh\` download from |
-| \`NO_COLOR\`, \`FORCE_COLOR\` | no colour; colour also in a pipe. \`--no-color\` is stronger than both |
-| \`CLICOLOR=0\`, \`CLICOLOR_FORCE=1\` | the same, weaker than those two |
+| \`NO_COLOR\`, \`FORCE_COLOR\` | no colour; colour also in a pipe. \`--no-color\` overrides both |
+| \`CLICOLOR=0\`, \`CLICOLOR_FORCE=1\` | the same; those two override them |
 
 ## The template
 

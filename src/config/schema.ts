@@ -52,9 +52,9 @@ export const SETTINGS = {
     model: anyText("gpt-codex", "the active profile: a name below [models], or demo"),
     system_prompt: anyText("", "your own instructions, added to the built-in ones"),
     max_iterations: wholeNumber(1, 10_000, 50, "model turns one prompt may take"),
-    temperature: decimal(0, 2, "sampling temperature; left to the model when not set"),
-    top_p: decimal(0, 1, "nucleus sampling; left to the model when not set"),
-    reasoning_effort: effort("how long a reasoning model thinks; left to the model when not set"),
+    temperature: decimal(0, 2, "sampling temperature; if not set, the model's default"),
+    top_p: decimal(0, 1, "nucleus sampling; if not set, the model's default"),
+    reasoning_effort: effort("how long a reasoning model thinks; if not set, the model's default"),
   },
   tools: {
     shell_enabled: yesNo(true, "run_shell and background shells"),
@@ -65,7 +65,7 @@ export const SETTINGS = {
     fetch_confirm: yesNoOr(
       "new-domain",
       "new-domain",
-      "ask before fetching a page: only if its host is neither listed nor in your prompt, always, or never",
+      "ask before fetching a page: only if its host is neither listed nor in your prompt, always (true), or never (false)",
     ),
     shell_auto_approve: oneOf(
       ["none", "read-only", "operator", "developer"],
@@ -94,18 +94,18 @@ export const SETTINGS = {
     lockout: oneOf(
       ["block", "guard", "ask", "off"],
       "guard",
-      "what can lock you out: firewall, sshd, network, PAM, sudoers, accounts; only a person approves it; guard also reverts it unless you keep it",
+      "changes that can lock you out: firewall, sshd, network, PAM, sudoers, accounts; only a person can approve them; guard also reverts them unless you keep them",
     ),
     lockout_revert: duration(2 * MINUTE, "with guard: how long you have to keep such a change"),
     data: oneOf(
       LEVELS,
       "ask",
-      "what deletes data: DROP, TRUNCATE, volumes, stores of a cluster or cloud; only a person approves it",
+      "commands that delete data: DROP, TRUNCATE, volumes, storage of a cluster or cloud; only a person can approve them",
     ),
     second_lock: oneOf(
       ["auto", "required", "off"],
       "auto",
-      "read-only commands run where no file can be written: auto: where the machine can; required: ask elsewhere",
+      "run read-only commands where no file can be written; auto: if the machine supports it; required: otherwise ask",
     ),
   },
   privacy: {
@@ -125,17 +125,17 @@ export const SETTINGS = {
     page: limit("of a fetched page"),
     search: limit("of search results"),
     capture: limit("of a captured pane"),
-    mcp: limit("of what a tool of an MCP server returned"),
+    mcp: limit("of a result of an MCP server"),
     cost_session: amount(1_000_000, "USD a session may cost before buddy asks or stops; 0: no limit; also --max-cost"),
     tokens_turn: wholeNumber(
       0,
       1_000_000_000,
       0,
-      "tokens, sent and received, one prompt may take before buddy asks or stops; 0: no limit",
+      "tokens, sent and received, one prompt may use before buddy asks or stops; 0: no limit",
     ),
   },
   audit: {
-    journal: yesNo(false, "also log each decision and effect on the machine it is about (logger -t buddy)"),
+    journal: yesNo(false, "also log each decision and effect on the machine concerned (logger -t buddy)"),
     required: yesNo(false, "change nothing while the record cannot be written"),
     rotate_mb: wholeNumber(1, 1024, 16, "size in MB at which the record continues in a new file; none is removed"),
   },
@@ -146,13 +146,13 @@ export const SETTINGS = {
       "letters, digits, ., - and _, at most 64",
       "name of buddy's own tmux server (tmux -L); empty: your default server",
     ),
-    max_sessions: wholeNumber(1, 32, 1, "most managed sessions at a time"),
-    max_panes: wholeNumber(1, 64, 5, "most managed panes in a session"),
+    max_sessions: wholeNumber(1, 32, 1, "maximum number of managed sessions"),
+    max_panes: wholeNumber(1, 64, 5, "maximum number of managed panes in a session"),
     idle: duration(24 * 60 * MINUTE, "how long a session that is not in use is kept"),
   },
   fleet: {
-    inventory: anyText("", "file of an Ansible inventory: its hosts and groups are names for --on; empty: none"),
-    parallel: wholeNumber(1, 1000, 32, "most machines to work on at the same time; if not set, reading is not limited"),
+    inventory: anyText("", "an Ansible inventory file, whose hosts and groups become names for --on; empty: none"),
+    parallel: wholeNumber(1, 1000, 32, "maximum number of machines at once; if not set, reads are not limited"),
   },
   network: {
     api_timeout: duration(120 * SECOND, "how long a model may stay silent"),
@@ -192,7 +192,7 @@ export const PROFILE_SETTINGS = {
   ),
   api: oneOf(["completions", "responses", "anthropic"], "completions", "the protocol the endpoint speaks"),
   provider: optional(
-    anyText("", 'whose rules the endpoint follows, such as "mistral"; otherwise from its address and model'),
+    anyText("", 'the provider whose rules apply, such as "mistral"; if not set, derived from address and model'),
   ),
   auth: oneOf(["api-key", "login"], "api-key", "a key, or the sign-in of buddy login"),
   model: optional(anyText("", "the model's id at the endpoint; without it, the profile's name")),
@@ -202,25 +202,27 @@ export const PROFILE_SETTINGS = {
   api_key_file: optional(anyText("", "file that holds the key; ~ and paths relative to this file work")),
   api_key: optional(anyText("", "the key itself (keep the file private)")),
   api_key_command: commandLine(
-    "program that prints the key, or JSON with a token and its expiry; run without a shell, its answer is kept in memory until then",
+    "program that prints the key, or JSON with a token and its expiry; run without a shell; a token is kept in memory until it expires",
   ),
   api_key_header: optional(
     textLike(
       /^[A-Za-z0-9-]+$/,
       "",
       'the name of an HTTP header, such as "api-key"',
-      "header that carries the key as it is, in place of Authorization: Bearer",
+      "header for the plain key, instead of Authorization: Bearer",
     ),
   ),
   headers: textTable("HTTP headers to add; ${NAME} is replaced by that environment variable"),
   query: textTable("parameters to add to the address of every request, such as api-version"),
-  context_limit: optional(wholeNumber(1024, 100_000_000, 0, "tokens the model can hold; otherwise from the catalog")),
-  max_tokens: optional(wholeNumber(1, 100_000_000, 0, "longest answer in tokens; left to the server when not set")),
+  context_limit: optional(
+    wholeNumber(1024, 100_000_000, 0, "the model's context window in tokens; if not set, from the catalog"),
+  ),
+  max_tokens: optional(wholeNumber(1, 100_000_000, 0, "longest answer in tokens; if not set, the server's default")),
   temperature: decimal(0, 2, "as in [agent], for this profile"),
   top_p: decimal(0, 1, "as in [agent], for this profile"),
   reasoning_effort: effort("as in [agent], for this profile"),
   extra_body: jsonTable("fields to add to the body of every request; they replace buddy's own"),
-  images: optional(yesNo(false, "whether the model reads images; otherwise from the catalog")),
+  images: optional(yesNo(false, "whether the model reads images; if not set, from the catalog")),
   proxy: optional(
     textLike(/^https?:\/\/\S+$/, "", 'an http or https address such as "http://proxy:3128"', "proxy for this profile"),
   ),
@@ -245,27 +247,27 @@ export const BUILT_IN_PROFILES: Readonly<Record<string, ProfileSettings>> = {
 
 // The tables below are created only for a file that has such sections.
 
-/** Keys of [mcp.<name>]: a server of tools, started as a program or reached at an address. */
+/** Keys of [mcp.<name>]: a server that offers tools, started as a program or reached at a URL. */
 export const mcpSettings = once(
   () =>
     ({
-      command: commandLine("program of a server that speaks over stdin and stdout, and its arguments"),
+      command: commandLine("program and arguments of a server that uses stdin and stdout"),
       url: optional(
         textLike(
           /^https?:\/\/[^\s@]+$/,
           "",
           'an http or https address without user or password, such as "https://mcp.example.com/mcp"',
-          "address of a server that speaks over HTTP (streamable)",
+          "URL of a server that uses HTTP (streamable)",
         ),
       ),
       env: textTable("variables to add to the program's environment; ${NAME} is replaced by that environment variable"),
-      headers: textTable("HTTP headers to send to the address; ${NAME} is replaced by that environment variable"),
-      oauth_client_id: optional(anyText("", "client id for the sign-in, where the server does not register clients")),
+      headers: textTable("HTTP headers to send to the URL; ${NAME} is replaced by that environment variable"),
+      oauth_client_id: optional(anyText("", "client id for the sign-in, if the server does not register clients")),
       enabled: yesNo(true, "false keeps the server out of every session"),
       tools: allowDeny(
         "which of its tools are offered, by patterns such as get_*: a list, or { allow = […], deny = […] }; deny wins",
       ),
-      timeout: duration(60 * SECOND, "how long one call may take; a progress report restarts the clock"),
+      timeout: duration(60 * SECOND, "how long one call may take since its last progress report"),
       start_timeout: duration(10 * SECOND, "how long the first request waits for a server that was never seen before"),
       trust_read_only: yesNo(false, "tools that the server calls read-only run without a question"),
     }) as const satisfies Record<string, Setting<unknown>>,
@@ -285,9 +287,9 @@ export const targetSettings = once(
         ),
       ),
       via: commandLines(
-        "command that starts a program in the target with piped stdio; with a list of commands, each leads one step further",
+        "command that starts a program in the target with piped stdio; in a list of commands, each is one step further",
       ),
-      attach_via: commandLines("the same command for a terminal, to attach: kubectl exec -it …; one for each of via"),
+      attach_via: commandLines("the same command for a terminal, to attach: kubectl exec -it …; one for each in via"),
       cd: optional(anyText("", "directory to work in")),
       tmux: yesNoOrText(
         /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/,
@@ -298,7 +300,7 @@ export const targetSettings = once(
     }) as const satisfies Record<string, Setting<unknown>>,
 );
 
-/** Keys of [rules."PATTERN"]: what holds on the machines whose names match. */
+/** Keys of [rules."PATTERN"]: settings for the machines whose names match. */
 export const machineRuleSettings = once(
   () =>
     ({
@@ -314,26 +316,21 @@ export const machineRuleSettings = once(
           /^[^\p{C}\s](?:[^\p{C}]{0,22}[^\p{C}\s])?$/u,
           "",
           "1 to 24 visible characters",
-          "what the machine is called in prompts, questions and events, such as PROD",
+          "label of the machine in prompts, questions and events, such as PROD",
         ),
       ),
       shell_auto_approve: optional(
         oneOf(["none", "read-only", "operator", "developer"], "read-only", "as in [tools], on these machines"),
       ),
-      deny: optional(patterns([], "more commands that never run on these machines, written as in shell_denylist")),
-      allow: optional(texts([], "commands that run on these machines without a question, in place of shell_allow")),
+      deny: optional(patterns([], "commands that never run on these machines, in addition to shell_denylist")),
+      allow: optional(texts([], "commands that run on these machines without a question, instead of shell_allow")),
       approve_max: alsoReads(
         optional(
-          duration(
-            10 * MINUTE,
-            "the longest time for which /approve and --approve hold on these machines; 0: not at all",
-          ),
+          duration(10 * MINUTE, "the longest duration of /approve and --approve on these machines; 0: not at all"),
         ),
         (raw) => (raw === 0 || raw === "0" || raw === "0s" ? 0 : undefined),
       ),
-      notes: optional(
-        anyText("", "what you and the model should know about it: shown at the start, sent to the model"),
-      ),
+      notes: optional(anyText("", "notes on these machines: shown at the start and sent to the model")),
     }) as const satisfies Record<string, Setting<unknown>>,
 );
 
@@ -382,10 +379,10 @@ export const ruleSettings = once(
   () =>
     ({
       exact: optional(anyText("", "the model's id")),
-      prefix: optional(anyText("", "what the id begins with")),
-      contains: optional(anyText("", "what the id contains")),
-      context_limit: optional(wholeNumber(1024, 100_000_000, 0, "tokens the model can hold")),
-      max_output: optional(wholeNumber(1, 100_000_000, 0, "tokens of one answer")),
+      prefix: optional(anyText("", "the beginning of the id")),
+      contains: optional(anyText("", "a part of the id")),
+      context_limit: optional(wholeNumber(1024, 100_000_000, 0, "the model's context window in tokens")),
+      max_output: optional(wholeNumber(1, 100_000_000, 0, "longest answer in tokens")),
       price_in: decimal(0, 1_000_000, "USD per million tokens sent"),
       price_out: decimal(0, 1_000_000, "USD per million tokens received"),
       price_cached: decimal(0, 1_000_000, "USD per million tokens sent that the provider had cached"),
@@ -405,8 +402,8 @@ export const hookSettings = once(
         ),
       ),
       command: commandLine("the program and its arguments, run without a shell; it gets the event as JSON on stdin"),
-      match: textOrTexts("names of tools it is for, with * and ?; all without it"),
-      machine: textOrTexts("names, hosts or labels of machines it is for, with * and ?; all without it"),
+      match: textOrTexts("names of tools, with * and ?; if not set, all"),
+      machine: textOrTexts("names, hosts or labels of machines, with * and ?; if not set, all"),
       timeout: duration(10 * SECOND, "how long it may run; a before-tool hook that takes longer denies the call"),
     }) as const satisfies Record<string, Setting<unknown>>,
 );
