@@ -1,5 +1,5 @@
 /** The tools of a run: their definitions for the model, and the check of a call's arguments. */
-import { builtinSchemas, type ToolSchema } from "./schemas.ts" with { type: "macro" };
+import { builtinSchemas, type ToolSchema } from "./schemas.ts";
 import { collectAfter } from "../lib/large-texts.ts";
 import { filledIn } from "../lib/text.ts";
 import type { TargetFacts, Tool } from "./tool.ts";

@@ -9,7 +9,7 @@ export interface ToolSchema extends Pick<Tool, "name" | "description" | "needs" 
 }
 
 /**
- * Run as a macro when the program is bundled: this takes longer (13 ms) than everything else that happens
+ * Run by scripts/build.ts when the program is bundled: this takes longer (13 ms) than everything else that happens
  * before the first request leaves.
  */
 export function builtinSchemas(): ToolSchema[] {
