@@ -34,7 +34,10 @@ before_kill
 for g in $L; do if leader "$g"; then kill -KILL "-$g"; fi; done
 `;
 
-/** Starts no process for a line, since many machines may be closed at once. `undo` takes the number of a task. */
+/**
+ * Starts no process for a line, since many machines may be closed at once. `undo` takes the number of a task. A task
+ * that ends its shell, as one with an error of syntax does, ends no other.
+ */
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
 G= L= n=0
@@ -48,7 +51,7 @@ while read -r op a; do
   undo) eval "task$a=:" ;;
   esac
 done
-before_kill() { i=1; while [ $i -le $tasks ]; do eval "eval \\"\\$task$i\\""; i=$((i + 1)); done; }
+before_kill() { i=1; while [ $i -le $tasks ]; do eval "a=\\$task$i"; [ "$a" = : ] || (eval "$a"); i=$((i + 1)); done; }
 tasks=$n
 ${END_GROUPS}`;
 

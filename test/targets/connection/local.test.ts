@@ -289,7 +289,7 @@ function hintOf(work: () => unknown): string | undefined {
   return undefined;
 }
 
-test("of two tasks with the same text only the one that was taken back is not done when buddy dies", async () => {
+test("what is to be done when buddy dies is done once, unless it was taken back, and whatever else fails", async () => {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-tasks-")));
   const file = join(dir, "done");
   const program = `
@@ -298,7 +298,8 @@ test("of two tasks with the same text only the one that was taken back is not do
     const takeBack = exitCleanup().onDeath(add);
     const forget = exitCleanup().watch(process.ppid);
     exitCleanup().onDeath(add);
-    exitCleanup().onDeath("exit 1")();
+    exitCleanup().onDeath("exit 1");
+    exitCleanup().onDeath("echo 'not closed");
     exitCleanup().onDeath(last);
     forget();
     takeBack();
