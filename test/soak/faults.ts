@@ -100,7 +100,9 @@ function tmuxServers(world: World, place: string): number[] {
 /** On the private server of this machine, or of the machine that the place names. */
 function tmux({ world, place }: Running, args: readonly string[]): void {
   const uid = process.getuid?.() ?? 0;
-  const dir = isSsh(place) ? join(world.fleet?.dir ?? "", "sockets", place.split(" ")[1] ?? "") : world.box.dir;
+  const dir = isSsh(place)
+    ? join(world.fleet?.machines.server.sockets ?? "", place.split(" ")[1] ?? "")
+    : world.box.dir;
   const socket = join(dir, `tmux-${uid}`, "soak");
   if (existsSync(socket)) Bun.spawnSync(["timeout", "5", "tmux", "-S", socket, ...args], { stderr: "ignore" });
 }

@@ -4,6 +4,7 @@
  */
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { quote } from "../../src/lib/quote.ts";
 import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";
 import { sandbox, type Sandbox } from "../support/buddy.ts";
 import { type Container, containerTarget } from "../support/container.ts";
@@ -96,9 +97,9 @@ export async function startWorld(): Promise<World> {
       await container?.[Symbol.asyncDispose]();
       if (smallDisk !== undefined) Bun.spawnSync(["umount", "-l", smallDisk.path], { stderr: "ignore" });
       endTmuxIn(box.dir);
-      for (const name of fleet?.names ?? []) endTmuxIn(join(fleet?.dir ?? "", "sockets", name));
+      for (const name of fleet?.names ?? []) endTmuxIn(join(fleet?.machines.server.sockets ?? "", name));
       // What a violated property left behind must not stay on this machine.
-      for (const { pid } of processesOf([box.dir])) if (pid !== process.pid) process.kill(pid, "SIGKILL");
+      for (const { pid } of processesOf([box.dir])) if (pid !== process.pid) end(pid);
       box[Symbol.dispose]();
     },
   };
@@ -127,9 +128,19 @@ async function startFleet(box: Sandbox): Promise<Fleet> {
   mkdirSync(join(box.home, ".ssh"), { mode: 0o700 });
   writeFileSync(join(box.home, ".ssh/config"), `Host ${FLEET.join(" ")}\n  HostName 127.0.0.1\n`);
   const pidFile = join(server.dir, "sshd.pid");
-  const children = () => processesOf([]).filter(({ parent }) => parent === Number(readFileSync(pidFile, "utf8")));
+  const readPid = () => Number(readFileSync(pidFile, "utf8"));
+  let pid = readPid();
+  let restarted = Promise.resolve();
   const drop = () => {
-    for (const { pid } of children()) end(pid);
+    for (const { pid: child } of processesOf([]).filter(({ parent }) => parent === pid)) end(child);
+  };
+  const restart = async () => {
+    drop();
+    end(pid);
+    rmSync(pidFile);
+    const argv = [sshdProgram(), "-f", join(server.dir, "sshd_config"), "-E", join(server.dir, "sshd.log")];
+    await until(() => Bun.spawnSync(argv).exitCode === 0, "sshd starts again");
+    pid = await until(readPid, "sshd writes its pid");
   };
   return {
     machines: all,
@@ -137,16 +148,8 @@ async function startFleet(box: Sandbox): Promise<Fleet> {
     proxy,
     dir: server.dir,
     drop,
-    async restart() {
-      const pid = Number(readFileSync(pidFile, "utf8"));
-      drop();
-      end(pid);
-      rmSync(pidFile, { force: true });
-      const argv = [sshdProgram(), "-f", join(server.dir, "sshd_config"), "-E", join(server.dir, "sshd.log")];
-      await until(() => Bun.spawnSync(argv).exitCode === 0, "sshd starts again");
-      const next = Number(await until(() => readFileSync(pidFile, "utf8").trim(), "sshd writes its pid"));
-      exitCleanup().onDeath(`kill ${next}`);
-    },
+    // Two steps may do it at the same moment.
+    restart: () => (restarted = restarted.then(restart)),
   };
 }
 
@@ -164,7 +167,7 @@ function mountSmallDisk(box: Sandbox): SmallDisk {
   mkdirSync(path);
   const mount = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", path]);
   if (mount.exitCode !== 0) throw new Error(`tmpfs: ${mount.stderr.toString()}`);
-  exitCleanup().onDeath(`umount -l ${path}`);
+  exitCleanup().onDeath(`umount -l ${quote(path)}`);
   for (const name of ["home/.config/buddy", "cwd"]) mkdirSync(join(path, name), { recursive: true });
   copyFileSync(join(box.home, CONFIG), join(path, "home", CONFIG));
   const filler = join(path, "filler");

@@ -7,11 +7,22 @@ import { join } from "node:path";
 
 const uid = process.getuid?.() ?? 0;
 
+/**
+ * A function of sh, on one line: `end_tmux -L NAME`. What runs in the panes goes first, work in the background too:
+ * a hang-up ends not all of it, and what goes on may write into a directory that is just being removed.
+ */
+export const END_TMUX =
+  "end_tmux() { for p in $(tmux \"$@\" list-panes -a -F '#{pane_pid}' </dev/null); do pkill -KILL -s $p; done; " +
+  'tmux "$@" kill-server </dev/null; }';
+
 export function endTmux(socket: string, tmpdir = process.env["TMUX_TMPDIR"] ?? "/tmp"): void {
   const path = join(tmpdir, `tmux-${uid}`, socket);
-  if (existsSync(path)) Bun.spawnSync(["tmux", "-S", path, "kill-server"], { stderr: "ignore", stdout: "ignore" });
+  if (existsSync(path))
+    Bun.spawnSync(["sh", "-c", `${END_TMUX}; end_tmux -S "$1"`, "end", path], { stderr: "ignore", stdout: "ignore" });
   rmSync(path, { force: true });
-  removeStates(`${path},`);
+  // No other has a name like that; one that was killed while it opened a session has recorded no server.
+  const own = socket.startsWith("buddy-test-") ? `${socket}.` : undefined;
+  removeStates(`${path},`, own);
 }
 
 /** All servers that were started with this TMUX_TMPDIR. */
@@ -21,12 +32,13 @@ export function endTmuxIn(tmpdir: string): void {
 }
 
 /** Servers of the same name in other places share a directory: it goes with the last of them. */
-function removeStates(prefix: string): void {
+function removeStates(prefix: string, own?: string): void {
   const ended = (line: string) => line.startsWith(prefix) || !existsSync(line.slice(0, line.lastIndexOf(",")));
   const states = `/tmp/buddy-${uid}`;
   for (const name of namesIn(states)) {
     const servers = linesOf(join(states, name, "servers"));
-    if (!servers.some((line) => line.startsWith(prefix)) || !servers.every(ended)) continue;
+    const isOwn = own !== undefined && name.startsWith(own);
+    if ((!isOwn && !servers.some((line) => line.startsWith(prefix))) || !servers.every(ended)) continue;
     rmSync(join(states, name), { recursive: true, force: true });
     rmSync(join(`/dev/shm/buddy-${uid}`, name), { recursive: true, force: true });
   }

@@ -4,6 +4,7 @@ import net from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";
+import { END_TMUX } from "./end-tmux.ts";
 import { until } from "./until.ts";
 
 export interface SshServer {
@@ -182,7 +183,7 @@ Host *
 /** Ends the tmux servers of the other side and removes everything; a line of sh. */
 export function removeSshFiles({ dir, sockets }: SshFiles): string {
   return (
-    `find ${sockets} -type s | while read -r s; do tmux -S "$s" kill-server </dev/null; done; ` +
+    `${END_TMUX}; find ${sockets} -type s | while read -r s; do end_tmux -S "$s"; done; ` +
     `grep -ls "^${sockets}/" /tmp/buddy-$(id -u)/*/servers | while read -r s; do s=\${s%/servers}; rm -rf "$s" "/dev/shm/\${s#/tmp/}"; done; ` +
     `rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`
   );
@@ -194,7 +195,8 @@ async function start(lines = ""): Promise<SshServer> {
   const { dir } = files;
   ok([sshdProgram(), "-f", files.sshdConfig, "-E", join(dir, "sshd.log")]);
   const pid = Number(await until(() => readFileSync(join(dir, "sshd.pid"), "utf8").trim(), "sshd writes its pid"));
-  exitCleanup().onDeath(`kill ${pid}; ${removeSshFiles(files)}`);
+  // By its file: a test may have started it again.
+  exitCleanup().onDeath(`kill "$(cat ${dir}/sshd.pid)"; ${removeSshFiles(files)}`);
   return { ...files, port, connections: () => childrenOf(pid) };
 }
 

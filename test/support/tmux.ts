@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepareOutputs } from "../../src/session/outputs.ts";
 import { openTarget } from "../../src/targets/open.ts";
-import { openTransport } from "../../src/targets/connection/open-transport.ts";
-import type { Pane, Target, TargetNotice, TargetOptions, Transport } from "../../src/targets/target.ts";
+import type { Pane, Target, TargetNotice, TargetOptions } from "../../src/targets/target.ts";
 import { containerTarget, type Image } from "./container.ts";
+import { endTmux } from "./end-tmux.ts";
 import { sshd } from "./sshd.ts";
 import { type Via, viaPlace } from "./via.ts";
 import { placeOf } from "../../src/targets/place.ts";
@@ -24,12 +24,6 @@ export interface OpenedTarget extends AsyncDisposable {
   /** Closes the target and opens it once more, as a restarted buddy would. */
   again(onNotice?: (notice: TargetNotice) => void): Promise<Target>;
 }
-
-/** The server, its socket and everything buddy keeps for its sessions. */
-const REMOVE = `
-tmux -L "$1" kill-server
-rm -rf "\${TMUX_TMPDIR:-/tmp}/tmux-$2/$1" "/tmp/buddy-$2/$1".* "/dev/shm/buddy-$2/$1".*
-`;
 
 let count = 0;
 
@@ -80,10 +74,9 @@ export async function openTestTarget(
     rmSync(state, { recursive: true, force: true });
     throw error;
   });
+  const socket = tmuxSocket(options, target.transport);
   const tmux = async (...args: string[]) => {
-    const result = await target.transport.run('exec tmux "$@"', {
-      args: ["-L", tmuxSocket(options, target.transport), ...args],
-    });
+    const result = await target.transport.run('exec tmux "$@"', { args: ["-L", socket, ...args] });
     if (result.code !== 0) throw new Error(`tmux ${args.join(" ")}: ${result.stderr}`);
     return result.stdout.toString();
   };
@@ -103,25 +96,14 @@ export async function openTestTarget(
       return openTarget(onNotice === undefined ? options : { ...options, onNotice });
     },
     async [Symbol.asyncDispose]() {
-      if (options.tmux !== "never") {
-        const remove = (on: Transport) => removeServer(on, options);
-        await remove(target.transport).catch(async () => {
-          // Closed meanwhile.
-          await using transport = await openTransport(options);
-          await remove(transport);
-        });
-      }
+      // First: it would start again what ends under its hands.
       await target[Symbol.asyncDispose]();
+      if (options.tmux !== "never") endTmux(socket, server?.sockets);
       await container?.[Symbol.asyncDispose]();
       await via?.[Symbol.asyncDispose]();
       rmSync(state, { recursive: true, force: true });
     },
   };
-}
-
-/** With everything that buddy keeps for its sessions. */
-export async function removeServer(on: Transport, options: TargetOptions): Promise<void> {
-  await on.run(REMOVE, { args: [tmuxSocket(options, on), String(on.facts.uid)] });
 }
 
 function prepend(path: string | undefined): void {

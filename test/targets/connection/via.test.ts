@@ -6,13 +6,14 @@ import { openTransport } from "../../../src/targets/connection/open-transport.ts
 import { MachineChanged, PermanentRefusal } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import { type Hop, labelOfPath } from "../../../src/targets/place.ts";
-import type { Pane, TargetOptions, Transport } from "../../../src/targets/target.ts";
+import type { Pane, Target, TargetOptions, Transport } from "../../../src/targets/target.ts";
+import { endTmux } from "../../support/end-tmux.ts";
 import { needs } from "../../support/needs.ts";
-import { openTestTarget, removeServer } from "../../support/tmux.ts";
+import { openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 import { openPlace } from "../../support/transports.ts";
 import { VIA_NEEDS, viaPlace } from "../../support/via.ts";
-import { attachCommand } from "../../../src/targets/attach-command.ts";
+import { attachCommand, tmuxSocket } from "../../../src/targets/attach-command.ts";
 import { temporaryDirectory } from "../../support/temporary.ts";
 
 const dir = temporaryDirectory();
@@ -181,6 +182,11 @@ test("the attach command leads through every step that has a form for a terminal
   expect(attachCommand(options([ssh, via("k")]), "s", at)).toBeUndefined();
 });
 
+async function closeWithServer(target: Target, options: TargetOptions): Promise<void> {
+  await target[Symbol.asyncDispose]();
+  endTmux(tmuxSocket(options, target.transport));
+}
+
 const inNamespaces = await needs(...VIA_NEEDS.nsenter, "tmux");
 
 inNamespaces.test("a tmux server of the machine outside is not taken for one inside", async () => {
@@ -188,13 +194,13 @@ inNamespaces.test("a tmux server of the machine outside is not taken for one ins
   await using inner = await viaPlace("nsenter");
   const same = { tmuxSocket: outside.options.tmuxSocket, tmux: "required" } as const;
   const wanted = options([inner.hop], same);
-  await using target = await openTarget(wanted);
+  const target = await openTarget(wanted);
   expect(target.transport.kind).toBe("via");
   expect(target.identity.host).toBe(inner.host as string);
   const { output } = await target.shell.run("uname -n");
   expect(output.head.trim()).toBe(inner.host as string);
   expect(target.identity.attach).toContain(`nsenter -t `);
-  await removeServer(target.transport, wanted);
+  await closeWithServer(target, wanted);
 });
 
 const inPanes = await needs("tmux");
@@ -212,8 +218,7 @@ inPanes.test(
       ["two", await opened("two")],
     ] as const) {
       const { output } = await target.shell.run('echo "$WHICH"');
-      await removeServer(target.transport, wanted);
-      await target[Symbol.asyncDispose]();
+      await closeWithServer(target, wanted);
       expect(output.head).toBe(`${value}\n`);
     }
   },
@@ -233,7 +238,7 @@ inPanes.test.each(["removed", "not executable any more"])(
       tmuxSocket: `buddy-test-gone-${process.pid}`,
       onNotice: ({ text }) => notices.push(text),
     });
-    await using target = await openTarget(opened);
+    const target = await openTarget(opened);
     const { shell } = target;
     const running = shell.run("echo he''re; sleep 300", { waitMs: 120_000 });
     await until(async () => (await (shell as Pane).capture()).text.includes("here"), "it runs");
@@ -249,9 +254,7 @@ inPanes.test.each(["removed", "not executable any more"])(
     expect(notices.at(-1)).toContain("no longer be started");
     // Far from the 54 s, on a busy machine, too.
     expect(performance.now() - began).toBeLessThan(40_000);
-    make();
-    await using transport = await openTransport(opened);
-    await removeServer(transport, opened);
+    await closeWithServer(target, opened);
   },
 );
 
