@@ -132,6 +132,8 @@ ssh.test(
         args: ["--ssh", target.host, "--no-tmux"],
         env: { ...target.env, HOME: repl.box.home, PATH: target.env.PATH },
       });
+      // Where temporary files are may take more than a line.
+      pty.resize(200, 24);
       const screen = await pty.until(/\(ssh \S*lab\)> *$/);
       expect(screen).toMatch(/target +\S+@\S+ .*ssh/);
       pty.type("go\r");

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Playbook, Turn } from "./scripted-model/playbook.ts";
 import type { ScriptedServer } from "./scripted-model/server.ts";
 import { type BuddyOptions, type BuddyRun, buddyBinary, sandbox, type Sandbox } from "./buddy.ts";
+import { endTmux } from "./end-tmux.ts";
 import { eventsOf } from "./event-schema.ts";
 import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
@@ -97,6 +98,7 @@ export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions =
     },
     async [Symbol.asyncDispose]() {
       await model.server.close();
+      endTmux(socket, box.dir);
       box[Symbol.dispose]();
     },
   };

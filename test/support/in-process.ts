@@ -16,7 +16,7 @@ import { Output } from "../../src/lib/output.ts";
 import * as controllingTerminal from "../../src/lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
 import { drain } from "./agent.ts";
-import { endTmuxIn } from "./end-tmux.ts";
+import { endTmux, endTmuxIn } from "./end-tmux.ts";
 import { startModel, type TestModel } from "./model.ts";
 import type { Playbook, ScriptedReply, Turn } from "./scripted-model/playbook.ts";
 import type { ScriptedRequest } from "./scripted-model/read-request.ts";
@@ -158,6 +158,7 @@ export class Here implements AsyncDisposable {
     process.chdir(this.#before.cwd);
     for (const name of Object.keys(process.env)) if (!(name in this.#before.env)) delete process.env[name];
     Object.assign(process.env, this.#before.env);
+    endTmux(this.socket, join(this.dir, "tmp"));
     endTmuxIn(join(this.dir, "tmp"));
     rmSync(this.dir, { recursive: true, force: true });
   }

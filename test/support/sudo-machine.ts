@@ -44,11 +44,8 @@ chmod 440 /etc/sudoers.d/*`);
     users,
     async [Symbol.asyncDispose]() {
       const uids = users.map((_, at) => first + at);
-      machine.run(
-        uids
-          .map((uid) => `pkill -KILL -u ${uid}; rm -rf /tmp/buddy-${uid} /tmp/tmux-${uid} /dev/shm/buddy-${uid};`)
-          .join("\n") + ":",
-      );
+      const files = (uid: number) => `find /tmp /dev/shm -maxdepth 1 -user ${uid} -exec rm -rf {} +`;
+      machine.run(uids.map((uid) => `pkill -KILL -u ${uid}; ${files(uid)}\n`).join("") + ":");
       await machine[Symbol.asyncDispose]();
     },
   };
