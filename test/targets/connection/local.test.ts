@@ -190,7 +190,7 @@ describe("script runners", () => {
     const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
     const facts = async (path: string) => {
       await using transport = new LocalTransport({});
-      const child = transport.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT, env: { PATH: path } });
+      const child = transport.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT, env: { PATH: path, TMPDIR: bin } });
       const scriptRunner = new ScriptRunner(child);
       scriptRunner.tell("makedirectory");
       const answer = await scriptRunner.run(FACTS_SCRIPT);
