@@ -10,6 +10,7 @@ import { wantsColor } from "../../src/lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
 import { captureOutput } from "../support/stdout.ts";
 import { alignColumns, printable } from "../../src/lib/text.ts";
+import { naming } from "../support/errors.ts";
 
 let written: ReturnType<typeof captureOutput>;
 beforeEach(() => void (written = captureOutput()));
@@ -19,11 +20,11 @@ describe("run", () => {
   test.each([
     [["--version"], /^buddy \d+\.\d+\.\d+/],
     [["-V"], /^buddy \d+\.\d+\.\d+/],
-    [["--version", "--verbose"], /^buddy \S+\nbuild +from a checkout\nbinary .*\nsystem .*\nruntime +Bun \d/],
+    [["--version", "--verbose"], /^buddy \S+\nbuild +\S.*\nbinary .*\nsystem .*\nruntime +Bun \d/],
     [["exec", "--version"], /^buddy \d+\.\d+\.\d+/],
-    [["--help"], /^buddy: a terminal agent/],
-    [["-q", "-h"], /^buddy: a terminal agent/],
-    [["help"], /^buddy: a terminal agent/],
+    [["--help"], /^buddy: \S/],
+    [["-q", "-h"], /^buddy: \S/],
+    [["help"], /^buddy: \S/],
     [["help", "exec"], /^buddy exec: /],
     [["exec", "-h"], /^buddy exec: /],
     [["exec", "--help", "--nonsense"], /^buddy exec: /],
@@ -41,25 +42,34 @@ describe("run", () => {
   });
 
   test.each([
-    [["exce", "hi"], 'unknown command "exce"; did you mean exec?'],
-    [["version"], 'unknown command "version"; did you mean --version?'],
-    [["fix nginx"], "stdin is not a terminal; use buddy exec"],
-    [["resume", "7b2f"], 'buddy exec --resume 7b2f "…"'],
-    [["exec", "--trace", "/does/not/exist", "hi"], "to /does/not/exist: its directory does not exist"],
-    [["constructor"], 'unknown command "constructor"'],
-    [[""], "empty command name"],
-    [["--modle", "x"], "unknown option --modle; did you mean --model?"],
-    [["--demo"], "unknown option --demo; did you mean buddy demo?"],
-    [["--nonsense"], "unknown option --nonsense"],
-    [["help", "exce"], 'unknown command or topic "exce"\n  Did you mean exec?'],
-    [["help", "qqqqqqqq"], "buddy help --help the topics"],
-    [["exec", "--model"], "--model needs a value"],
-    [["-C", "/does/not/exist"], "--cd /does/not/exist: no such directory"],
-    [["-C", "/etc/passwd"], "--cd /etc/passwd: it is not a directory"],
-    [["completion"], "buddy completion needs an argument: bash|zsh|fish"],
-  ])("%p is a usage error", async (argv, message) => {
+    [
+      ["exce", "hi"],
+      ['"exce"', "exec?"],
+    ],
+    [["version"], ['"version"', "--version?"]],
+    [["fix nginx"], ["buddy exec"]],
+    [["resume", "7b2f"], ['buddy exec --resume 7b2f "…"']],
+    [["exec", "--trace", "/does/not/exist", "hi"], ["/does/not/exist"]],
+    [["constructor"], ['"constructor"']],
+    [[""], ["command"]],
+    [
+      ["--modle", "x"],
+      ["--modle", "--model?"],
+    ],
+    [["--demo"], ["--demo", "buddy demo?"]],
+    [["--nonsense"], ["--nonsense"]],
+    [
+      ["help", "exce"],
+      ['"exce"', "exec?"],
+    ],
+    [["help", "qqqqqqqq"], ["buddy help --help"]],
+    [["exec", "--model"], ["--model"]],
+    [["-C", "/does/not/exist"], ["--cd /does/not/exist:"]],
+    [["-C", "/etc/passwd"], ["--cd /etc/passwd:"]],
+    [["completion"], ["buddy completion", "bash|zsh|fish"]],
+  ])("%p is a usage error", async (argv, names) => {
     expect(await runCommandLine(argv)).toBe(EXIT.usage);
-    expect(written.err.join("")).toContain(message);
+    expect(written.err.join("")).toMatch(naming(...names));
     expect(written.err.join("")).not.toMatch(/\bat .*:\d+/);
     expect(written.out).toEqual([]);
   });
@@ -77,17 +87,7 @@ describe("help", () => {
 
   test("of exec names every exit code", async () => {
     const text = commandHelp(await loadCommand("exec"));
-    for (const code of [
-      "  0  answered",
-      "  1  the model",
-      "  2  usage",
-      "  3  approval required",
-      "  4  not signed",
-      "124  --timeout",
-      "130  ",
-    ]) {
-      expect(text).toContain(code);
-    }
+    expect(/\nExit codes:\n([^]*?)\n\n/.exec(text)?.[1]).toMatch(naming(...Object.values(EXIT)));
   });
 
   test.each(Object.entries(COMMANDS).map(([name, [summary]]) => [name, summary] as const))(
@@ -119,10 +119,7 @@ describe("errors in words", () => {
 
   test("anything else is a bug, in one sentence, without a stack", () => {
     const text = describeError(new TypeError("x is not a function\nsecond line"), { verbose: false });
-    expect(text).toBe(
-      "buddy: something went wrong inside buddy: x is not a function\n" +
-        "  this is a bug; run it again with --verbose to see where it happened",
-    );
+    expect(text).toMatch(/^buddy: .*: x is not a function\n {2}.*--verbose.*$/);
     expect(describeError("just text", { verbose: true })).toContain("just text");
     expect(describeError(new TypeError("x"), { verbose: true })).toContain("at ");
   });
@@ -134,9 +131,7 @@ describe("errors in words", () => {
     } catch (thrown) {
       error = thrown;
     }
-    expect(describeError(error, { verbose: false })).toBe(
-      "buddy: /dev/null/sessions: a part of the path is not a directory (scandir)",
-    );
+    expect(describeError(error, { verbose: false })).toMatch(/^buddy: \/dev\/null\/sessions: .* \(scandir\)$/);
     expect(describeError(error, { verbose: true })).toContain("at ");
   });
 

@@ -15,8 +15,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { explainSetting, type LoadedConfig, loadConfig, type LoadOptions } from "../../src/config/load.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
-import { buddyError } from "../support/errors.ts";
 import { quote } from "../../src/lib/quote.ts";
+import { buddyError, naming } from "../support/errors.ts";
 
 let root = "";
 beforeAll(() => {
@@ -104,12 +104,10 @@ describe("search order", () => {
 
   test("a named file that is missing is an error", async () => {
     const { load, cwd } = place();
-    expect((await failure(load({ flags: { config: "nowhere.toml" } }))).message).toBe(
-      "--config: ./nowhere.toml does not exist",
-    );
-    const error = await failure(load({ env: { BUDDY_CONFIG: join(cwd, "gone.toml") } }));
-    expect(error.message).toBe("BUDDY_CONFIG: ./gone.toml does not exist");
-    expect(error.code).toBe("config");
+    const flag = await failure(load({ flags: { config: "nowhere.toml" } }));
+    expect(flag).toEqual(buddyError("config", "--config", "./nowhere.toml"));
+    const variable = await failure(load({ env: { BUDDY_CONFIG: join(cwd, "gone.toml") } }));
+    expect(variable).toEqual(buddyError("config", "BUDDY_CONFIG", "./gone.toml"));
   });
 });
 
@@ -195,7 +193,7 @@ describe("layers", () => {
     expect(line("tools.fetch_blocked_domains")).toBe(8);
     expect(line("tools.shell_timeout")).toBe(12);
     expect(line("models.with.dot.model")).toBe(15);
-    expect(loaded.warnings).toEqual(["~/.config/buddy/buddy.toml line 13: unknown key tools.models is ignored"]);
+    expect(loaded.warnings).toEqual([warning(13, "tools.models")]);
     expect(loaded.config.model_rules).toHaveLength(2);
     expect(loaded.config.model_rules[1]).toMatchObject({ exact: "b", context_limit: 2048 });
     expect(loaded.config.tools.shell_timeout).toBe(5_400_000);
@@ -218,6 +216,10 @@ describe("layers", () => {
   });
 });
 
+/** One about the user's own file. */
+const warning = (line: number, ...names: readonly string[]) =>
+  expect.stringMatching(naming("~/.config/buddy/buddy.toml", `line ${line}`, ...names));
+
 describe("unknown keys", () => {
   test("are warnings with the closest known key", async () => {
     const { load } = place({
@@ -225,18 +227,16 @@ describe("unknown keys", () => {
         '[tools]\nshell_comfirm = true\n[toools]\nx = 1\n[models.x]\napi_key_evn = "A"\n[extra]\n',
     });
     expect((await load()).warnings).toEqual([
-      "~/.config/buddy/buddy.toml line 2: unknown key tools.shell_comfirm is ignored; did you mean tools.shell_confirm?",
-      "~/.config/buddy/buddy.toml line 3: unknown key toools is ignored; did you mean tools?",
-      "~/.config/buddy/buddy.toml line 6: unknown key models.x.api_key_evn is ignored; did you mean models.x.api_key_env?",
-      "~/.config/buddy/buddy.toml line 7: unknown key extra is ignored",
+      warning(2, "tools.shell_comfirm", "tools.shell_confirm?"),
+      warning(3, "toools", "tools?"),
+      warning(6, "models.x.api_key_evn", "models.x.api_key_env?"),
+      warning(7, "extra"),
     ]);
   });
 
   test("the warning about a key above its section says where it belongs", async () => {
     const { load } = place({ "home/.config/buddy/buddy.toml": "shell_confirm = false\n" });
-    expect((await load()).warnings).toEqual([
-      "~/.config/buddy/buddy.toml line 1: shell_confirm belongs below [tools] and is ignored here",
-    ]);
+    expect((await load()).warnings).toEqual([warning(1, "shell_confirm", "[tools]")]);
   });
 });
 
@@ -249,49 +249,42 @@ describe("wrong files", () => {
   };
 
   test.each([
-    [
-      "[tools]\nshell_confirm = 'yes'",
-      '~/.config/buddy/buddy.toml line 2: tools.shell_confirm must be true or false, found "yes"',
-    ],
-    [
-      "[agent]\nname = 'x'\nmax_iterations = 0",
-      "~/.config/buddy/buddy.toml line 3: agent.max_iterations must be a whole number from 1 to 10000, found 0",
-    ],
-    ["[agent]\nmax_iterations = 1.5", "must be a whole number from 1 to 10000, found 1.5"],
-    ["[agent]\nname = 'a b'", 'agent.name must be letters, digits, - and _, at most 32, found "a b"'],
-    ["[tools]\nshell_timeout = 'soon'", "tools.shell_timeout must be a duration such as 500ms, 10s, 5m, 2h or 1d"],
-    ["[tools]\nshell_timeout = -5", "found -5"],
-    ["[tools]\nshell_timeout = 0", "found 0"],
-    ["[tools]\nshell_timeout = '30d'", 'found "30d"'],
-    ["[tools]\nshell_auto_approve = 'all'", 'must be one of "none", "read-only", "operator", "developer", found "all"'],
-    ["[tools]\nshell_allow = 'ls'", 'tools.shell_allow must be a list of strings, found "ls"'],
-    ["[tools]\nshell_allow = [1]", "tools.shell_allow must be a list of strings, found [1]"],
-    ["[tools]\nshell_allow = ['ls', '']", 'tools.shell_allow must be a list of strings, found ["ls",""]'],
-    ["[tools]\nshell_denylist = ['/(/']", 'those in /slashes/ are regular expressions, found ["/(/"]'],
-    ["[mcp.a]\nenabled = true", "mcp.a needs either command or url"],
-    ['[mcp.a]\ncommand = ["x"]\nurl = "http://x"', "mcp.a needs only one of command and url"],
-    ['[mcp.a]\ncommand = ["x"]\nheaders = { A = "b" }', "mcp.a.headers works only with url"],
-    ['[mcp."a__b"]\ncommand = ["x"]', "mcp.a__b: the name must be lower-case letters"],
-    ['[mcp.a]\ncommand = ["x"]\ntools = { only = ["y"] }', "mcp.a.tools must be a list of patterns"],
-    ["[safety]\ndisk = true", 'safety.disk must be one of "block", "ask", "off", found true'],
-    ["[limits]\nshell = 200000", "limits.shell must be a whole number from 0 to 131072, found 200000"],
-    ["tools = 5", "~/.config/buddy/buddy.toml line 1: tools must be a table, found 5"],
-    ["models = 5", "models must be a table of profiles, found 5"],
-    ["[models]\nx = 5", "~/.config/buddy/buddy.toml line 2: models.x must be a table, found 5"],
-    ["[models.x]\napi_base_url = 'ftp://a'", "models.x.api_base_url must be an http or https address"],
-    ["[models.x]\napi_base_url = 'https://u:p@a'", "without user or password"],
-    ["[models.x]\napi_base_url = 'http://[bad'", 'models.x.api_base_url is not a valid URL: "http://[bad"'],
-    ["[models.x]\napi = 'chat'", 'models.x.api must be one of "completions", "responses", "anthropic", found "chat"'],
-    ["[models.demo]\nmodel = 'x'", "demo is built in"],
-    ["[models.x]\n[model.x]", "profile x is defined twice"],
-    ["[model_rules]\nexact = 'x'", "model_rules must be written as [[model_rules]] tables"],
-    [
-      "[[model_rules]]\ncontext_limit = 4096",
-      "~/.config/buddy/buddy.toml line 1: a [[model_rules]] table needs exactly one of",
-    ],
-    ["[agent]\ntemperature = nan", "agent.temperature must be a number from 0 to 2"],
-    ["[agent]\nsystem_prompt = 2026-01-01", "agent.system_prompt must be a quoted string, found a date"],
-  ])("%p", async (text, message) => expect((await wrong(text)).message).toContain(message));
+    ["[tools]\nshell_confirm = 'yes'", ["line 2", "tools.shell_confirm", "true", "false", '"yes"']],
+    ["[agent]\nname = 'x'\nmax_iterations = 0", ["line 3", "agent.max_iterations", 1, 10000, 0]],
+    ["[agent]\nmax_iterations = 1.5", ["agent.max_iterations", "1.5"]],
+    ["[agent]\nname = 'a b'", ["agent.name", 32, '"a b"']],
+    ["[tools]\nshell_timeout = 'soon'", ["tools.shell_timeout", "500ms", "1d", '"soon"']],
+    ["[tools]\nshell_timeout = -5", ["tools.shell_timeout", "-5"]],
+    ["[tools]\nshell_timeout = 0", ["tools.shell_timeout", 0]],
+    ["[tools]\nshell_timeout = '30d'", ["tools.shell_timeout", '"30d"']],
+    ["[tools]\nshell_auto_approve = 'all'", ['"none"', '"read-only"', '"operator"', '"developer"', '"all"']],
+    ["[tools]\nshell_allow = 'ls'", ["tools.shell_allow", '"ls"']],
+    ["[tools]\nshell_allow = [1]", ["tools.shell_allow", "[1]"]],
+    ["[tools]\nshell_allow = ['ls', '']", ["tools.shell_allow", '["ls",""]']],
+    ["[tools]\nshell_denylist = ['/(/']", ["/slashes/", '["/(/"]']],
+    ["[mcp.a]\nenabled = true", ["mcp.a", "command", "url"]],
+    ['[mcp.a]\ncommand = ["x"]\nurl = "http://x"', ["mcp.a", "command", "url"]],
+    ['[mcp.a]\ncommand = ["x"]\nheaders = { A = "b" }', ["mcp.a.headers", "url"]],
+    ['[mcp."a__b"]\ncommand = ["x"]', ["mcp.a__b"]],
+    ['[mcp.a]\ncommand = ["x"]\ntools = { only = ["y"] }', ["mcp.a.tools"]],
+    ["[safety]\ndisk = true", ["safety.disk", '"block"', '"ask"', '"off"', "true"]],
+    ["[limits]\nshell = 200000", ["limits.shell", 0, 131072, 200000]],
+    ["tools = 5", ["line 1", "tools", 5]],
+    ["models = 5", ["models", 5]],
+    ["[models]\nx = 5", ["line 2", "models.x", 5]],
+    ["[models.x]\napi_base_url = 'ftp://a'", ["models.x.api_base_url", "http", "https"]],
+    ["[models.x]\napi_base_url = 'https://u:p@a'", ["models.x.api_base_url", "password"]],
+    ["[models.x]\napi_base_url = 'http://[bad'", ["models.x.api_base_url", '"http://[bad"']],
+    ["[models.x]\napi = 'chat'", ["models.x.api", '"completions"', '"responses"', '"anthropic"', '"chat"']],
+    ["[models.demo]\nmodel = 'x'", ["demo"]],
+    ["[models.x]\n[model.x]", ["profile x"]],
+    ["[model_rules]\nexact = 'x'", ["model_rules", "[[model_rules]]"]],
+    ["[[model_rules]]\ncontext_limit = 4096", ["line 1", "[[model_rules]]"]],
+    ["[agent]\ntemperature = nan", ["agent.temperature", 0, 2]],
+    ["[agent]\nsystem_prompt = 2026-01-01", ["agent.system_prompt"]],
+  ])("%p", async (text, names) =>
+    expect((await wrong(text)).message).toMatch(naming("~/.config/buddy/buddy.toml", ...names)),
+  );
 
   test("a broken file names line and column and shows the line", async () => {
     const error = await wrong('[agent]\nname = "x"\nmodel = gpt\n');
@@ -301,15 +294,14 @@ describe("wrong files", () => {
 
   test("two key sources are named with their lines", async () => {
     const error = await wrong('[models.x]\napi_key_env = "A"\nmodel = "m"\napi_key = "secret-key"\n');
-    expect(error.message).toBe(
-      "~/.config/buddy/buddy.toml line 4: profile x has 2 key sources: api_key_env on line 2, api_key on line 4; keep one",
-    );
+    expect(error.message).toMatch(/line 4: .*\bx\b.*api_key_env .*line 2.*api_key .*line 4/);
     expect(`${error.message} ${error.hint}`).not.toContain("secret-key");
   });
 
   test("a key of the wrong type is not repeated in the message", async () => {
     const error = await wrong('[models.x]\napi_key = ["secret-key"]\n');
-    expect(error.message).toBe("~/.config/buddy/buddy.toml line 2: models.x.api_key must be a quoted string");
+    expect(error.message).toMatch(naming("line 2", "models.x.api_key"));
+    expect(`${error.message} ${error.hint}`).not.toContain("secret-key");
   });
 
   test("all wrong lines are reported at once", async () => {
@@ -329,17 +321,16 @@ describe("wrong files", () => {
   test("a file that is not text, cannot be read or is a directory", async () => {
     const { load, cwd } = place();
     writeFileSync(join(cwd, "buddy.toml"), new Uint8Array([0xff, 0xfe, 0x00]));
-    expect((await failure(load())).message).toBe("./buddy.toml is not UTF-8 text");
+    expect((await failure(load())).message).toMatch(naming("./buddy.toml", "UTF-8"));
     rmSync(join(cwd, "buddy.toml"));
     mkdirSync(join(cwd, "buddy.toml"));
-    expect((await failure(load())).message).toBe("cannot read ./buddy.toml: it is a directory");
-    expect((await failure(load())).hint).not.toContain("permissions");
+    const directory = await failure(load());
+    expect(directory.message).toMatch(naming("./buddy.toml", "directory"));
+    expect(directory.hint).not.toContain("permissions");
   });
 
   test("a section written as a list is reported with its line", async () => {
-    expect((await wrong('\n[[agent]]\nname = "x"\n')).message).toContain(
-      "line 2: agent must be a table, found a list of tables",
-    );
+    expect((await wrong('\n[[agent]]\nname = "x"\n')).message).toMatch(naming("line 2", "agent"));
   });
 
   test("a dangling link was skipped, and in the home replaced by the defaults", async () => {
@@ -359,11 +350,10 @@ describe("wrong files", () => {
 
   test("environment variables of the wrong form", async () => {
     const { load } = place();
-    expect((await failure(load({ env: { BUDDY_API_TIMEOUT: "soon" } }))).message).toContain(
-      'BUDDY_API_TIMEOUT must be a duration such as 500ms, 10s, 5m, 2h or 1d, found "soon"',
-    );
+    const { message } = await failure(load({ env: { BUDDY_API_TIMEOUT: "soon" } }));
+    expect(message).toMatch(naming("BUDDY_API_TIMEOUT", "500ms", '"soon"'));
     for (const url of ["localhost", "http://[", "https://u:p@h/v1", "ftp://h"]) {
-      expect((await failure(load({ env: { BUDDY_BASE_URL: url } }))).message).toContain("BUDDY_BASE_URL must be");
+      expect((await failure(load({ env: { BUDDY_BASE_URL: url } }))).message).toMatch(naming("BUDDY_BASE_URL"));
     }
   });
 });
@@ -404,7 +394,7 @@ describe("creation", () => {
     write("home/.config", "a file where the directory should be");
     const loaded = await loadConfig({ env: { HOME: home }, cwd });
     expect(loaded.config.models.ollama).toBeDefined();
-    expect(loaded.warnings[0]).toContain(`cannot create ${home}/.config/buddy/buddy.toml:`);
+    expect(loaded.warnings[0]).toContain(`${home}/.config/buddy/buddy.toml:`);
     expect(readFileSync(join(home, ".config"), "utf8")).toContain("a file");
   });
 });
@@ -414,9 +404,7 @@ describe("a key in a file that others can read", () => {
     const { load, write } = place();
     const path = write("home/.config/buddy/buddy.toml", '[models.x]\napi_key = "k"\n');
     chmodSync(path, 0o644);
-    expect((await load()).warnings).toEqual([
-      `~/.config/buddy/buddy.toml contains a key (profile x) and others can read it; run: chmod 600 ${quote(path)}`,
-    ]);
+    expect((await load()).warnings).toEqual([expect.stringMatching(naming("profile x", `chmod 600 ${quote(path)}`))]);
     chmodSync(path, 0o600);
     expect((await load()).warnings).toEqual([]);
   });
@@ -430,7 +418,7 @@ describe("hostile files", () => {
     const many = Array.from({ length: 12_000 }, (_, i) => `k${i} = ${i}`).join("\n");
     const warnings = await warningsOf(`[tools]\n${many}\n`);
     expect(warnings).toHaveLength(11);
-    expect(warnings.at(-1)).toBe("~/.config/buddy/buddy.toml: 11990 more unknown keys are ignored");
+    expect(warnings.at(-1)).toMatch(naming("~/.config/buddy/buddy.toml", 11990));
   });
 
   test.each(["[".repeat(100_000), `${"[".repeat(100_000)}${"]".repeat(100_000)}`, `${"{a=".repeat(50_000)}1`])(
@@ -454,10 +442,10 @@ describe("hostile files", () => {
   test("a pipe in the working directory is not waited for, a huge file not read", async () => {
     const { load, cwd } = place();
     Bun.spawnSync(["mkfifo", join(cwd, "buddy.toml")]);
-    expect((await failure(load())).message).toBe("./buddy.toml is not a regular file");
+    expect(await failure(load())).toEqual(buddyError("config", "./buddy.toml"));
     rmSync(join(cwd, "buddy.toml"));
     writeFileSync(join(cwd, "buddy.toml"), "#".repeat(256 * 1024 + 1));
-    expect((await failure(load())).message).toBe("./buddy.toml is too large for a configuration file");
+    expect(await failure(load())).toEqual(buddyError("config", "./buddy.toml"));
   });
 });
 
@@ -468,6 +456,6 @@ test("a key in a line that is not TOML was quoted, by buddy and in the details o
   ]) {
     const error = await failure(place({ "home/.config/buddy/buddy.toml": text }).load());
     expect(`${error.message} ${error.hint} ${Bun.inspect(error.cause)}`).not.toContain("wordsonlysecret");
-    expect(error.hint).toContain("The line reads:");
+    expect(error.message).toMatch(/line \d/);
   }
 });
