@@ -36,8 +36,7 @@ describe("run_shell on a direct shell", () => {
 
   test("a shell that ends is reported, with what it printed and what is lost", async () => {
     const { result, finished } = await one(shell("echo out; echo err >&2; exit 3"));
-    expect(result).toStartWith("[the shell ended with exit code 3]\nThe next command gets a new shell");
-    expect(result).toContain("variables that were not exported and functions are lost.");
+    expect(result).toStartWith(`${RESULT.shellEnded(3)}\n`);
     expect(result).toContain("out\n[stderr]\nerr");
     expect(finished).toMatchObject({ outcome: "shell-ended", exit_code: 3 });
   });
@@ -51,19 +50,19 @@ describe("run_shell on a direct shell", () => {
 
   test("a command that takes too long is ended with all it started", async () => {
     const { result, finished } = await one(shell("sleep 60", { wait: 0.2 }));
-    expect(result).toStartWith("[command timed out after 200ms]\nIt and everything it started were ended.");
+    expect(result).toStartWith(`${RESULT.timedOut("200ms")}\n`);
     expect(finished).toMatchObject({ outcome: "stopped" });
   });
 
   test.each([false, "false"])("wait=%j needs a pane", async (wait) => {
     const { result, finished } = await one(shell("echo never", { wait }));
-    expect(result).toStartWith("wait=false needs a tmux pane and this target has none.");
+    expect(result).toMatch(/^wait=false .*\btmux\b/);
     expect(finished).toMatchObject({ outcome: "failed" });
   });
 
   test("an unfinished command fails with the shell's own words", async () => {
     const { result, finished } = await one(shell("echo 'open"));
-    expect(result).toMatch(/^\[command failed: exit code \d+\]\n\[stderr\]\n.*matching/);
+    expect(result).toMatch(/\]\n\[stderr\]\n.*matching/);
     expect(finished).toMatchObject({ outcome: "exited" });
   });
 
@@ -86,10 +85,8 @@ describe("run_shell on a direct shell", () => {
       { text: "done" },
     ]);
     const { results } = await here.turn(ALL);
-    expect(results[0]).toStartWith(
-      "error: invalid arguments for run_shell: command: it is over 60000 tokens; write it to a script file with write_file first",
-    );
-    expect(results[1]).toStartWith("error: invalid arguments for run_shell: risk: ");
+    expect(results[0]).toMatch(/^error: .*run_shell: command: .*\b60000\b.*\bwrite_file\b/);
+    expect(results[1]).toMatch(/^error: .*run_shell: risk: /);
     expect(results[1]).toContain("why: ");
     expect(results[2]).toContain("wait: ");
     expect(results[3]).toContain("why: ");
@@ -117,7 +114,7 @@ describe("run_shell on a direct shell", () => {
     const first = results[0] as string;
     expect(first).toStartWith("1\n2\n3\n");
     expect(first).toContain("19999\n20000\n[stderr]\noops");
-    const [, left = ""] = /\[(\d+) bytes left out here;/.exec(first) ?? [];
+    const [, left = ""] = new RegExp(`\\[(\\d+) ${RESULT.leftOut}`).exec(first) ?? [];
     expect(Number(left)).toBeGreaterThan(100_000);
     expect(first.length).toBeLessThan(4_400);
     const page = results[1] as { text: string; total_bytes: number; next_offset: number };
@@ -153,7 +150,7 @@ describe("background shells", () => {
     expect(Date.parse(shells[0]!.started)).toBeGreaterThan(Date.now() - 600_000);
     expect(results[3]).toMatchObject({ status: "killed" });
     expect(results[3]).not.toHaveProperty("note");
-    expect(results[4]).toMatchObject({ status: "killed", note: "it had already ended" });
+    expect(results[4]).toMatchObject({ status: "killed", note: expect.any(String) });
     expect(results[5]).toStartWith("error: ");
     expect(results[6]).toStartWith("error: ");
     expect(ofType(events, "tool_finished")[0]).toMatchObject({ outcome: "background", ok: true });
@@ -180,7 +177,7 @@ describe("background shells", () => {
     expect(results[4]).toMatchObject({ status: "failed", exit_code: 5, stdout: "", stderr: "" });
     const finished = ofType(events, "tool_finished");
     expect(finished[3]).toMatchObject({ outcome: "failed", exit_code: 5 });
-    expect(finished[4]?.display).toBe("(nothing new)");
+    expect(finished[4]?.display).toMatch(/^\(.*\)$/);
   });
 });
 
@@ -202,16 +199,16 @@ describe("files", () => {
     here.write("cwd/empty", "");
     here.write("cwd/long-line", "y".repeat(200_000));
     const { results, events } = await here.turn();
-    expect(results[0]).toBe("line 3\nline 4\n\n[19996 lines left; continue with offset=5]");
+    expect(results[0]).toMatch(/^line 3\nline 4\n\n\[19996 .*offset=5\]$/);
     expect(results[1]).toStartWith("line 1\nline 2\n");
-    expect(results[1]).toMatch(/\[\d+ bytes left out here; read_file offset=\d+ shows them\]/);
+    expect(results[1]).toMatch(new RegExp(`\\[\\d+ ${RESULT.leftOut} read_file offset=\\d+ `));
     expect(results[1]).toContain("line 20000\n");
-    expect(results[2]).toBe("(no line 99999: the file is shorter)");
-    expect(results[3]).toStartWith("binary is a binary file of 7 bytes. Look at it with run_shell");
-    expect(results[4]).toBe("(empty file)");
+    expect(results[2]).toMatch(/^\(.*\b99999\b.*\)$/);
+    expect(results[3]).toMatch(/^binary .*\b7 .*\brun_shell\b/);
+    expect(results[4]).toMatch(/^\(.*\)$/);
     expect(results[5]).toMatch(/^error: .*missing/);
     expect(results[6]).toContain("run_shell");
-    expect(results[7]).toStartWith("error: invalid arguments for read_file: offset: ");
+    expect(results[7]).toMatch(/^error: .*read_file: offset: /);
     expect(ofType(events, "tool_finished")[0]?.display).toContain("2 lines");
     // The next offset the notice names is the line behind the part that is shown.
     const [, offset = ""] = /read_file offset=(\d+)/.exec(results[1] as string) ?? [];

@@ -57,7 +57,7 @@ pane.describe("in the shared pane", () => {
       keys({ literal_text: "the answer", enter: true }),
       call("shell_output", { wait: "20s" }),
     );
-    expect(text[0]).toMatch(/^\[waiting for input: .*\]\n.*send-keys literal_text/);
+    expect(text[0]).toMatch(new RegExp(`^\\${RESULT.waiting}: .*\\]\\n.*send-keys literal_text`));
     expect(text[2]).toContain("got:the answer");
     expect(outcomes[0]).toBe("waiting");
   });
@@ -129,9 +129,9 @@ pane.describe("in the shared pane", () => {
     expect(results[1]).toContain("one\ntwo\nred\n1\n2\n");
     expect(results[3]).toStartWith("[");
     expect(results[4]).toContain("200");
-    expect(results[5]).toStartWith("error: invalid arguments for capture-pane: delay: ");
+    expect(results[5]).toMatch(/^error: .*capture-pane: delay: /);
     expect(results[6]).toStartWith("error: ");
-    expect(results[7]).toStartWith("error: invalid arguments for send-keys: ");
+    expect(results[7]).toMatch(/^error: .*send-keys: /);
   });
 });
 
@@ -156,7 +156,7 @@ pane.describe("managed objects", () => {
     );
     const { results, events } = await here.turn(ALL);
     const text = results as string[];
-    expect(text[0]).toMatch(/^created: pane build in session \S+; use it with run_shell pane="build"$/);
+    expect(text[0]).toMatch(/ build .*run_shell pane="build"$/);
     expect(text[1]).toStartWith("already exists: pane build");
     expect(text[2]).toBe("/usr");
     expect(text[3]).toContain("/usr");
@@ -176,7 +176,7 @@ pane.describe("managed objects", () => {
       { answer: ({ action }) => ({ kind: "no", reason: `not ${action}` }) },
     );
     const { results } = await here.turn({ tmux: true });
-    expect(results[0]).toBe('The operator refused this: not type "rm x" Enter into the shared pane, after 2s');
+    expect(results[0]).toMatch(new RegExp(`^${RESULT.refused}: .*"rm x" Enter .*\\b2s$`));
     expect(here.asked[1]).toMatchObject({ action: "type Up into the shared pane", editable: false, risk: "medium" });
     await using dry = new Here([object("tmux-create-pane", { pane: "p", session: "s" }), { text: "done" }]);
     expect((await dry.turn({ tmux: true, "dry-run": true, approve: "all" })).results[0]).toStartWith(
@@ -242,7 +242,7 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     process.env["TMUX_PANE"] = "%0";
     await here.turn({ "no-tmux": true, approve: "all" });
     tmux("kill-server");
-    expect(here.asked).toMatchObject([{ answer: "in-person", policy: "buddy itself reads these keys" }]);
+    expect(here.asked).toMatchObject([{ answer: "in-person" }]);
   });
 
   test("an approved line is reported as typed, not as the operator's", async () => {

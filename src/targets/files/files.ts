@@ -226,7 +226,7 @@ function isKind(kind: string | undefined): kind is ResolvedPath["kind"] {
 }
 
 /** Exit codes of the scripts. 1 and 2 come from the shell itself, if it cannot fork, for example. */
-const CODES: Readonly<Record<number, string>> = {
+export const CODES: Readonly<Record<number, string>> = {
   3: "the path now leads elsewhere; nothing was changed",
   4: "too many levels of symbolic links",
   5: "it cannot be read",

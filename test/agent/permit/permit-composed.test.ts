@@ -25,7 +25,6 @@ describe("a command", () => {
       understated: false,
       editable: true,
       cwd: here.cwd,
-      policy: "it looks read-only, but the model declares a change",
       where: expect.stringMatching(/^\S+@\S+$/),
     });
     expect(ofType(events, "approval_answered")[0]).toMatchObject({ decision: "approved", by: "operator" });
@@ -38,9 +37,7 @@ describe("a command", () => {
     const { results } = await here.turn();
     expect(here.asked[0]).toMatchObject({ understated: true, mutation: true, privesc: true });
     expect(here.asked[0]?.risk).not.toBe("low");
-    expect(results[0]).toBe(
-      "The operator refused this. Do not try it again in another form; ask what they want instead.",
-    );
+    expect(results[0]).toStartWith(`${RESULT.refused}. `);
   });
 
   test("`always` remembers its prefix for this session and nothing else", async () => {
@@ -62,7 +59,7 @@ describe("a command", () => {
       answer: () => ({ kind: "edit", command: edits.shift() ?? "" }),
     });
     const { results, events } = await here.turn();
-    expect(results[0]).toContain("the operator changed the command; what ran was: touch edited");
+    expect(results[0]).toContain(": touch edited");
     expect(results[1]).toStartWith(RESULT.notAllowed);
     expect([made(here, "made"), made(here, "edited"), existsSync(here.home)]).toEqual([false, true, true]);
     expect(ofType(events, "approval_answered")[0]).toMatchObject({ edited: "touch edited", by: "operator" });
@@ -71,7 +68,7 @@ describe("a command", () => {
   test("is refused where no one can be asked, and the turn says so", async () => {
     await using here = new Here([touch("made"), { text: "could not" }]);
     const { results, events, run } = await here.turn();
-    expect(results[0]).toStartWith("Refused: this needs an approval, and there is no terminal to ask on.");
+    expect(results[0]).toStartWith("Refused: ");
     expect(ofType(events, "done")[0]).toMatchObject({ status: "approval_needed", text: "could not" });
     expect(run.calls.turn.unapproved).toEqual(["touch made"]);
     expect(made(here, "made")).toBe(false);
@@ -79,9 +76,9 @@ describe("a command", () => {
 
   test("is refused with --approve none, and approved for a duration only while it lasts", async () => {
     await using none = new Here([touch("made"), { text: "ok" }]);
-    expect((await none.turn({ "no-tmux": true, approve: "none" })).results[0]).toStartWith(
-      "Refused: approvals are set to none",
-    );
+    const refused = await none.turn({ "no-tmux": true, approve: "none" });
+    expect(refused.results[0]).toStartWith("Refused: ");
+    expect(ofType(refused.events, "approval_answered")[0]).toMatchObject({ decision: "denied", by: "mode" });
     await using timed = new Here([touch("one"), { text: "ok" }]);
     const { events } = await timed.turn({ "no-tmux": true, approve: "10m" });
     expect(ofType(events, "approval_answered")[0]).toMatchObject({ decision: "approved", by: "mode" });
@@ -117,8 +114,8 @@ describe("configuration", () => {
     );
     const { results } = await here.turn();
     expect(made(here, "allowed")).toBe(true);
-    expect(results[1]).toMatch(/^Not allowed: .*terraform destroy/);
-    expect(results[2]).toMatch(/^Not allowed: .*git add/);
+    expect(results[1]).toMatch(new RegExp(`^${RESULT.notAllowed}.*terraform destroy`));
+    expect(results[2]).toMatch(new RegExp(`^${RESULT.notAllowed}.*git add`));
     await using off = new Here(
       [
         touch("made"),
@@ -140,7 +137,9 @@ describe("configuration", () => {
       answer: () => ({ kind: "no" }),
     });
     const { results } = await here.turn();
-    expect(results.filter((result) => /^(Not allowed|The operator refused)/.test(String(result)))).toHaveLength(2);
+    expect(
+      results.filter((result) => [RESULT.notAllowed, RESULT.refused].some((start) => String(result).startsWith(start))),
+    ).toHaveLength(2);
   });
 
   test("sensitive paths are refused, also through a link", async () => {
@@ -270,7 +269,7 @@ test("a dry run describes what would change, with the verdict and the difference
   expect(results[3]).toStartWith(`${RESULT.dryRun}run: ls\npolicy: allow (`);
   expect(results[4]).toBe(`${RESULT.dryRun}do: end sh-1`);
   expect([made(here, "made"), made(here, "a.txt")]).toEqual([false, false]);
-  expect(here.model.requests[0]!.messages[0]!.content).toContain("This is a dry run");
+  expect(here.model.requests[0]!.messages[0]!.content).toContain("dry run");
 });
 
 test("the rules of a machine that the text names hold, too: ssh from here does not go around them", async () => {

@@ -12,33 +12,32 @@ import { until } from "../../support/until.ts";
 const LOGIN =
   '[models.signed]\napi_base_url = "https://api.example.com/v1"\nmodel = "gpt-5.3-codex"\napi = "responses"\nauth = "login"\n';
 
+const NOT_SIGNED_IN = "not signed in\n";
+const NO_SESSIONS = "no saved sessions in this directory\n";
+
 describe("buddy login", () => {
   test("shows address and code, stores the tokens 0600, and never prints them", async () => {
     await using server = startLoginServer();
     await using here = new Here([], { config: LOGIN });
     process.env.BUDDY_AUTH_ISSUER = server.url;
-    expect(await runHere("login", "signed", "--check")).toMatchObject({ code: 4, stdout: "not signed in\n" });
-    expect(await runHere("login", "signed", "--reset")).toMatchObject({
-      code: 0,
-      stderr: "not signed in; nothing to remove\n",
-    });
+    expect(await runHere("login", "signed", "--check")).toMatchObject({ code: 4, stdout: NOT_SIGNED_IN });
+    expect(await runHere("login", "signed", "--reset")).toMatchObject({ code: 0 });
     const done = await runHere("login", "signed");
     expect(done.code).toBe(0);
     expect(done.stderr).toContain("    ABCD-1234\n");
-    expect(done.stderr).toMatch(/waiting, \d+ minutes left/);
-    expect(done.stderr).toContain('Signed in. Profile signed is ready: try  buddy exec -m signed "hello"');
+    expect(done.stderr).toMatch(/\b\d+ minutes/);
+    expect(done.stderr).toContain('buddy exec -m signed "hello"');
     const file = join(here.home, ".config/buddy/auth.json");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const [secret = ""] = /eyJ[\w-]+\.[\w-]+\.\w+/.exec(readFileSync(file, "utf8")) ?? [];
     expect(secret).not.toBe("");
     const checked = await runHere("login", "signed", "--check");
     expect(checked.code).toBe(0);
-    expect(checked.stdout).toMatch(
-      /^signed in, account acct-42; the token is valid until \d{4}-\d\d-\d\d \d\d:\d\d UTC/,
-    );
+    expect(checked.stdout).toMatch(/\bacct-42; .*\d{4}-\d\d-\d\d \d\d:\d\d UTC/);
     expect(done.stderr + checked.stdout).not.toContain(secret);
     const reset = await runHere("login", "signed", "--reset");
-    expect(reset).toMatchObject({ code: 0, stderr: "signed out: revoked and removed\n" });
+    expect(reset).toMatchObject({ code: 0 });
+    expect(existsSync(file) && readFileSync(file, "utf8").includes(secret)).toBe(false);
     expect(server.state.revoked).toHaveLength(1);
     expect(await runHere("login", "signed", "--check")).toMatchObject({ code: 4 });
   });
@@ -79,7 +78,7 @@ describe("buddy login", () => {
     process.env.BUDDY_AUTH_ISSUER = server.url;
     expect(await runHere("login", "test")).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/Profiles with a sign-in: .*\bsigned; for example: buddy login gpt-codex/),
+      stderr: expect.stringMatching(/\bsigned; .*: buddy login gpt-codex/),
     });
     expect(await runHere("login", "--check", "--reset")).toMatchObject({ code: 2 });
     writeFileSync(here.config, '[agent]\nmodel = "a"\n[models.a]\napi_base_url = "http://127.0.0.1:1"\nmodel = "m"\n');
@@ -95,12 +94,10 @@ describe("buddy login", () => {
   test("what --check says of a token that has run out, and of one that lasts long", async () => {
     const base = { access_token: "a", refresh_token: "r" };
     const words = (expires_at: number) => describeSignIn({ ...base, expires_at } as never).text;
-    expect(words(Date.now() - 60_000)).toMatch(
-      /^signed in; the token expired at .* UTC and is refreshed automatically$/,
-    );
+    expect(words(Date.now() - 60_000)).toMatch(/ \d\d:\d\d UTC [^(]*$/);
     expect(words(Date.now() + 10 * 24 * 3_600_000)).toContain("(240 hours)");
     expect(words(Date.now() + 30_000)).toContain("(1 minute)");
-    expect(describeSignIn(undefined)).toEqual({ signedIn: false, text: "not signed in" });
+    expect(describeSignIn(undefined)).toEqual({ signedIn: false, text: NOT_SIGNED_IN.trimEnd() });
     expect(typeof (await signInScreen()).progress).toBe("function");
   });
 });
@@ -108,7 +105,7 @@ describe("buddy login", () => {
 describe("buddy sessions", () => {
   test("lists, exports and removes what is stored here", async () => {
     await using here = new Here([{ text: "It is **full**." }, { text: "again" }]);
-    expect(await runHere("sessions")).toMatchObject({ code: 0, stdout: "no saved sessions in this directory\n" });
+    expect(await runHere("sessions")).toMatchObject({ code: 0, stdout: NO_SESSIONS });
     await here.exec({ prompt: "why is the disk full?\u001b[2J" });
     const { stdout } = await runHere("sessions");
     expect(stdout).toMatch(/^[0-9a-z-]{19} {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}local {2}gpt-4o {2}why is the disk full\?/);
@@ -126,9 +123,9 @@ describe("buddy sessions", () => {
     expect(await runHere("sessions", "rm", id, "--json")).toMatchObject({ code: 2 });
     expect(await runHere("sessions", "export")).toMatchObject({ code: 2 });
     expect(await runHere("sessions", "list", id)).toMatchObject({ code: 2 });
-    expect(await runHere("sessions", "rm", id)).toMatchObject({ code: 0, stderr: `removed session ${id}\n` });
+    expect(await runHere("sessions", "rm", id)).toMatchObject({ code: 0, stderr: expect.stringContaining(id) });
     expect(await runHere("sessions", "rm", id)).toMatchObject({ code: 2 });
-    expect((await runHere("sessions")).stdout).toBe("no saved sessions in this directory\n");
+    expect((await runHere("sessions")).stdout).toBe(NO_SESSIONS);
   });
 
   test("output prints what a command printed, in full, and lists the ids", async () => {

@@ -10,6 +10,7 @@ import { startLoginServer } from "../../support/login-server.ts";
 import { missing } from "../../support/needs.ts";
 import { runHere } from "../../support/stdout.ts";
 import { quote } from "../../../src/lib/quote.ts";
+import { naming } from "../../support/errors.ts";
 
 async function examine(...args: string[]) {
   const { code, stdout, stderr } = await runHere("doctor", "--json", ...args);
@@ -52,7 +53,7 @@ describe("the configuration", () => {
     process.env.XDG_CONFIG_HOME = join(here.dir, "elsewhere");
     expect((await examine("-m", "demo")).find("config")).toMatchObject({
       status: "info",
-      remedy: "buddy init writes one",
+      remedy: expect.stringContaining("buddy init"),
     });
     delete process.env.XDG_CONFIG_HOME;
     delete process.env.HOME;
@@ -88,9 +89,9 @@ describe("the model", () => {
     const { find, stdout, ok } = await examine();
     expect(ok).toBe(true);
     expect(find("profile")?.text).toBe(`mine: gpt-4o at ${here.model.url} (completions)`);
-    expect(find("key")?.text).toContain("api_key from ");
-    expect(find("endpoint")?.text).toMatch(/answers in \d+ ms/);
-    expect(find("catalog")?.text).toBe("gpt-4o: 128000 tokens of context");
+    expect(find("key")?.text).toContain("api_key ");
+    expect(find("endpoint")).toMatchObject({ status: "ok", text: expect.stringMatching(/\d+ ms/) });
+    expect(find("catalog")?.text).toStartWith("gpt-4o: 128000 ");
     expect(stdout).not.toContain("0123456789abcdef");
   });
 
@@ -104,7 +105,7 @@ describe("the model", () => {
     const profile = remote(`http://127.0.0.1:${server.port}/v1`).replace("gpt-4o", "own");
     writeFileSync(here.config, `[agent]\nmodel = "mine"\n${profile}`, { mode: 0o600 });
     const finding = (await examine()).find("catalog");
-    expect(finding).toEqual({ check: "catalog", status: "ok", text: "own: 32000 tokens of context" });
+    expect(finding).toEqual({ check: "catalog", status: "ok", text: expect.stringMatching(/^own: 32000 /) });
   });
 
   test("that refuses the key, fails, is not there, or wants no list: distinguished", async () => {
@@ -116,28 +117,27 @@ describe("the model", () => {
     write(`http://127.0.0.1:${server.port}/v1`);
     expect((await examine()).find("endpoint")).toMatchObject({
       status: "broken",
-      text: `127.0.0.1:${server.port} refuses the key (HTTP 401)`,
+      text: expect.stringMatching(naming(`127.0.0.1:${server.port}`, "HTTP 401")),
     });
     status = 503;
-    expect((await examine()).find("endpoint")).toMatchObject({
-      status: "warning",
-      remedy: "the service has a problem; try again later",
-    });
+    expect((await examine()).find("endpoint")).toMatchObject({ status: "warning", remedy: expect.any(String) });
     status = 404;
     expect((await examine()).find("endpoint")).toMatchObject({ status: "ok" });
     const moved = await examine("--base-url", `http://127.0.0.1:${server.port}/v2`);
-    expect(moved.find("profile")?.text).toEndWith("/v2 (completions), the address from --base-url");
+    expect(moved.find("profile")?.text).toMatch(
+      naming(`http://127.0.0.1:${server.port}/v2`, "completions", "--base-url"),
+    );
     write("http://127.0.0.1:9/v1", "");
     const gone = await examine();
     expect(gone.find("endpoint")).toMatchObject({
       status: "broken",
-      remedy: expect.stringContaining("buddy --model demo needs no endpoint"),
+      remedy: expect.stringContaining("buddy --model demo"),
     });
     write(here.model.url.replace(/$/, ""), "");
     writeFileSync(here.config, `[agent]\nmodel = "mine"\n${remote(here.model.url).replace("gpt-4o", "nobodys-model")}`);
     expect((await examine()).find("catalog")).toMatchObject({
       status: "warning",
-      remedy: "set context_limit in [models.mine]",
+      remedy: expect.stringMatching(naming("context_limit", "[models.mine]")),
     });
   });
 
@@ -152,9 +152,9 @@ describe("the model", () => {
     });
     expect((await examine("-m", "demo")).find("profile")).toMatchObject({
       status: "ok",
-      text: "demo: a script built into buddy, no key and no network needed",
+      text: expect.stringMatching(/^demo: /),
     });
-    expect((await examine()).find("key")?.text).toBe("none needed for a local server");
+    expect((await examine()).find("key")).toMatchObject({ status: "ok" });
     expect(here.model.requests).toEqual([]);
   });
 
@@ -166,7 +166,7 @@ describe("the model", () => {
     writeFileSync(here.config, profile, { mode: 0o600 });
     const before = await examine();
     expect(before.ok).toBe(false);
-    expect(before.find("sign-in")).toMatchObject({ status: "broken", text: "not signed in" });
+    expect(before.find("sign-in")).toMatchObject({ status: "broken" });
     // One cause is one problem.
     expect(before.find("endpoint")).toMatchObject({ status: "info" });
     expect((await runHere("login")).code).toBe(0);
@@ -177,6 +177,9 @@ describe("the model", () => {
     expect(JSON.stringify([loose.find("sign-in"), loose.find("permissions")])).toContain("chmod 600");
   });
 });
+
+/** What the operator does about a setting that is wrong. */
+const CHANGE = "change the file";
 
 describe("the machine", () => {
   test("tmux that is old, broken or missing; engines that answer, do not, or are missing", async () => {
@@ -190,7 +193,7 @@ describe("the machine", () => {
     const old = await examine();
     expect(old.find("tmux")).toMatchObject({
       status: "warning",
-      text: "tmux 2.9a is older than 3.2: commands work, but more slowly",
+      text: expect.stringMatching(naming("tmux 2.9a", "3.2")),
     });
     expect(old.find("docker")).toMatchObject({ status: "ok", text: "running: web, db" });
     expect(old.find("podman")).toMatchObject({ status: "info", text: "podman does not answer: cannot connect" });
@@ -199,7 +202,7 @@ describe("the machine", () => {
     here.programs({ tmux: 'case $1 in -V) echo "tmux 1.8";; *) exit 1;; esac', docker: "exit 0" });
     const broken = await examine();
     expect(broken.find("tmux")?.text).toContain("tmux 1.8");
-    expect(broken.find("docker")?.text).toBe("no container is running");
+    expect(broken.find("docker")?.text).not.toStartWith("running: ");
     await using bare = new Here();
     bare.programs({ apk: "exit 0" }, { only: true });
     const missing = await examine();
@@ -213,8 +216,8 @@ describe("the machine", () => {
     await using here = new Here();
     writeFileSync(join(here.cwd, "buddy.toml"), "[tools]\nshell_confirm = false\n");
     const { stdout } = await runHere("doctor");
-    expect(stdout).toContain("the file is not trusted");
-    expect(stdout).not.toContain("change the file");
+    expect(stdout).toContain("tools.shell_confirm");
+    expect(stdout).not.toContain(CHANGE);
   });
 
   test("the page for people: a mark for each finding, remedies below, a summary", async () => {
@@ -223,8 +226,8 @@ describe("the machine", () => {
     expect(page.code).toBe(0);
     expect(page.stdout).toMatch(/^ok config {2,}read /m);
     expect(page.stdout).toMatch(/^! {2}config {2,}.*shell_timeot/m);
-    expect(page.stdout).toMatch(/^ +fix: change the file$/m);
-    expect(page.stdout).toEndWith("\n\nit works, with warnings\n");
+    expect(page.stdout).toMatch(new RegExp(`^ +fix: ${CHANGE}$`, "m"));
+    expect(page.stdout).toMatch(/\n\n\S[^\n]*\n$/);
     expect(page.stdout).not.toContain("\u001b");
     writeFileSync(here.config, "[agent");
     expect(await runHere("doctor")).toMatchObject({ code: 1, stdout: expect.stringMatching(/\n\n1 problem found\n$/) });
@@ -249,7 +252,7 @@ describe("the target", () => {
     expect(find("identity")?.text).toMatch(/^\S+@\S+, Linux \S+$/);
     if ((await missing("tmux")) === undefined)
       expect(find("target tmux")).toMatchObject({ status: "ok", text: expect.stringMatching(/^tmux \d/) });
-    expect(find("disk")?.text).toMatch(/^\d+ MiB free in the working directory \(\d+% used\)$/);
+    expect(find("disk")?.text).toMatch(/^\d+ MiB .*\(\d+% /);
     expect(find("clock")).toMatchObject({ status: "ok" });
     expect(find("sudo")?.text).not.toBe("unknown");
   });
@@ -264,8 +267,8 @@ describe("the target", () => {
     const findings = await checkTarget(options);
     const find = (check: string) => findings.find((one) => one.check === check);
     expect(find("clock")).toMatchObject({ status: "warning", text: expect.stringContaining("s behind this machine") });
-    expect(find("disk")).toMatchObject({ status: "warning", text: "2 MiB free in the working directory (98% used)" });
-    expect(find("target tmux")).toMatchObject({ status: "warning", remedy: "run tmux -V on the target" });
+    expect(find("disk")).toMatchObject({ status: "warning", text: expect.stringMatching(/^2 MiB .*\(98% /) });
+    expect(find("target tmux")).toMatchObject({ status: "warning", remedy: expect.stringContaining("tmux -V") });
   });
 
   test("that cannot be reached is broken", async () => {
@@ -280,7 +283,7 @@ describe("the target", () => {
 test("how to install something: without sudo for root, and where there is none", async () => {
   await using here = new Here();
   here.programs({}, { only: true });
-  expect(howToInstall("tmux", false)).toContain("package manager");
+  expect(howToInstall("tmux", false)).toContain("tmux");
   here.programs({ "apt-get": "exit 0" }, { only: true });
   expect(howToInstall("tmux", true)).toBe("apt-get install tmux");
   expect(howToInstall("tmux", false)).toBe("as root: apt-get install tmux");
