@@ -216,8 +216,6 @@ async function ask(
         case "notice":
           agent.publish({ type: "warning", message: event.message });
           break;
-        case "tool-call":
-          break;
         case "done":
           return event;
       }

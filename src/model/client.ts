@@ -155,22 +155,19 @@ class HttpModelClient implements ModelClient {
       for (;;) {
         const ask = await this.#prepare(request, tries.refused, signal);
         const traced = tracing() ? (await import("./trace-exchange.ts")).traceExchange(ask, tries.attempt) : undefined;
-        const answer = exchange(ask, signal);
+        const answer = exchange(traced === undefined ? ask : { ...ask, first: traced.first }, signal);
         let error: ModelError;
         tries.shown = false;
         try {
           for (;;) {
             const { done, value } = await answer.next();
-            traced?.first();
             if (done) {
               traced?.end(value);
               yield this.#done(request, value);
               return;
             }
-            for (const event of value) {
-              tries.shown ||= event.type !== "tool-call";
-              yield event;
-            }
+            tries.shown = true;
+            for (const event of value) yield event;
           }
         } catch (caught) {
           error = (await import("./explain.ts")).explain(caught, ask.situation);

@@ -9,9 +9,7 @@ let count = 0;
 /** The parts of the last request, as text: they are not written again. */
 let before: ReadonlySet<string> = new Set();
 
-interface TracedExchange {
-  /** The first piece of the answer has come. */
-  first(): void;
+interface TracedExchange extends Required<Pick<Exchange, "first">> {
   end(reply: Reply): void;
   failed(error: ModelError): void;
 }

@@ -105,8 +105,6 @@ export interface ModelRequest {
 export type ModelEvent =
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "reasoning"; readonly delta: string }
-  /** A tool call is being written; for the live line only. */
-  | { readonly type: "tool-call"; readonly name: string; readonly bytes: number }
   | {
       readonly type: "retry";
       readonly attempt: number;

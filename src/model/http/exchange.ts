@@ -17,9 +17,10 @@ export interface Exchange {
   readonly protocol: Protocol;
   readonly limits: ExchangeLimits;
   readonly situation: Situation;
-
   /** PEM certificates to trust. */
   readonly ca?: string | undefined;
+  /** The first piece of the answer has come. */
+  first?(): void;
 }
 
 export interface ExchangeLimits {
@@ -86,6 +87,7 @@ export async function* exchange(
       const pieces = read.value;
       // Taken out one by one: a slow reader of the answer must not keep what was read already.
       for (let piece = pieces.shift(); piece; piece = pieces.shift()) {
+        if (bytes === 0) ask.first?.();
         bytes += piece.byteLength;
         unshown += piece.byteLength;
         if (bytes > limits.answerBytes)

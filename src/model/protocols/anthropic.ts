@@ -161,9 +161,8 @@ function openBlock(state: AnthropicState, event: Json, emit: Emit): void {
   // The same block opened twice.
   if (typeof start["id"] === "string" && blockAt(state, event)?.start["id"] === start["id"]) return;
   const text = newBlock(state, event, start).text.toString();
-  if (start["type"] === "tool_use") emit({ type: "tool-call", name: string(start["name"]), bytes: 0 });
-  else if (start["type"] === "text") state.said.push(text);
-  else if (text !== "") emit({ type: "reasoning", delta: text });
+  if (start["type"] === "text") state.said.push(text);
+  else if (text !== "" && start["type"] !== "tool_use") emit({ type: "reasoning", delta: text });
 }
 
 function newBlock(state: AnthropicState, event: Json, start: Json): Block {
@@ -200,7 +199,7 @@ function takeDelta(state: AnthropicState, event: Json, emit: Emit): void {
       block.json.add(
         isRecord(delta["partial_json"]) ? JSON.stringify(delta["partial_json"]) : string(delta["partial_json"]),
       );
-      return emit({ type: "tool-call", name: string(block.start["name"]), bytes: block.json.length });
+      return;
     default:
   }
 }

@@ -181,7 +181,7 @@ function takeDelta(state: CompletionsState, delta: Json): void {
     state.hasWords = true;
     state.said.add(refusal);
   }
-  for (const call of callsIn(delta)) state.emit({ type: "tool-call", ...state.calls.add(call) });
+  for (const call of callsIn(delta)) state.calls.add(call);
   for (const name of REASONING) takeReasoningField(state, name, delta[name]);
   mergeDelta(state.extra, delta, HANDLED);
 }

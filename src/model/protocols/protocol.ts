@@ -42,7 +42,7 @@ export interface AnswerState {
   readonly said: AnswerText;
 }
 
-export type Emit = (event: Extract<ModelEvent, { type: "text" | "reasoning" | "tool-call" | "discard" }>) => void;
+export type Emit = (event: Extract<ModelEvent, { type: "text" | "reasoning" | "discard" }>) => void;
 
 /** What `step` gets for `data: [DONE]`. */
 export const DONE: unique symbol = Symbol("[DONE]");

@@ -69,7 +69,7 @@ export const responses: Protocol<ResponsesState> = {
         return takeItem(state, event, type.endsWith("done"), emit);
       case "response.function_call_arguments.delta":
       case "response.function_call_arguments.done":
-        return takeArguments(state, event, emit);
+        return takeArguments(state, event);
       case "response.completed":
       case "response.done":
       case "response.incomplete":
@@ -224,12 +224,11 @@ function takeReasoning(state: ResponsesState, event: Json, emit: Emit): void {
   emit({ type: "reasoning", delta });
 }
 
-function takeArguments(state: ResponsesState, event: Json, emit: Emit): void {
+function takeArguments(state: ResponsesState, event: Json): void {
   const call = slot(state, event, "function_call");
   if (typeof event["delta"] === "string") call.arguments.add(event["delta"]);
   else if (typeof event["arguments"] === "string") call.arguments = new GrowingText(event["arguments"]);
   if (!call.item["name"] && event["name"]) call.item = { ...call.item, name: event["name"] };
-  emit({ type: "tool-call", name: nameOf(call.item), bytes: call.arguments.length });
 }
 
 function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit): void {
@@ -240,7 +239,6 @@ function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit)
   const place = isNew(state, at, done) ? opened(state, item) : slot(state, at, type);
   place.item = item;
   place.done = done;
-  if (type === "function_call") emit({ type: "tool-call", name: nameOf(item), bytes: place.arguments.length });
   if (!done) return;
   const whole = messageText(item);
   if (type === "message") {

@@ -14,8 +14,8 @@ export class ToolCallSlots {
     return this.#slots.length;
   }
 
-  /** Adds one delta; returns the name and the length so far of the call it belongs to. */
-  add(delta: Json): { name: string; bytes: number } {
+  /** Adds one delta. */
+  add(delta: Json): void {
     // A few servers leave the wrapper out.
     const fn = isRecord(delta["function"]) ? delta["function"] : { name: delta["name"], arguments: delta["arguments"] };
     const name = typeof fn["name"] === "string" ? fn["name"] : "";
@@ -28,7 +28,6 @@ export class ToolCallSlots {
     slot.add(piece);
     mergeDelta(slot.extra, delta, CALL_FIELDS);
     mergeDelta(slot.functionExtra, fn, FUNCTION_FIELDS);
-    return { name: slot.name, bytes: slot.length };
   }
 
   /** The calls in order; with `onlyWhole` those whose arguments were cut off are left out. */
