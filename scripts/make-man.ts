@@ -24,7 +24,7 @@ export async function manPage(): Promise<string> {
     "[OPTIONS] COMMAND [ARGUMENTS]",
     ".SH DESCRIPTION",
     plain(
-      "Without a command buddy opens a REPL; buddy exec answers one prompt. The model works in a shared tmux pane the operator can attach to, on this machine, over SSH, or inside a container, and asks before it changes anything.",
+      "Without a command buddy opens a REPL; buddy exec answers one prompt. The model works in a shared tmux pane that you can attach to, on this machine, over ssh, or in a container. buddy asks before it makes a change.",
     ),
     ".SH OPTIONS",
     ...options(GLOBAL_ARGS),
@@ -65,7 +65,7 @@ const EXIT_WORDS: readonly (readonly [number, string])[] = [
 ];
 
 const ENVIRONMENT: readonly (readonly [string, string])[] = [
-  ["BUDDY_API_KEY", "key for the endpoint; comes before the profile's own source"],
+  ["BUDDY_API_KEY", "key for the endpoint; overrides the profile's own"],
   ["BUDDY_BASE_URL", "address of the endpoint"],
   ["BUDDY_MODEL", "profile or model, as --model"],
   ["BUDDY_CONFIG", "configuration file, as --config"],
@@ -86,13 +86,13 @@ const FILES: readonly (readonly [string, string])[] = [
   ["~/.config/buddy/AGENTS.md", "instructions for every session"],
   ["~/.config/buddy/hosts/NAME.md", "notes for the model about one machine"],
   ["~/.config/buddy/skills, ~/.agents/skills", "skills and runbooks; those of a repository need trust"],
-  ["~/.config/buddy/commands/NAME.md", "commands of your own for the REPL"],
+  ["~/.config/buddy/commands/NAME.md", "your own commands for the REPL"],
   ["~/.config/buddy/mcp-auth.json", "sign-ins at MCP servers"],
   ["~/.config/buddy/history", "prompts typed in the REPL"],
   [".buddyx/sessions", "saved sessions of a working directory"],
-  ["~/.local/state/buddy/outputs", "what the commands of saved sessions printed, in full"],
-  ["~/.local/state/buddy/audit.jsonl", "the record of decisions and effects; read by buddy audit"],
-  ["~/.local/state/buddy/changes", "files as they were before saved sessions changed them, for /undo"],
+  ["~/.local/state/buddy/outputs", "full output of the commands of saved sessions"],
+  ["~/.local/state/buddy/audit.jsonl", "the record of decisions and effects; shown by buddy audit"],
+  ["~/.local/state/buddy/changes", "files as they were before sessions changed them, for /undo"],
 ];
 
 function section(command: Command): string[] {

@@ -15,18 +15,18 @@ interface Kind {
 
 const INTRO = `# Reliability
 
-What goes wrong, what buddy does then, and the test that shows it. The tests inject each fault for real: they kill processes, cut
-connections, fill disks and stop servers, or leave what a crash leaves (half a line, a lock). This page is made from their names (\`bun scripts/make-reliability.ts\`), and a test
-checks that it is current.
+Faults, what buddy does about them, and the tests that show it. The tests cause real faults: they kill processes, cut
+connections, fill disks and stop servers, or leave behind what a crash does (half a line, a lock). This page is made from the names of the
+tests (\`bun scripts/make-reliability.ts\`), and a test checks that it is current.
 
-\`bun run soak\` does all of it at once, in random order, for as long as you like: it prints its seed, what it did, and each property that
+\`bun run soak\` causes all of them at once, in random order, for as long as you like: it prints its seed, its steps, and each property that
 did not hold.
 `;
 
 const KINDS: readonly Kind[] = [
   {
     title: "Connections",
-    does: "A lost connection is noticed at once or by a heartbeat, made again to the same machine only, and the running command is found again. A command is never run twice.",
+    does: "A lost connection is noticed at once or by a heartbeat, restored to the same machine only, and the running command is found again. A command is never run twice.",
     shown: {
       "targets/connection/reconnect.test.ts": [
         "a reset connection:",
@@ -47,7 +47,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "buddy is stopped or killed",
-    does: "A signal ends the run and what it started. After `kill -9`, session, record and changes are whole, and the pane is free for the next buddy.",
+    does: "A signal ends the run and the processes it started. After `kill -9`, session, record and changes are intact, and the pane is free for the next buddy.",
     shown: {
       "journeys/exec-signals.test.ts": [
         "%s ends it on the target",
@@ -73,7 +73,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "Panes, shells and programs on the target",
-    does: "What was killed is started again or replaced, what hangs is given up, and what is left of a killed tmux server is removed by a later start.",
+    does: "Killed programs are started again or replaced, hanging ones are given up, and files of a killed tmux server are removed by a later start.",
     shown: {
       "targets/tmux/panes.test.ts": ["that are killed are made again"],
       "targets/tmux/leftovers.test.ts": [
@@ -93,7 +93,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "Disks",
-    does: "A full or read-only disk tears no line and no file: what cannot be written is reported once, and written when there is room again.",
+    does: "A full or read-only disk leaves no incomplete line or file: buddy reports once what cannot be written, and writes it when there is space again.",
     shown: {
       "session/session.test.ts": ["a full disk loses no line", "a directory removed meanwhile"],
       "audit/audit-log.test.ts": ["a full disk tears no line"],
@@ -112,7 +112,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "The model",
-    does: "A broken or endless answer is refused or asked for again, never half carried out; silence has a limit, and time in which buddy itself did not run does not count.",
+    does: "A broken or endless answer is refused or requested again, and none of its tool calls run; silence has a limit, and time in which buddy itself did not run does not count.",
     shown: {
       "model/mangled.test.ts": ["an answer that breaks off"],
       "model/faults.test.ts": [
@@ -140,7 +140,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "One machine of many, one server of several",
-    does: "What hangs or fails is named and left behind; the others are not held up.",
+    does: "A machine or server that hangs or fails is named; the others are not held up.",
     shown: {
       "journeys/fleet.test.ts": [
         "a run on thirteen machines",
@@ -168,7 +168,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "Everything at once",
-    does: "No orphan process, session, socket or file; no lost or doubled entry; a whole record; bounded memory and descriptors.",
+    does: "No orphaned process, session, socket or file; no lost or duplicate entry; an intact record; bounded memory and descriptors.",
     shown: { "soak/soak.test.ts": ["two minutes of everything"] },
   },
 ];

@@ -69,7 +69,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, file: 
   skills: ["list skills and runbooks, or check a folder", () => import("./commands/skills/command.ts")],
   mcp: ["list, check, add or remove MCP servers", () => import("./commands/mcp/command.ts")],
   demo: ["a short guided run: no key, no network", () => import("./commands/demo/command.ts")],
-  policy: ["explain what the policy says, without doing anything", () => import("./commands/policy/command.ts")],
+  policy: ["explain decisions of the policy, without doing anything", () => import("./commands/policy/command.ts")],
   trace: ["summarise a file written with --trace", () => import("./commands/trace/command.ts")],
   update: ["install the newest version, or go back to the previous one", () => import("./commands/update/command.ts")],
   completion: ["print a completion script for bash, zsh or fish", () => import("./commands/completion/command.ts")],

@@ -11,11 +11,11 @@ import { clock, commandLine, oneLine } from "../words.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 
 export const workCommands: readonly SlashCommand[] = [
-  { name: "ps", args: "", summary: "tasks, background shells, what runs in the pane", anytime: true, run: ps },
+  { name: "ps", args: "", summary: "tasks, background shells, programs in the panes", anytime: true, run: ps },
   {
     name: "kill",
     args: "[ID]",
-    summary: "stop a task, a background shell, or what runs in a pane",
+    summary: "stop a task, a background shell, or the program in a pane",
     anytime: true,
     run: kill,
     complete: killable,

@@ -168,7 +168,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   model,
   login,
   logout,
-  { name: "context", args: "", summary: "how full the model's window is", anytime: true, run: context },
+  { name: "context", args: "", summary: "how full the model's context window is", anytime: true, run: context },
   {
     name: "compact",
     args: "[FOCUS]",
@@ -181,8 +181,8 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   },
   { name: "cost", args: "", summary: "tokens and money spent in this session", anytime: true, run: cost },
   ...sessionCommands,
-  { name: "tools", args: "", summary: "what the model may use", anytime: true, run: tools },
-  { name: "config", args: "", summary: "settings that are not defaults, and their origin", anytime: true, run: config },
+  { name: "tools", args: "", summary: "the tools of the model", anytime: true, run: tools },
+  { name: "config", args: "", summary: "settings that differ from the defaults, and their origin", anytime: true, run: config },
   themeCommand,
   { name: "help", aliases: ["?"], args: "", summary: "commands and keys", anytime: true, run: help },
   {

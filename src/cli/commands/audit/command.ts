@@ -30,7 +30,7 @@ export const command = defineCommand({
       type: "string",
       valueHint: "7d|DATE",
       check: readSince,
-      description: "only what happened since then: a duration, or a date such as 2026-03-01",
+      description: "only entries since then: a duration, or a date such as 2026-03-01",
     },
     session: { type: "string", valueHint: "ID", description: "only this session, by its id or the beginning of it" },
     json: { type: "boolean", description: "one JSON object per line; verify: one object" },

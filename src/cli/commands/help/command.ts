@@ -8,7 +8,7 @@ import { COMMANDS, defineCommand, loadCommand } from "../../command.ts";
 /** Topic → what its page is about. */
 export const TOPICS = {
   keys: "the REPL: keys, slash commands, questions",
-  config: "every setting, its default and what it takes",
+  config: "every setting: values, default, meaning",
   policy: "what may run, be written, be fetched, be shown",
   targets: "local, ssh, containers; the shared pane",
   undo: "undoing changes; what can lock you out",

@@ -17,7 +17,7 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy login", "shows an address and a code to enter there"],
-    ["buddy login --check", "exit code 4 when not signed in"],
+    ["buddy login --check", "exit code 4 if not signed in"],
   ],
   notes:
     "For a profile on OpenRouter (or: buddy login openrouter) you approve a key in\n" +

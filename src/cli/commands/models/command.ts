@@ -11,7 +11,7 @@ export const command = defineCommand({
     json: { type: "boolean", description: "print as JSON" },
   },
   examples: [
-    ["buddy models", "what the active profile's endpoint offers"],
+    ["buddy models", "the models of the active profile's endpoint"],
     ["buddy models --json", "for programs"],
   ],
   async run({ args: { profile: name, json }, globals }) {

@@ -15,7 +15,7 @@ export const command = defineCommand({
     fork: { type: "boolean", description: "continue in a copy, for example while another buddy uses the session" },
   },
   examples: [
-    ["buddy resume --last", "where you left off"],
+    ["buddy resume --last", "the last session of this directory"],
     ["buddy resume 7b2f", "the session whose id begins with 7b2f"],
   ],
   async run({ args, globals }) {

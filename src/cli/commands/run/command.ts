@@ -25,9 +25,9 @@ export const command = defineCommand({
   notes: `
 Several words are joined with spaces, as ssh does, and the machine's shell
 interprets the result; after -- each word reaches the command unchanged.
-Commands that only read run at once; anything else asks first, as it does for
-the model: without a terminal it is refused with exit code 3, unless --approve
-allows it.
+Commands that only read run at once; all others need approval, as for the model:
+without a terminal they are refused with exit code 3, unless --approve allows
+them.
 
 With one machine you see its output as it arrives. With several, equal outputs
 with the same exit code are printed once, under the names of their machines.

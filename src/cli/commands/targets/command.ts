@@ -11,7 +11,7 @@ export const command = defineCommand({
       required: false,
       description: "names, groups, globs, web[01-12], lists, @FILE, - for stdin; all if omitted",
     },
-    check: { type: "boolean", description: "open them all and report what works and what does not" },
+    check: { type: "boolean", description: "open them all and report problems" },
     sessions: { type: "boolean", description: "list buddy's tmux sessions on the machine" },
     end: { type: "boolean", description: "with --sessions: end those that are not in use, after a question" },
     yes: { type: "boolean", description: "with --end: do not ask" },

@@ -21,7 +21,7 @@ export const command = defineCommand({
   },
   examples: [
     ['buddy exec --trace t.jsonl "…"', "keep a trace; BUDDY_TRACE_FILE does the same"],
-    ["buddy trace summary t.jsonl", "what it shows"],
+    ["buddy trace summary t.jsonl", "its requests, tools, decisions and times"],
   ],
   notes:
     "A trace holds prompts, commands and answers. Keys, and text that looks like\n" +
