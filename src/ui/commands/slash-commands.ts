@@ -182,7 +182,13 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   { name: "cost", args: "", summary: "tokens and money spent in this session", anytime: true, run: cost },
   ...sessionCommands,
   { name: "tools", args: "", summary: "the tools of the model", anytime: true, run: tools },
-  { name: "config", args: "", summary: "settings that differ from the defaults, and their origin", anytime: true, run: config },
+  {
+    name: "config",
+    args: "",
+    summary: "settings that differ from the defaults, and their origin",
+    anytime: true,
+    run: config,
+  },
   themeCommand,
   { name: "help", aliases: ["?"], args: "", summary: "commands and keys", anytime: true, run: help },
   {
