@@ -224,6 +224,34 @@ describe("buddy update", () => {
     expect(leftovers()).toEqual([]);
   });
 
+  test("a version that is not one came onto the screen with its control characters", async () => {
+    for (const version of ["\u001b]0;x\u0007", "1.0\u202e", "../1", "abc"]) {
+      release(version);
+      await expect(update().findRelease()).rejects.toThrow(buddyError("tool", "has no build"));
+    }
+  });
+
+  test("a damaged archive is an error, and nothing is left: not zstd, sizes below zero", async () => {
+    const name = [...files.keys()].find((one) => one.endsWith(".tar.zst")) ?? "";
+    const archive = await Bun.zstdDecompress(files.get(name) as Uint8Array<ArrayBuffer>);
+    archive.write("-0000001000\0", 124);
+    for (const bytes of [Buffer.from("not zstd"), Bun.zstdCompressSync(archive)]) {
+      files.set(name, bytes);
+      seal();
+      const found = await update().findRelease();
+      await expect(update().install(found)).rejects.toThrow(buddyError("tool", "damaged"));
+      expect(inPlace()).toContain("1.0.0");
+      expect(leftovers()).toEqual([]);
+    }
+  });
+
+  test("a redirect to a file of this machine is not followed", async () => {
+    const sums = join(home, "SHA256SUMS");
+    writeFileSync(sums, files.get("SHA256SUMS") ?? "");
+    redirect = () => `file://${sums}`;
+    await expect(update().findRelease()).rejects.toThrow(buddyError("tool", "protocol"));
+  });
+
   test("redirects are followed, and a download that ends early is an error", async () => {
     redirect = (path) => (path.startsWith("new/") ? undefined : `http://127.0.0.1:${server.port}/new/${path}`);
     files = new Map([...files].map(([name, data]) => [`new/${name}`, data]));

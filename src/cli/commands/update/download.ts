@@ -74,8 +74,8 @@ async function follow(address: string, env: DownloadOptions["env"], signal: Abor
     const location = response.headers.get("location");
     if (response.status < 300 || response.status >= 400 || location === null) return response;
     const next = new URL(location, url);
-    if (url.protocol === "https:" && next.protocol !== "https:")
-      throw new Redirected("the server redirects from https to another protocol");
+    if (next.protocol !== "https:" && next.protocol !== url.protocol)
+      throw new Redirected("the server redirects to another protocol");
     url = next;
   }
   throw new Redirected("too many redirects");

@@ -67,7 +67,7 @@ export class Update {
     const target = buildTarget();
     const expected = sums.get(`buddy-${target}`);
     const archive = [...sums.keys()]
-      .map((name) => /^(buddy-(.+?)-(?:linux|darwin)-.+)\.tar\.zst$/.exec(name))
+      .map((name) => /^(buddy-(\d+\.\d+\.\d+(?:-[\w.]+)?)-(?:linux|darwin)-.+)\.tar\.zst$/.exec(name))
       .find((match) => match?.[1]?.endsWith(`-${target}`));
     const [, name, newest] = archive ?? [];
     if (expected === undefined || name === undefined || newest === undefined)
@@ -106,7 +106,7 @@ export class Update {
       say(`downloading ${base}/${name}`);
       const packed = await download(`${base}/${name}`, { env: this.#options.env, signal, most: MOST_BYTES, progress });
       this.#verify(name, packed, sums.get(name));
-      const files = readTar(await Bun.zstdDecompress(packed), `${archive}/`);
+      const files = readTar(await unpacked(packed), `${archive}/`);
       const binary = files.get("buddy");
       if (binary === undefined) throw new BuddyError("tool", `${name} does not contain buddy; nothing was changed`);
       this.#verify(`buddy in ${name}`, binary, expected);
@@ -282,6 +282,16 @@ function readSums(text: string): ReadonlyMap<string, string> {
   return new Map(lines.map(([, sum = "", name = ""]) => [name, sum]));
 }
 
+async function unpacked(packed: Uint8Array): Promise<Uint8Array> {
+  try {
+    return await Bun.zstdDecompress(packed);
+  } catch (cause) {
+    throw new BuddyError("tool", DAMAGED, { cause });
+  }
+}
+
+const DAMAGED = "the archive is damaged; nothing was changed";
+
 /** Regular files of a ustar archive below `prefix`, by their names without it. */
 function readTar(bytes: Uint8Array, prefix: string): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
@@ -291,8 +301,7 @@ function readTar(bytes: Uint8Array, prefix: string): ReadonlyMap<string, Uint8Ar
     const size = Number.parseInt(text(at + 124, 12), 8);
     const name = [text(at + 345, 155), text(at, 100)].filter(Boolean).join("/");
     const type = text(at + 156, 1);
-    if (!Number.isInteger(size) || at + 512 + size > bytes.length)
-      throw new BuddyError("tool", "the archive is damaged");
+    if (!(size >= 0) || at + 512 + size > bytes.length) throw new BuddyError("tool", DAMAGED);
     if ((type === "0" || type === "") && name.startsWith(prefix))
       files.set(name.slice(prefix.length), bytes.subarray(at + 512, at + 512 + size));
     at += 512 + Math.ceil(size / 512) * 512;
