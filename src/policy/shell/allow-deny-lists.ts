@@ -2,9 +2,11 @@
 import { matchesGlob } from "../../lib/names.ts";
 import { words as wordList } from "../../lib/text.ts";
 import type { CommandPrefix } from "../approvals.ts";
+import { judgePath } from "../files/paths.ts";
 import type { ShellJudgement } from "../verdict.ts";
+import { resolved } from "./dangers/protected-paths.ts";
 import { readOptions, rowOf, unlistedOption } from "./known-options.ts";
-import { isFixed, isUnknown, programName } from "./syntax/field.ts";
+import { isFixed, isUnknown, programName, readable } from "./syntax/field.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
 import { outsideCommonGrammar } from "./syntax/parse.ts";
 import { gitCall } from "./wrappers/git.ts";
@@ -47,6 +49,23 @@ export function allowedForDevelopers(command: FoundCommand): boolean {
     allowedBy(command, ["git"]) !== undefined
   );
 }
+
+/** The preset is for work in a project: why it does not cover a command that names a sensitive place. */
+export function outsideProject({ argv, directories }: FoundCommand, cwd: string | undefined): string | undefined {
+  const words = argv.slice(1).flatMap(({ value }) => [value, value.replace(/^-(?:-[\w-]+=|[A-Za-z])/, "")]);
+  const isSensitive = (word: string, place: string): boolean => {
+    if (word.startsWith("-") || (place === "." && !/[/\uFDD3]/.test(word))) return false;
+    let path = resolved(word, place);
+    if (path.from === "." && path.parts[0] === ".." && cwd !== undefined) path = resolved(`${place}/${word}`, cwd);
+    if (path.from === ".") return path.parts.includes(".git");
+    const full = `${path.from === "~" ? A_HOME : ""}/${path.parts.join("/")}`;
+    return judgePath({ path: full, home: A_HOME, caseInsensitive: false }, { allowedRoots: [] }).kind !== "allow";
+  };
+  const word = words.find((one) => directories.some((place) => isSensitive(one, place)));
+  return word === undefined ? undefined : `${readable(word)} is not a place for everyday work in a project`;
+}
+
+const A_HOME = "/home/user";
 
 const without = (pattern: RegExp) => (args: readonly string[]) => !args.some((word) => pattern.test(word));
 const FORCED = /^(?:-[a-zA-Z]*f|--force|--discard-changes|--force-create|-C)/;

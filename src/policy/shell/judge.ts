@@ -3,7 +3,7 @@ import { words as wordList } from "../../lib/text.ts";
 import { namesBuddy } from "../files/secret-files.ts";
 import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
 import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
-import { allowedBy, allowedForDevelopers, deniedBy, textDeniedBy } from "./allow-deny-lists.ts";
+import { allowedBy, allowedForDevelopers, deniedBy, outsideProject, textDeniedBy } from "./allow-deny-lists.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { dataDanger, overwrittenStore } from "./dangers/data.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
@@ -154,8 +154,10 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
     );
   const entry = allowedBy(found, rules.allow);
   if (entry !== undefined) return done("allow", `shell_allow contains “${entry}”`);
-  if (rules.autoApprove === "developer" && allowedForDevelopers(found))
-    return done("allow", "an everyday developer command");
+  if (rules.autoApprove === "developer" && allowedForDevelopers(found)) {
+    const other = secretRead(found, cwd) ?? outsideProject(found, cwd);
+    return other === undefined ? done("allow", "an everyday developer command") : done("ask", other);
+  }
   // If the preset has rows for the program, its reason is the better one.
   return done("ask", why === own ? (whatItDoes(found) ?? why) : why);
 }

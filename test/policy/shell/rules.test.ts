@@ -218,6 +218,26 @@ describe("the developer preset", () => {
       expect([text, developer(text)]).toEqual([text, "ask"]);
     expect(developer("git add -A")).toBe("deny");
   });
+
+  test("covered what names the system, a file of keys, or hidden files of a home", () => {
+    for (const text of [
+      "touch /etc/x",
+      "mkdir -p ~/.ssh",
+      "touch ~/.bashrc",
+      "touch .git/hooks/pre-commit",
+      "cd /etc && touch x",
+      "cd .git && mkdir hooks",
+      "git -C /etc commit -m x",
+      "git commit -F ~/.ssh/id_rsa",
+      "git commit --file=/etc/shadow",
+      "prettier ~/.ssh/id_rsa",
+      "eslint --fix /usr/lib/node_modules",
+      "touch /forcefsck",
+    ])
+      expect([text, developer(text)]).toEqual([text, "ask"]);
+    for (const text of ["make -C ../lib", "ninja -C /work/build", "mkdir -p /tmp/a", "git commit -m 'fix: a/b'"])
+      expect([text, developer(text)]).toEqual([text, "allow"]);
+  });
 });
 
 describe("what is derived", () => {
