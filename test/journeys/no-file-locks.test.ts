@@ -53,7 +53,7 @@ test.each(ERRORS)(
     expect(other.stderr).toContain("is in use by process");
     await using server = startLoginServer({});
     const login = await rig.box.run(["login", "gpt-codex"], { env: { ...env, BUDDY_AUTH_ISSUER: server.url } });
-    expect(login.stderr).toContain("Signed in.");
+    expect(login.stderr).toContain("buddy exec");
   },
 );
 

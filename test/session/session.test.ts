@@ -117,7 +117,7 @@ describe("the log", () => {
     log.append(answer("two"));
     log.append(done);
     await log.close();
-    expect(problems.join()).toContain("had been removed");
+    expect(problems).toHaveLength(1);
     const seen: string[] = [];
     readEvents(log.path, (one) => void seen.push(one.type));
     expect(seen).toEqual(["session", "turn", "message", "done"]);
@@ -204,9 +204,7 @@ describe("where sessions live", () => {
     const path = join(cwd, ".buddyx/sessions/aaaa-bbbb-cccc-dddd.jsonl");
     writeFileSync(path, "");
     truncateSync(path, 2 ** 40);
-    expect(root().list()).toMatchObject([
-      { id: "aaaa-bbbb-cccc-dddd", problem: expect.stringContaining("longer than") },
-    ]);
+    expect(root().list()).toMatchObject([{ id: "aaaa-bbbb-cccc-dddd", problem: expect.any(String) }]);
   });
 
   test("a place where nothing can be written is reported, and the work continues", async () => {
@@ -361,7 +359,7 @@ describe("damage", () => {
   test("a torn last line is skipped, reported, and does not touch what comes after", async () => {
     const log = await damaged('{"v":1,"ts":"2026-01-02T03:04:05.678Z","session":"aaaa","type":"tu');
     const again = await root().resume(log.id);
-    expect(again.notes.join()).toContain("1 damaged line");
+    expect(again.notes).toEqual([expect.stringMatching(/\b1 damaged /)]);
     again.log.append(turn("second"));
     await again.log.close();
     const resumed = await root().resume(log.id);
@@ -376,7 +374,7 @@ describe("damage", () => {
     );
     const { replay, log: again, notes } = await root().resume(log.id);
     expect(replay.messages.map((m) => m.content)).toEqual(["first", "one", "after NUL", "glued", "a", "b"]);
-    expect(notes.join()).toContain("3 damaged lines");
+    expect(notes).toEqual([expect.stringMatching(/\b3 damaged /)]);
     await again.close();
   });
 
@@ -419,10 +417,10 @@ describe("damage", () => {
         .list()
         .map(({ id, problem }) => [id, problem] as const),
     );
-    expect(problems.get(pipe)).toBe("not a regular file");
-    expect(problems.get(link)).toBe("not a regular file");
+    for (const id of [pipe, link]) expect(problems.get(id)).toEqual(expect.any(String));
+    expect(problems.get(log.id)).toBeUndefined();
     expect(root().find("last").id).toBe(log.id);
-    for (const id of [pipe, link]) expect(root().resume(id)).rejects.toThrow(buddyError("session", id, "regular file"));
+    for (const id of [pipe, link]) expect(root().resume(id)).rejects.toThrow(buddyError("session", id));
     await root().remove(pipe);
     expect(existsSync(join(cwd, "elsewhere"))).toBe(false);
   });
@@ -442,10 +440,9 @@ describe("damage", () => {
     const log = await written(session, turn("go"), calls("c1", "c2"), result("c2", "two"));
     const { replay, notes, log: again } = await root().resume(log.id);
     await again.close();
-    expect(notes.join()).toContain("1 tool call had no stored result");
+    expect(notes).toEqual([expect.stringMatching(/\b1 tool call /)]);
     const [, , lost, kept] = replay.messages;
     expect(lost).toMatchObject({ role: "tool", callId: "c1" });
-    expect(lost?.content).toContain("result lost");
     expect(kept).toMatchObject({ role: "tool", callId: "c2", content: "two" });
   });
 });

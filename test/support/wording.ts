@@ -80,6 +80,7 @@ export const RESULT = {
   shellEnded: (code: number) => `[the shell ended with exit code ${code}]`,
   waiting: "[waiting for input",
   notAllowed: "Not allowed: ",
+  cancelled: "operation cancelled by user",
   refused: "The operator refused this",
   dryRun: "[dry run] would ",
   leftOut: "bytes left out here;",

@@ -334,7 +334,7 @@ export class StoredOutput {
 
 const nothing = () => "";
 
-const CUT = "\n[output after this was not saved: buddy ended while the command ran, or its disk was full]\n";
+export const CUT = "\n[output after this was not saved: buddy ended while the command ran, or its disk was full]\n";
 
 function gap(bytes: number): string {
   return bytes > 0 ? `[${bytes} bytes are no longer kept]\n` : "";

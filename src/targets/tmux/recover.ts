@@ -227,6 +227,9 @@ const WHOLE_SEQUENCE =
   // oxlint-disable-next-line no-control-regex
   /^\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[PX^_][^\x1b]*\x07|[ -/]+[0-~]|[0-OQ-WYZ\\`-~=>])/;
 
+/** In the output, where the scrollback no longer had a part of it. */
+export const MISSING = "\n[output is missing here]\n";
+
 /** Adds output that is missing from the stream to the recording; `why` explains how it was missed. */
 export function fillGap(command: RunningCommand, snapshot: PaneSnapshot, why: string): void {
   fill(command, snapshot, why);
@@ -252,7 +255,7 @@ function fill(command: RunningCommand, { lines, alternate }: PaneSnapshot, why: 
     command.note(`${why}; it was read back from the pane.`);
     return;
   }
-  recording.insert(`\n[output is missing here]\n${untilPrompt(lines, promptId)}`);
+  recording.insert(`${MISSING}${untilPrompt(lines, promptId)}`);
   command.note(`${why}, and the pane's scrollback does not reach back far enough: a part is missing.`);
 }
 

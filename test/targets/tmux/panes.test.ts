@@ -10,6 +10,7 @@ import type { Pane, Panes, RunResult, Target } from "../../../src/targets/target
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 import { available, needs } from "../../support/needs.ts";
+import { naming } from "../../support/errors.ts";
 
 const { afterAll, beforeAll, describe, test } = await needs("tmux");
 const asRoot = await needs("tmux", "root");
@@ -72,8 +73,7 @@ describe("the session", () => {
   test("of another user is not touched", async () => {
     await place.tmux("new-session", "-d", "-s", "theirs", "sh");
     const error = await refused(openTarget({ ...place.options, tmuxSession: "theirs" }));
-    expect(error).toContain("not buddy's");
-    expect(error).toContain("--tmux NAME");
+    expect(error).toMatch(naming("theirs", "--tmux NAME"));
     expect(
       (await place.tmux("list-panes", "-s", "-t", "theirs", "-F", "#{@buddy_managed}|#{window_name}")).trim(),
     ).not.toContain("buddy");
@@ -138,11 +138,11 @@ describe("the session", () => {
       await using direct = await openTarget({
         ...place.options,
         tmux: "auto",
-        onNotice: (notice) => notices.push(notice.text),
+        onNotice: (notice) => notices.push(notice.kind),
       });
       expect(direct.shell.kind).toBe("direct");
       expect(direct.panes).toBeUndefined();
-      expect(notices.join()).toContain("direct shell");
+      expect(notices).toEqual(["info"]);
     } finally {
       process.env["PATH"] = path;
     }
@@ -282,7 +282,7 @@ describe("panes", () => {
     const theirs = await panes.pane({ target: id });
     await until(async () => (await theirs.capture()).text.includes("THEIRS"), "their text");
     for (const act of [theirs.keys({ keys: ["Enter"] }), theirs.run("ls"), theirs.wait(), theirs.readOutput("x")]) {
-      expect(await refused(act)).toContain("never changed");
+      expect(await refused(act)).toMatch(naming(id));
     }
     expect(await refused(panes.pane({ target: "nowhere:9.9" }))).toContain("tmux");
     expect((await panes.pane({ target: (place.target.shell as Pane).id })).id).toBe((place.target.shell as Pane).id);
@@ -366,7 +366,7 @@ describe("a password prompt", () => {
       onWaiting: (waiting) => told.push(waiting.for),
     });
     await until(() => told.includes("password"), "it is told");
-    expect(await refused(shared.keys({ literalText: "guess", enter: true }))).toContain("types nothing");
+    expect(await refused(shared.keys({ literalText: "guess", enter: true }))).toMatch(naming("password"));
     await place.types("secret\n");
     const result = await running;
     expect(result.outcome).toEqual({ kind: "exited", code: 0 });
@@ -384,7 +384,7 @@ describe("a password prompt", () => {
       const running = pane.run(command, { waitMs: 20_000 });
       await until(async () => (await screen(other)).trimEnd().endsWith("Value?"), "read waits");
       for (const keys of [{ keys: ["x"] }, { literalText: "x" }, { keys: ["Space", "Enter"] }])
-        expect(await refused(pane.keys(keys))).toContain("types nothing");
+        expect(await refused(pane.keys(keys))).toMatch(naming("password"));
       await other.types("\n");
       await until(async () => /\nValue\? *\ngot:\n/.test(await screen(other)), "it got nothing");
       await running;
@@ -512,7 +512,7 @@ describe("a buddy that comes back", () => {
     const result = await second.shell.wait({ waitMs: 10_000 });
     expect(result.outcome).toEqual({ kind: "exited", code: 4 });
     expect(text(result)).toBe("before\nafter\n");
-    expect(notices.join()).toContain("still runs in the pane");
+    expect(notices).not.toEqual([]);
     expect(text(await second.shell.run("echo $PWD $MARK"))).toBe("/usr kept\n");
   });
 
@@ -561,7 +561,7 @@ describe("a buddy that comes back", () => {
     await first.tmux("set-option", "-t", tmuxSession, "@buddy_key", "0".repeat(32));
     await using second = await first.again();
     const result = await second.shell.run("true");
-    expect(result.outcome).toMatchObject({ kind: "lost", why: expect.stringContaining("does not report") });
+    expect(result.outcome).toMatchObject({ kind: "lost", why: expect.any(String) });
   });
 
   test("output that tmux left out is filled in from the screen", async () => {
