@@ -178,7 +178,7 @@ describe("what models get wrong", () => {
     const results = requests[4]!.messages
       .filter((message) => message.role === "tool")
       .map((message) => message.content);
-    expect(results.map((text) => text.includes("change your approach"))).toEqual([false, false, true, false]);
+    expect(results.map((text) => text.includes(RESULT.again))).toEqual([false, false, true, false]);
   });
 
   test("a tool that throws is a result, with the time it took", async () => {

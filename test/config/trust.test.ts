@@ -58,9 +58,7 @@ describe("without a terminal", () => {
     expect(config.safety).toMatchObject({ disk: "block", git_add: "block" });
     expect(config.agent).toMatchObject({ temperature: 1, max_iterations: 3 });
     expect(warnings).toHaveLength(9);
-    expect(warnings[0]).toBe(
-      "./buddy.toml line 2: tools.shell_confirm = false is ignored, because commands would run without a question and the file is not trusted",
-    );
+    expect(warnings[0]).toStartWith("./buddy.toml line 2: tools.shell_confirm = false ");
     expect(warnings.at(-1)).toEndWith(": --config ./buddy.toml");
   });
 

@@ -43,7 +43,7 @@ describe("sudo that asks for a password", () => {
       env: { PATH: machine.env.PATH },
       cols: 100,
     });
-    await pty.until("lists commands");
+    await pty.until(REPL.ready);
     pty.type("who is root\r");
     await pty.until(QUESTION.asked);
     pty.key("y");
@@ -71,7 +71,7 @@ describe("sudo that asks for a password", () => {
       env: { PATH: machine.env.PATH },
       cols: 100,
     });
-    await pty.until("lists commands");
+    await pty.until(REPL.ready);
     pty.type("remove it\r");
     await pty.until(QUESTION.asked);
     pty.key("y");
@@ -156,7 +156,7 @@ describe("sudo that asks for a password", () => {
       env: { PATH: machine.env.PATH },
       cols: 100,
     });
-    await pty.until("lists commands");
+    await pty.until(REPL.ready);
     const tmux = "runuser -u admin -- env -u TMUX_TMPDIR tmux -L buddy-adopt";
     await until(
       () => machine.run(`${tmux} capture-pane -p 2>/dev/null || :`).includes("[buddy 1: 0]"),

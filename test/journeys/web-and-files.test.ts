@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Turn } from "../support/scripted-model/playbook.ts";
 import { startModel } from "../support/model.ts";
 import { sandbox, type Sandbox } from "../support/buddy.ts";
+import { RESULT } from "../support/wording.ts";
 
 function call(name: string, args: unknown): Turn {
   return { toolCalls: [{ name, args }] };
@@ -35,7 +36,7 @@ test("fetch_url reaches no forbidden address, whatever the spelling, and says wh
   const turns = spellings.map((host) => call("fetch_url", { url: `http://${host}:${site.port}/` }));
   const refused = await exec(box, turns, "");
   expect(refused.code).toBe(0);
-  expect(refused.results.split("Not fetched").length - 1).toBe(spellings.length);
+  expect(refused.results.split(RESULT.notFetched).length - 1).toBe(spellings.length);
   expect(reached).toBe(0);
   const read = await exec(
     box,
@@ -81,7 +82,7 @@ test("write_file is refused where it matters, also through links, and writes bel
     ],
     "",
   );
-  expect(refused.results.split("Not allowed").length - 1).toBe(4);
+  expect(refused.results.split(RESULT.notAllowed).length - 1).toBe(4);
   for (const path of [".bashrc", ".ssh"]) expect(existsSync(join(box.home, path))).toBe(false);
   const allowed = await exec(box, [write("~/real/new"), write("notes")], 'files_allowed_paths = ["~/alias"]');
   expect(existsSync(join(box.home, "real/new"))).toBe(true);

@@ -39,6 +39,8 @@ export const REPL = {
   queued: (task: number) => `queued as task ${task}`,
   notNow: (command: string, task: number) => `/${command} is not available while task ${task} runs`,
   unknown: (command: string) => `unknown command /${command}`,
+  /** Below the first lines. */
+  ready: "lists commands",
   /** Ctrl-C on an empty line; Ctrl-D or /quit while something runs. */
   pressAgain: "press Ctrl-C again",
   quitAgain: "quit again",
@@ -83,6 +85,9 @@ export const RESULT = {
   cancelled: "operation cancelled by user",
   refused: "The operator refused this",
   dryRun: "[dry run] would ",
+  notFetched: "Not fetched: ",
+  /** After the same failure again and again. */
+  again: "change your approach",
   leftOut: "bytes left out here;",
 } as const;
 

@@ -11,6 +11,8 @@ const patch = await needs("patch");
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `line ${n + 1}\n`).join("");
 
+const NOTHING = "Nothing in the file looks like it";
+
 describe("a unified diff", () => {
   test("shows the change with three lines around it", () => {
     expect(unifiedDiff(numbered(10), numbered(10).replace("line 5\n", "line five\n"))).toBe(
@@ -80,7 +82,7 @@ describe("the nearest lines", () => {
   });
 
   test("says so when nothing looks like it", () => {
-    expect(nearestLines(file, "zzzzzz qqqqqq")).toContain("Nothing in the file looks like it");
-    expect(nearestLines("", "x")).toContain("Nothing in the file looks like it");
+    expect(nearestLines(file, "zzzzzz qqqqqq")).toContain(NOTHING);
+    expect(nearestLines("", "x")).toContain(NOTHING);
   });
 });

@@ -177,7 +177,11 @@ pane.describe("managed objects", () => {
     );
     const { results } = await here.turn({ tmux: true });
     expect(results[0]).toMatch(new RegExp(`^${RESULT.refused}: .*"rm x" Enter .*\\b2s$`));
-    expect(here.asked[1]).toMatchObject({ action: "type Up into the shared pane", editable: false, risk: "medium" });
+    expect(here.asked[1]).toMatchObject({
+      action: expect.stringMatching(/^type Up /),
+      editable: false,
+      risk: "medium",
+    });
     await using dry = new Here([object("tmux-create-pane", { pane: "p", session: "s" }), { text: "done" }]);
     expect((await dry.turn({ tmux: true, "dry-run": true, approve: "all" })).results[0]).toStartWith(
       `${RESULT.dryRun}do: create pane p in session s\npolicy: ask (`,
@@ -228,7 +232,7 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     );
     await here.turn({ tmux: true });
     expect(here.asked.map(({ action }) => action)).toEqual(
-      lines.slice(1).map((line) => `type "${line}" Enter into the shared pane`),
+      lines.slice(1).map((line) => expect.stringContaining(`type "${line}" Enter `)),
     );
   });
 

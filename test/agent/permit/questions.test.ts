@@ -111,9 +111,9 @@ test("keys behind a line: the question has the line, and another line than that 
   run = await here.compose({ tmux: true });
   await drain(run.agent.runTurn("do it", new AbortController().signal));
   expect(here.asked.map(({ action }) => action)).toEqual([
-    'type "touch " into the shared pane',
-    'type "made" into the shared pane, behind "touch "',
-    'type Enter into the shared pane, behind "touch made"',
+    expect.stringMatching(/^type "touch " /),
+    expect.stringMatching(/^type "made" .*"touch "$/),
+    expect.stringMatching(/^type Enter .*"touch made"$/),
   ]);
   expect(here.results().at(-1)).toContain("nothing was typed");
   expect(existsSync(join(here.cwd, "made"))).toBe(false);

@@ -11,7 +11,7 @@ import { exec } from "../../../src/cli/commands/exec/run-exec.ts";
 import { Output } from "../../../src/lib/output.ts";
 import { Here } from "../../support/in-process.ts";
 import { Pty } from "../../support/pty.ts";
-import { QUESTION } from "../../support/wording.ts";
+import { QUESTION, RESULT } from "../../support/wording.ts";
 import { naming } from "../../support/errors.ts";
 
 const touch = shell("touch made", { mutation: true, risk: "medium" });
@@ -326,7 +326,7 @@ test("fetch_url through the policy of the configuration", async () => {
   const turns = [call("fetch_url", { url: `http://127.0.0.1:${page.port}/` }), { text: "ok" }];
   await using refused = new Here(turns);
   await refused.exec({ prompt: "x" });
-  expect(String(refused.results()[0])).toMatch(/^Not fetched: /);
+  expect(String(refused.results()[0])).toStartWith(RESULT.notFetched);
   await using allowed = new Here(turns, { config: '[tools]\nfetch_allowed_domains = ["127.0.0.1"]\n' });
   await allowed.exec({ prompt: "x" });
   expect(JSON.stringify(allowed.results()[0])).toContain("Hello");

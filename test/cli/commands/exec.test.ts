@@ -262,7 +262,7 @@ describe("exec", () => {
     });
 
     test("a private address is not fetched", async () => {
-      expect((await results(call("fetch_url", { url: "http://127.0.0.1:1/" })))[0]).toStartWith("Not fetched");
+      expect((await results(call("fetch_url", { url: "http://127.0.0.1:1/" })))[0]).toStartWith(RESULT.notFetched);
     });
 
     test("a background shell is started and listed", async () => {
@@ -284,7 +284,7 @@ describe("exec", () => {
 
   test("a model that repeats a failing command is warned", async () => {
     const ran = await run([shell("false"), shell("false"), shell("false"), { text: "sorry" }]);
-    expect(ran.results.at(-1)).toContain("change your approach");
+    expect(ran.results.at(-1)).toContain(RESULT.again);
   });
 });
 

@@ -134,12 +134,12 @@ describe("everything else", () => {
     ];
     expect((await shown(events)).err.split("\n")).toEqual([
       "watch    tmux attach",
-      "api: HTTP 503. Retrying in 2.0s (1/4)",
+      expect.stringMatching(/^api: HTTP 503.* 2\.0s \(1\/4\)$/),
       "80 % used. compact",
       "plain ***",
       "fyi",
       "dropped",
-      "compacted 100 → 10 tokens; the summary:",
+      expect.stringMatching(/ 100 → 10 .*:$/),
       "what was",
       "type the password there",
       "",
