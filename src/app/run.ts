@@ -77,7 +77,7 @@ interface RunParts {
 export class Run implements AsyncDisposable {
   readonly agent: Agent;
   readonly approvals: Approvals;
-  readonly passwords = new Passwords();
+  readonly passwords = new Passwords((password) => this.secrets.learn([password]));
   readonly registry: Registry;
   readonly secrets: Secrets;
   readonly sessions: RunSessions;

@@ -63,6 +63,27 @@ describe("sudo that asks for a password", () => {
     );
   });
 
+  test("a program that prints the password it was given did not keep it from the model and the session", async () => {
+    const greedy = `bash -c 'read -rsp "password: " x; echo; echo "it is $x"'`;
+    await using repl = new ReplBinary([shell(greedy, { risk: "high" }), { text: "printed" }]);
+    const pty = await repl.start({
+      args: ["--ssh", "deploy@vault"],
+      config: '[tmux]\nsocket = "buddy-greedy"\n[safety]\nsecond_lock = "off"',
+      env: { PATH: machine.env.PATH },
+      cols: 100,
+    });
+    await pty.until("lists commands");
+    pty.type("go\r");
+    await pty.until("-- approve?");
+    pty.key("y");
+    await pty.until("goes to the pane of deploy@vault only");
+    pty.type(`${machine.password}\r`);
+    await pty.until("printed");
+    expect(pty.screen()).toContain("it is");
+    expect(pty.screen()).not.toContain(machine.password);
+    expect(everything(repl.box.dir, repl.model.requests)).not.toContain(machine.password);
+  });
+
   test("Ctrl-C did not stop a task that waited for the password for a revert", async () => {
     await using repl = new ReplBinary([shell("userdel nosuch", { mutation: true, risk: "high" }), { text: "never" }]);
     const pty = await repl.start({

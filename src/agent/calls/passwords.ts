@@ -4,6 +4,12 @@ import type { AskPassword, Target } from "../../targets/target.ts";
 export class Passwords {
   #asker: PasswordAsker | undefined;
   #queue: Promise<unknown> = Promise.resolve();
+  readonly #hide: (password: string) => void;
+
+  /** `hide` keeps it out of what the program prints: some repeat what they were given. */
+  constructor(hide: (password: string) => void) {
+    this.#hide = hide;
+  }
 
   /** Who is asked; undefined: there is no terminal. */
   setAsker(asker: PasswordAsker | undefined): void {
@@ -20,7 +26,9 @@ export class Passwords {
       const where = `${user}@${machine ?? host}`;
       const turn = this.#queue.then(async () => {
         if (signal.aborted) return undefined;
-        return await this.#asker?.password({ where, program, prompt, into }, signal);
+        const given = await this.#asker?.password({ where, program, prompt, into }, signal);
+        if (given !== undefined) this.#hide(new TextDecoder().decode(given));
+        return given;
       });
       this.#queue = turn.catch(() => undefined);
       return turn;
