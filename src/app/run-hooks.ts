@@ -73,7 +73,7 @@ export class RunHooks implements CallHooks {
     }
   }
 
-  /** The run was told to stop: its end waits for hooks only briefly. */
+  /** The run was stopped: its end waits for hooks only briefly. */
   hurry(): void {
     this.#hurried.resolve();
   }

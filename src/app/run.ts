@@ -285,7 +285,7 @@ export class Run implements AsyncDisposable {
     return said;
   }
 
-  /** It was told to stop: nothing that may take long is waited for. */
+  /** The run was stopped: it does not wait for anything that may take long. */
   hurry(): void {
     void this.target.leaveIfSilent();
     this.hooks?.hurry();

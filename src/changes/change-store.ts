@@ -330,7 +330,7 @@ export function stateDiff(from: SeenState, to: SeenState, compare: (before: stri
   return lines.filter((line) => line !== "").join("\n");
 }
 
-/** An empty file comes or goes: no line of its content tells. */
+/** An empty file is created or removed: it has no line of content that would show that. */
 function isOnlyName(a: SeenState["state"], b: SeenState["state"]): boolean {
   return a.kind !== b.kind && sizeOf(a) + sizeOf(b) === 0;
 }

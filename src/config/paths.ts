@@ -34,7 +34,7 @@ export function requirePaths(env: Env, what: string, code: "config" | "auth" = "
   const paths = buddyPaths(env);
   if (paths !== undefined) return paths;
   throw new BuddyError(code, `HOME ${env.HOME ? "does not exist" : "is not set"}, so there is no place for ${what}`, {
-    hint: "Set HOME, or XDG_CONFIG_HOME to a directory of yours, or name a file with --config PATH",
+    hint: "Set HOME, or XDG_CONFIG_HOME to one of your directories, or name a file with --config PATH",
   });
 }
 

@@ -42,7 +42,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
     weak.push({ key, shown, line: found.line, why, ...(instead === undefined ? {} : { instead }) });
   }
   for (const [name, profile] of directory.profiles) {
-    const why = "your conversation, and perhaps a key of yours, would be sent to this endpoint";
+    const why = "your conversation, and perhaps one of your keys, would be sent to this endpoint";
     weak.push(wholeTable(`models.${name}`, profile, PROFILE_SETTINGS, why));
   }
   for (const [name, table] of directory.named) {
@@ -149,7 +149,7 @@ function adding(why: string): Rule {
   return { why, allows: (value, own) => list(own).every((entry) => list(value).includes(entry)), tightened: extended };
 }
 
-/** A list of what is allowed: entries may be removed, or narrowed where `covers` says so. */
+/** An allow list: entries may be removed, or narrowed where `covers` says so. */
 function narrowing(
   why: string,
   covers: (own: string, entry: string) => boolean,

@@ -154,7 +154,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
 
 /** Whether there is a name that both patterns match. */
 export function globsMeet(one: string, other: string): boolean {
-  // Which beginnings of `other` a beginning of `one` can meet; a star on either side may stand for nothing or go on.
+  // Which beginnings of `other` a beginning of `one` can meet; a star on either side may stand for nothing or for more.
   let reached = [true];
   for (let at = 0; at < other.length; at++) reached.push(reached[at] === true && other[at] === "*");
   for (const letter of one) {

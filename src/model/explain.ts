@@ -128,7 +128,7 @@ function hintFor(
     case "unknown-model":
       return /responses/i.test(error.message) && at.api !== "responses"
         ? `This model speaks another protocol: set api = "responses" in ${profile}.`
-        : `Check the model name "${at.model}" of ${profile} (\`buddy models ${at.profile}\` lists what there is); if it is right, set api = "${otherProtocol(at)}".`;
+        : `Check the model name "${at.model}" of ${profile} (\`buddy models ${at.profile}\` lists the models); if it is right, set api = "${otherProtocol(at)}".`;
     case "not-found":
       if (at.baseUrl.startsWith("http:") && /https/i.test(error.message))
         return `Write https:// in api_base_url (${at.baseUrl}) of ${profile}.`;

@@ -10,7 +10,7 @@ import { isTimeout } from "../lib/waiting.ts";
 
 export class Approvals {
   #mode: ApprovalMode = { kind: "ask" };
-  /** When the mode was set, by the clock and by the time that passes, which nobody can set back. */
+  /** When the mode was set, by the clock and by a monotonic time, which cannot be set back. */
   #since = 0;
   #sinceSteady = 0;
   #asker: Asker | undefined;

@@ -36,8 +36,8 @@ export function lean(script: string): string {
  * users in /tmp (macOS, BSD, Linux without protected_symlinks), another user could replace it between the checks of
  * `[`; there `ls` checks it in one step.
  *
- * `__buddy_lock DIR`: waits for the lock in it, on 9, up to 5 s. A link there is removed, not followed; without a lock
- * one goes on.
+ * `__buddy_lock DIR`: waits for the lock in it, on 9, up to 5 s. A link in its place is removed, not followed; without
+ * a lock the script continues.
  */
 export const OWN_DIRECTORY = `__buddy_own() {
   [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return

@@ -169,8 +169,8 @@ function withNamespaceNote(result: RunResult): RunResult {
 }
 
 const READ_ONLY =
-  "it ran without approval, where every file system is read-only; if it has to write, even a temporary file, " +
-  "declare mutation=true and the operator is asked";
+  "it ran without approval, where every file system is read-only; if it must write, even a temporary file, " +
+  "declare mutation=true to ask the operator";
 
 /** Waits for a command that an earlier call left running. */
 export async function waitAgain(

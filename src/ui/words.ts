@@ -168,7 +168,7 @@ export const SPINNER_MS = 250;
 
 /** How a target confines commands that run without a question. */
 export function lockWords({ shell, namespace }: Pick<Locks, "shell" | "namespace">): string {
-  const first = shell === "bash" ? "clean child (bash -p)" : "clean child (sh, fewer commands run unasked)";
+  const first = shell === "bash" ? "clean child (bash -p)" : "clean child (sh, more commands need approval)";
   switch (namespace.kind) {
     case "making":
       return `${first}; read-only file systems: being prepared`;

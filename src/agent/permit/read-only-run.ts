@@ -55,7 +55,7 @@ export async function unaskedRun(
 async function sudoDoubt(target: Target, judged: ShellJudgement): Promise<string | undefined> {
   if (target.transport.facts.uid === 0 || !runsSudo(judged)) return undefined;
   const { code } = await target.transport.run("sudo -n -k true >/dev/null 2>&1", { timeoutMs: 10_000 });
-  return code === 0 ? undefined : "sudo needs a password, and commands that run unasked never use a sudo ticket";
+  return code === 0 ? undefined : "sudo needs a password, and commands without a question never use a sudo ticket";
 }
 
 function runsSudo({ commands }: ShellJudgement): boolean {

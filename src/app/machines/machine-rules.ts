@@ -276,7 +276,7 @@ async function resolvedHosts({ path }: Place): Promise<string[]> {
       // A rule may be written as a destination: `ssh web1` leads to root@web1, too.
       return [host, `${user}@${host}`, `${user}@${destinationOf(destination).host}`];
     } catch (error) {
-      // A `via` may name what is no host for ssh: a container, a pattern.
+      // Not every name in a `via` is a host for ssh: it may be a container or a pattern.
       if (error instanceof BuddyError && typeof destination === "string") return [];
       throw error;
     }

@@ -187,7 +187,7 @@ class Place {
 
 const MAX_PATH = 4096;
 const BY_HAND = "let the operator change it by hand or add its path to files_allowed_paths";
-const SYSTEM_INSTEAD = "set sudo: true, and the operator is asked";
+const SYSTEM_INSTEAD = "set sudo: true to ask the operator";
 const LIVE_INSTEAD = "change it with a command the operator approves";
 
 /**

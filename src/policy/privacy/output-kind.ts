@@ -84,7 +84,7 @@ function changesText(name: string, rest: readonly string[]): boolean {
   if (/^(?:[ef]?grep|rg)$/.test(name))
     return rest.some((word) => /^-[a-zA-Z]*[or]|^--(?:only|label|replace)/.test(word));
   if (name === "head" || name === "tail") return rest.some((word) => /^-[a-z]*c|^--bytes/.test(word));
-  // By a part of a line: the place among others tells what is in it.
+  // By a part of a line: its position shows what is in it.
   if (name === "sort") return rest.some((word) => /^-[a-zA-Z]*[kt]|^--(?:key|field)/.test(word));
   if (name === "uniq") return rest.some((word) => /^-[a-zA-Z]*[fsw]|^--(?:skip|check-)/.test(word));
   if (name === "tac") return rest.some((word) => word.startsWith("-"));

@@ -10,7 +10,7 @@ export function distortedInNamespace(text: string, { commands }: ShellJudgement,
   if (PROCESS_FILES.test(text)) return "it looks into a process or at the mounts";
   if (WRITABLE.test(text)) return "it asks what can be written";
   for (const { words: argv, preset } of commands) {
-    if (preset !== undefined) return `${argv[0]} uses credentials and files of its own`;
+    if (preset !== undefined) return `${argv[0]} uses its own credentials and files`;
     const name = (argv[0] ?? "").split("/").at(-1) ?? "";
     if (MOUNTS_AND_PROCESSES.has(name)) return `${name} looks into processes or at the mounts`;
     if (/^(?:ss|netstat)$/.test(name) && argv.some((word) => /^-\w*p|^--p/.test(word)))

@@ -88,7 +88,7 @@ export class ScriptRunners {
     const check = () => {
       if (runner.silence < limit) timer = setTimeout(check, limit - runner.silence);
       else {
-        // With `shared` everything ends: a short silence of the line is no reason for that.
+        // With `shared` everything ends: a short silence of the line does not justify that.
         if (runner !== this.#options.shared || runner.silence >= TIMEOUT_MS)
           runner.destroy(new ScriptRunnerLost("no answer"));
         reject(

@@ -209,7 +209,7 @@ function linesOf(content: Buffer, first: number, limit: number | undefined): Buf
 }
 
 const NOTHING = Buffer.alloc(0);
-const ENDLESS = "the kernel tells no size for it, and it has more than 16 MiB: read a part of it with a command";
+const ENDLESS = "the kernel does not report its size, and it has more than 16 MiB: read a part of it with a command";
 
 function countLines(bytes: Buffer): number {
   let lines = 0;

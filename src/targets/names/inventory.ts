@@ -40,7 +40,7 @@ const readings = new Map<string, Reading>();
 const SHARED_MS = 30_000;
 const SAID_MS = 1_500;
 
-/** `waiting`: told once what is waited for, if that takes a while. */
+/** `waiting`: called once with the reason, if reading takes a while. */
 export async function readInventory(
   file: string,
   { signal, waiting }: { readonly signal?: AbortSignal | undefined; readonly waiting?: (what: string) => void } = {},

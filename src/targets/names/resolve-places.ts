@@ -41,7 +41,7 @@ export interface PlaceSources {
   /** What `-` reads; absent if standard input is used for something else. */
   readonly stdin?: (() => Promise<string>) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told what is waited for, if that takes a while. */
+  /** Called with the reason, if this takes a while. */
   readonly waiting?: ((what: string) => void) | undefined;
 }
 

@@ -189,9 +189,9 @@ export const END_HOLDERS =
   "__buddy_line=${__buddy_line#/proc/}; kill -KILL ${__buddy_line%%/*}; fi; done 2>/dev/null; done";
 
 /**
- * Passes Ctrl-C and the like on to a text that still runs, and to every holder in another process group, such as that
- * of `timeout`; Ctrl-C also to one that neither catches nor ignores it: it started after, because bash goes on if a
- * Ctrl-C comes just when a program has ended.
+ * Passes Ctrl-C and similar signals on to a text that still runs, and to every holder in another process group, such as
+ * that of `timeout`; Ctrl-C also to one that neither catches nor ignores it: it started later, because bash continues
+ * if a Ctrl-C arrives just when a program has ended.
  */
 const PASS_SIGNALS =
   '__buddy_group() { IFS= read -r __buddy_line <"/proc/$1/stat"; set -- ${__buddy_line##*) }; __buddy_line=$3; }; ' +

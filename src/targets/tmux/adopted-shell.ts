@@ -248,7 +248,7 @@ export class AdoptedShell implements Shell {
         ? plain
         : unseenLine(this.#name, this.#word, options.shown ?? shorten(command, MOST_SHOWN), unseen.word, tag);
     if (Math.max(Buffer.byteLength(line), unseen?.text.length ?? 0) > MOST_TYPED) {
-      throw new BuddyError("tool", "the command is too long for an adopted shell, where it has to be typed", {
+      throw new BuddyError("tool", "the command is too long for an adopted shell, where it must be typed", {
         hint: "Split it, or ask the operator to connect buddy to that machine itself.",
       });
     }

@@ -173,7 +173,7 @@ export class TmuxPane implements Pane, PaneSink {
       const replacing = await this.#input.look(true).catch(() => undefined);
       const name = seen?.child ?? seen?.program ?? shell.name;
       let why: string | undefined;
-      // Nobody types in a pane that was just made.
+      // The operator cannot have typed in a pane that was just made.
       if (seen !== undefined && seen.doing !== "working") why = `${name} waits for input`;
       else if (replacing !== undefined && this.#isReplaced(replacing))
         why = `another shell took the place of ${shell.name}`;
@@ -292,7 +292,7 @@ export class TmuxPane implements Pane, PaneSink {
     this.#state.gone(why);
   }
 
-  /** tmux was told to continue; what it dropped is read from the screen. */
+  /** tmux continues; output that it dropped is read from the screen. */
   paused(): void {
     this.#state.beginGap(false);
     void this.#recover("tmux dropped output that came faster than it could be read").catch(() => {});

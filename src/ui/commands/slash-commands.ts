@@ -219,7 +219,7 @@ function help(screen: CommandScreen): void {
   ];
   const keys = KEYS.map(([label, value]) => ({ label, value: style.grey(value) }));
   screen.say([
-    style.bold("Type what you want done and press Enter. !COMMAND runs a command of yours, @path attaches a file."),
+    style.bold("Type a request and press Enter. !COMMAND runs your own command, @path attaches a file."),
     "",
     style.bold("Commands:"),
     ...labelled(commands, columns, plain),

@@ -112,7 +112,7 @@ export const attach: SlashCommand = {
       if (lines.length === 0)
         screen.fail(
           "no machine has a shared pane",
-          "It is made with the first command that you are asked about, but not with --no-tmux",
+          "It is created with the first command that needs approval, but not with --no-tmux",
         );
       else screen.verbatim(["from another terminal:", ...lines]);
       return;
@@ -175,7 +175,9 @@ function inWords(state: SudoState, dropped: boolean): string[] {
       return ["sudo needs no password on the target (NOPASSWD): there is no ticket to drop"];
     case "none":
       return [
-        dropped ? "the sudo ticket is gone: sudo asks for the password" : "no sudo ticket: sudo asks for the password",
+        dropped
+          ? "the sudo ticket was dropped: sudo asks for the password"
+          : "no sudo ticket: sudo asks for the password",
       ];
     case "alive": {
       const left =

@@ -32,7 +32,7 @@ function sudoUnproven(args: readonly string[], at: number | undefined): string |
     options,
   ) && /(?:^| )(?:-H?n|--non-interactive(?: |$))/.test(options)
     ? undefined
-    : "only sudo -n without other options runs unasked";
+    : "only sudo -n without other options runs without a question";
 }
 
 const SSH_SETTING =
