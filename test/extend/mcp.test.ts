@@ -188,6 +188,13 @@ describe("one bad server", () => {
     expect(notices.join("\n")).not.toMatch(/[\u001b]/);
   });
 
+  test("a server that buddy gave up was reported as one that had ended by itself", async () => {
+    await using all = rig({ bad: program("old") });
+    await all.servers.ready(never);
+    expect(all.notices.join("\n")).toContain("1999-01-01");
+    expect(all.notices.join("\n")).not.toContain("ended");
+  });
+
   test("a program that is missing is named", async () => {
     await using all = rig({ bad: settings({ command: ["no-such-program-of-buddy"] }) });
     const { servers, notices } = all;

@@ -109,7 +109,7 @@ async function handle({ id, method, params = {} }: Message): Promise<void> {
   if (method === "initialize") {
     if (mode === "flood") void flood();
     const result = {
-      protocolVersion: params["protocolVersion"],
+      protocolVersion: mode === "old" ? "1999-01-01" : params["protocolVersion"],
       capabilities: { tools: { listChanged: true }, resources: {}, prompts: {} },
       serverInfo: { name: "test\u001b[31m", version: "1" },
     };

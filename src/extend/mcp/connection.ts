@@ -113,7 +113,8 @@ export class ServerConnection implements AsyncDisposable {
   readonly #transport: Transport;
   readonly #sdk: Sdk;
   readonly #client: Client;
-  #closed = false;
+  /** Until it is open, `explain` says what is wrong. */
+  #closed = true;
 
   constructor(options: ServerOptions, transport: Transport, sdk: Sdk) {
     this.#options = options;
@@ -146,6 +147,7 @@ export class ServerConnection implements AsyncDisposable {
 
   async open(signal: AbortSignal | undefined): Promise<void> {
     await this.#client.connect(this.#transport, { timeout: CONNECT_MS, ...defined({ signal }) });
+    this.#closed = false;
   }
 
   async listTools(signal?: AbortSignal): Promise<readonly unknown[]> {

@@ -37,10 +37,10 @@ export class ProgramTransport implements Transport {
     this.#options = options;
   }
 
-  /** How it ended, and its last line on stderr; empty while it runs. */
+  /** How it ended, and its last line on stderr; empty while it runs, and if buddy closed it. */
   get ended(): string {
     const child = this.#child;
-    if (this.#cut !== "") return this.#cut;
+    if (this.#cut !== "" || this.#ending) return this.#cut;
     if (child === undefined || (child.exitCode === null && child.signalCode === null)) return "";
     const how = child.signalCode === null ? `exit code ${child.exitCode}` : String(child.signalCode);
     const last = this.#stderr.trim().split("\n").at(-1)?.slice(0, MOST_LAST_LINE) ?? "";

@@ -95,7 +95,12 @@ function foldersOf({ directory, repository }: SkillPlace, notices: string[]): st
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // It leads nowhere, such as a link to itself.
+    return false;
+  }
 }
 
 function read(folder: string, place: SkillPlace, notices: string[]): Candidate | undefined {

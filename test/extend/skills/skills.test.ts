@@ -141,6 +141,8 @@ describe("the folder of a skill", () => {
     mkdirSync(join(place.home, ".agents/skills"), { recursive: true });
     mkdirSync(join(place.repository, ".agents/skills"), { recursive: true });
     symlinkSync(real, join(place.home, ".agents/skills/shared"));
+    // One that leads nowhere does not take the others with it.
+    symlinkSync("loop", join(place.home, ".agents/skills/loop"));
     expect((await place.find()).skills.map(({ name }) => name)).toEqual(["shared"]);
     rmSync(join(place.home, ".agents/skills/shared"));
     symlinkSync(real, join(place.repository, ".agents/skills/shared"));
