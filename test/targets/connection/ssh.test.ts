@@ -1,5 +1,15 @@
 import { expect } from "bun:test";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { hideFromChildren } from "../../../src/lib/processes.ts";
@@ -17,6 +27,7 @@ import { destinationText, parseDestination, sshArguments } from "../../../src/ta
 import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { socketDirectory, socketName } from "../../../src/targets/connection/socket-directory.ts";
+import { endTmux } from "../../support/end-tmux.ts";
 import { buddyError } from "../../support/errors.ts";
 import { processesWith, uniqueSeconds, ACCOUNT } from "../../support/processes.ts";
 import { proxyTo } from "../../support/tcp-proxy.ts";
@@ -424,23 +435,24 @@ describe("sockets", () => {
   test("the directory is private, short and ours", () => {
     const uid = process.getuid?.() ?? 0;
     expect(socketDirectory({})).toBe(`/tmp/buddy-${uid}`);
-    const runtime = join(server.dir, "runtime");
-    Bun.spawnSync(["mkdir", runtime]);
+    const runtime = realpathSync(mkdtempSync(join(tmpdir(), "r")));
     expect(socketDirectory({ XDG_RUNTIME_DIR: runtime })).toBe(join(runtime, "buddy"));
     Bun.spawnSync(["chmod", "755", join(runtime, "buddy")]);
     expect(socketDirectory({ XDG_RUNTIME_DIR: runtime })).toBe(`/tmp/buddy-${uid}`);
     expect(socketDirectory({ XDG_RUNTIME_DIR: `${server.dir}/${"long".repeat(30)}` })).toBe(`/tmp/buddy-${uid}`);
     expect(socketName("a")).not.toBe(socketName("a"));
+    rmSync(runtime, { recursive: true });
   });
 });
 
 describe("an sshd with few sessions", () => {
+  const socket = `buddy-test-few-${process.pid}`;
   const open = (destination: string, tmux: TargetOptions["tmux"]) =>
     openTarget(
       targetOptions({
         place: placeOf({ ssh: destination }),
         tmux,
-        tmuxSocket: `buddy-test-few-${process.pid}`,
+        tmuxSocket: socket,
       }),
     );
 
@@ -457,8 +469,8 @@ describe("an sshd with few sessions", () => {
       const { id } = await target.background.start("echo background");
       await until(async () => (await target.background.output(id)).status === "completed", "it ends");
       expect((await target.shell.run("echo two")).output.head).toBe("two\n");
-      if (tmux === "required") await target.transport.run(`tmux -L buddy-test-few-${process.pid} kill-server`);
     } finally {
+      endTmux(socket, few.sockets);
       process.env["PATH"] = before;
     }
   });
@@ -480,10 +492,7 @@ describe("an sshd with few sessions", () => {
         const { id } = await target.background.start("echo background");
         await until(async () => (await target.background.output(id)).status === "completed", "it ends");
         expect((await shell.run("pwd; seq 1 20000 | tail -n 1")).output.head).toBe("/usr\n20000\n");
-        if (tmux === "required") {
-          await target.transport.run(`tmux -L buddy-test-few-${process.pid} kill-server`);
-          return;
-        }
+        if (tmux === "required") return;
         // As after a login with a password: nothing can be asked again.
         await using other = await open("lab", tmux);
         writeFileSync(keys, "");
@@ -494,6 +503,7 @@ describe("an sshd with few sessions", () => {
         expect([shown, stderr?.totalBytes]).toEqual([[], 0]);
       } finally {
         writeFileSync(keys, allowed);
+        endTmux(socket, one.sockets);
         process.env["PATH"] = before;
       }
     },
@@ -632,5 +642,6 @@ describe("an account with odd limits and variables", () => {
     const { outcome, output, stderr } = await target.shell.run("echo $A $PWD");
     expect(outcome).toEqual({ kind: "exited", code: 0 });
     expect([output.head, stderr?.head]).toEqual(["kept /usr\n", ""]);
+    endTmux(`buddy-test-no-growth-${process.pid}`, server.sockets);
   });
 });
