@@ -34,13 +34,12 @@ export function endTmuxIn(tmpdir: string): void {
 /** Servers of the same name in other places share a directory: it goes with the last of them. */
 function removeStates(prefix: string, own?: string): void {
   const ended = (line: string) => line.startsWith(prefix) || !existsSync(line.slice(0, line.lastIndexOf(",")));
-  const states = `/tmp/buddy-${uid}`;
-  for (const name of namesIn(states)) {
+  const [states, memory] = [`/tmp/buddy-${uid}`, `/dev/shm/buddy-${uid}`];
+  for (const name of new Set([...namesIn(states), ...namesIn(memory)])) {
     const servers = linesOf(join(states, name, "servers"));
     const isOwn = own !== undefined && name.startsWith(own);
     if ((!isOwn && !servers.some((line) => line.startsWith(prefix))) || !servers.every(ended)) continue;
-    rmSync(join(states, name), { recursive: true, force: true });
-    rmSync(join(`/dev/shm/buddy-${uid}`, name), { recursive: true, force: true });
+    for (const directory of [states, memory]) rmSync(join(directory, name), { recursive: true, force: true });
   }
 }
 

@@ -74,6 +74,7 @@ export async function openTestTarget(
     rmSync(state, { recursive: true, force: true });
     throw error;
   });
+  const opened = [target];
   const socket = tmuxSocket(options, target.transport);
   const tmux = async (...args: string[]) => {
     const result = await target.transport.run('exec tmux "$@"', { args: ["-L", socket, ...args] });
@@ -93,11 +94,13 @@ export async function openTestTarget(
     },
     async again(onNotice) {
       await target[Symbol.asyncDispose]();
-      return openTarget(onNotice === undefined ? options : { ...options, onNotice });
+      const next = await openTarget(onNotice === undefined ? options : { ...options, onNotice });
+      opened.push(next);
+      return next;
     },
     async [Symbol.asyncDispose]() {
-      // First: it would start again what ends under its hands.
-      await target[Symbol.asyncDispose]();
+      // First: they would start again what ends under their hands.
+      for (const one of opened) await one[Symbol.asyncDispose]();
       if (options.tmux !== "never") endTmux(socket, server?.sockets);
       await container?.[Symbol.asyncDispose]();
       await via?.[Symbol.asyncDispose]();

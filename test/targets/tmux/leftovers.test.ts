@@ -136,7 +136,7 @@ test("nothing is removed where another user could have prepared it", async () =>
 });
 
 test("a server that was killed from outside: the next start removes what is left of it, in memory too", async () => {
-  const first = await openTestTarget("local");
+  await using first = await openTestTarget("local");
   const name = `${first.options.tmuxSocket}.${first.target.identity.tmuxSession}`;
   const directories = [`/tmp/buddy-${uid}/${name}`, `/dev/shm/buddy-${uid}/${name}`].filter(existsSync);
   expect(directories.length).toBeGreaterThan(0);
@@ -148,7 +148,6 @@ test("a server that was killed from outside: the next start removes what is left
   await using second = await openTestTarget("local");
   await until(() => !directories.some(existsSync), "the next start to remove them");
   expect((await second.target.shell.run("echo fine")).outcome).toEqual({ kind: "exited", code: 0 });
-  endTmux(first.options.tmuxSocket);
 });
 
 const FILES = { bash: "bash.sh", zsh: "zsh.zsh", fish: "fish.fish", dash: "sh.sh", mksh: "sh.sh" } as const;

@@ -12,6 +12,7 @@ import { choosePaneShell } from "../../../src/targets/tmux/bootstrap.ts";
 import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
 import { ConnectionLost } from "../../../src/targets/errors.ts";
 import { TmuxSession } from "../../../src/targets/tmux/tmux-session.ts";
+import { endTmux } from "../../support/end-tmux.ts";
 import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
 import { targetOptions } from "../../support/target-options.ts";
@@ -28,17 +29,17 @@ const worker = seen(join(ROOT, "test/support/open-worker.ts"));
 const NO_PLACE = "mount -t tmpfs -o ro none /dev/shm; mkdir -p $HOME; mount -t tmpfs -o ro none $HOME";
 
 async function openAfter(prepare: string, tmux: "auto" | "required") {
-  const options = targetOptions({
-    tmux,
-    tmuxSocket: `buddy-test-${process.pid}-opening`,
-  });
+  const options = targetOptions({ tmux, tmuxSocket: `buddy-test-${process.pid}-opening` });
   const script = `mount --rbind '${ROOT}' ${SEEN_AT} && cd ${SEEN_AT} && { ${prepare}; exec "$@"; }`;
   const command = [seen(process.execPath), worker, "x", "1", "2", JSON.stringify(options)];
   const child = Bun.spawn(["unshare", process.getuid?.() === 0 ? "-m" : "-rm", "sh", "-c", script, "sh", ...command], {
     stdout: "pipe",
     stderr: "pipe",
   });
-  return { out: await new Response(child.stdout).text(), err: await new Response(child.stderr).text() };
+  const said = { out: await new Response(child.stdout).text(), err: await new Response(child.stderr).text() };
+  // It may have had its own /tmp, and this /dev/shm.
+  endTmux(options.tmuxSocket);
+  return said;
 }
 
 describe("a target without room for tmux", () => {
