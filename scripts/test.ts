@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { type BuildTarget, downloadedRuntime } from "./build.ts";
 import { readCoverage } from "./test-coverage.ts";
+import { startTestRun, type TestRun } from "./test-leftovers.ts";
 import { installSystemPackages } from "./test-packages.ts";
 import { readTestReport } from "./test-report.ts";
 
@@ -26,35 +27,31 @@ function run(title: string, command: string[], env: Record<string, string | unde
  * for tests to set. Without a LANG, as in a container, zsh shows each byte of a letter by its number; where TERM is dumb, as
  * in some continuous integration, buddy asks in plain lines.
  */
-function testEnvironment(): Record<string, string | undefined> {
+function testEnvironment({ dir, bin, containers }: TestRun): Record<string, string | undefined> {
   const HOME = join(ROOT, "coverage/home");
-  const bin = join(HOME, "bin");
-  mkdirSync(bin, { recursive: true });
+  mkdirSync(HOME);
   // ssh finds the developer's configuration by the password file, not by HOME.
   const ssh = Bun.which("ssh");
   if (ssh !== null) writeFileSync(join(bin, "ssh"), `#!/bin/sh\nexec ${ssh} -F none "$@"\n`, { mode: 0o755 });
+  // podman keeps a process and directories for a user: for this one those that go with the tests.
+  const podman = process.getuid?.() === 0 ? null : Bun.which("podman");
+  if (podman !== null)
+    writeFileSync(join(bin, "podman"), `#!/bin/sh\nXDG_RUNTIME_DIR=${containers}/xdg exec ${podman} "$@"\n`, {
+      mode: 0o755,
+    });
   // As root in a checkout of somebody else's git says no more than that.
   writeFileSync(join(HOME, ".gitconfig"), `[safe]\n  directory = ${JSON.stringify(ROOT)}\n`);
-  const {
-    PATH,
-    USER,
-    LOGNAME,
-    TMPDIR = "/tmp",
-    BUDDY_SEED,
-    BUDDY_FUZZ,
-    BUDDY_SOAK_SEED,
-    BUDDY_TEST_SHELL,
-  } = process.env;
+  const { PATH, USER, LOGNAME, BUDDY_SEED, BUDDY_FUZZ, BUDDY_SOAK_SEED, BUDDY_TEST_SHELL } = process.env;
   return {
     PATH: `${bin}:${PATH}`,
     USER,
     LOGNAME,
     HOME,
-    // Tests write it into their scripts, and have sockets below it, whose paths have at most 104 bytes.
-    TMPDIR: /^[\w./-]{1,50}$/.test(TMPDIR) ? TMPDIR : "/tmp",
+    TMPDIR: dir,
     LANG: process.platform === "darwin" ? "en_US.UTF-8" : "C.UTF-8",
     TERM: "xterm",
     BUDDY_TEST_NEEDS: NEEDS,
+    BUDDY_TEST_CONTAINERS: containers,
     BUDDY_SEED,
     BUDDY_FUZZ,
     BUDDY_SOAK_SEED,
@@ -85,6 +82,11 @@ for (const target of runtimes) {
 
 rmSync(join(ROOT, "coverage"), { recursive: true, force: true });
 mkdirSync(NEEDS, { recursive: true });
+const { TMPDIR = "/tmp" } = process.env;
+// Tests write it into their scripts, and have sockets below it, whose paths have at most 104 bytes.
+const tests = startTestRun(/^\/[\w./-]{1,19}$/.test(TMPDIR) ? TMPDIR : "/tmp");
+// The tests end then, and what they leave is looked for as ever.
+process.on("SIGINT", () => failures.push("interrupted"));
 const testsOk = run(
   "test",
   [
@@ -101,10 +103,12 @@ const testsOk = run(
     `--reporter-outfile=${REPORT}`,
     ...patterns,
   ],
-  testEnvironment(),
+  testEnvironment(tests),
 );
+const { left, notes } = await tests.end();
 const report = readTestReport(REPORT);
 failures.push(...report.failed.map(({ name, why }) => [name, ...why.split("\n").slice(0, WHY_LINES)].join("\n    ")));
+failures.push(...left.map((one) => `left behind: ${one}`));
 if (!testsOk && report.failed.length === 0) failures.push("bun test: a file could not be run, see above");
 
 const coverage = readCoverage(ROOT);
@@ -118,6 +122,7 @@ const missingNeeds = existsSync(skips) ? readFileSync(skips, "utf8").trim().spli
 if (patterns.length === 0 && missingNeeds.length === 0 && coverage.percent < COVERAGE_GOAL)
   failures.push(`${covered}, below ${COVERAGE_GOAL} %`);
 if (missing.length > 0) console.log(`not on this machine: ${missing.join(", ")}`);
+for (const note of notes) console.log(`perhaps left behind, ${note}`);
 for (const line of [...new Set(missingNeeds)].sort()) console.log(`skipped in ${line}`);
 for (const name of failures) console.log(`FAILED: ${name}`);
 console.log(`${report.passed} passed, ${failures.length} failed, ${report.skipped.length} skipped`);

@@ -26,7 +26,8 @@ export interface ContainerWish {
 }
 
 /** Images are kept between runs; they are made of files of this machine and rebuilt when their recipe changes. */
-const CACHE = join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-6`);
+const CACHE =
+  process.env["BUDDY_TEST_CONTAINERS"] ?? join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-6`);
 let count = 0;
 
 export async function containerTarget(wish: ContainerWish = {}): Promise<Container> {

@@ -98,13 +98,10 @@ const TRIES = {
     return works(["ssh", "-o", "BatchMode=yes", "lab", "true"], env);
   },
   podman: async () => {
-    for (const argv of [
-      ["podman", "--version"],
-      ["runc", "--version"],
-    ]) {
-      const why = works(argv);
-      if (why !== undefined) return argv[0] === "podman" ? why : `${argv[0]}: ${why}`;
-    }
+    // Even its version costs podman a directory, which the one of the tests has elsewhere.
+    if (Bun.which("podman") === null) return "not installed";
+    const runc = works(["runc", "--version"]);
+    if (runc !== undefined) return `runc: ${runc}`;
     const why = await missing("busybox");
     if (why !== undefined) return why;
     const { containerTarget } = await import("./container.ts");
