@@ -37,6 +37,7 @@ const KEPT = /^(?:lock|shells|script-.*|(?:run|namespace)\.\d*\.\d+|direct-[0-9a
 const SHARED: Readonly<Record<string, RegExp>> = {
   "/tmp": /^(?!buddy-run-)(?:buddy|it's |fish\.|containers-user-|podman-run-)/,
   [`/tmp/buddy-${UID}`]: /./,
+  "/dev/shm": /^buddy-/,
   [`/dev/shm/buddy-${UID}`]: /./,
   [`/tmp/tmux-${UID}`]: /^(?:buddy|soak)/,
 };

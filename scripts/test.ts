@@ -33,12 +33,17 @@ function testEnvironment({ dir, bin, containers }: TestRun): Record<string, stri
   // ssh finds the developer's configuration by the password file, not by HOME.
   const ssh = Bun.which("ssh");
   if (ssh !== null) writeFileSync(join(bin, "ssh"), `#!/bin/sh\nexec ${ssh} -F none "$@"\n`, { mode: 0o755 });
-  // podman keeps a process and directories for a user: for this one those that go with the tests.
+  // podman keeps a process and directories for a user: for this one those that go with the tests. (It takes a `$` in a
+  // path, as homes of tests have it, for a variable.)
   const podman = process.getuid?.() === 0 ? null : Bun.which("podman");
   if (podman !== null)
-    writeFileSync(join(bin, "podman"), `#!/bin/sh\nXDG_RUNTIME_DIR=${containers}/xdg exec ${podman} "$@"\n`, {
-      mode: 0o755,
-    });
+    writeFileSync(
+      join(bin, "podman"),
+      `#!/bin/sh\nHOME=${containers} XDG_RUNTIME_DIR=${containers}/xdg exec ${podman} "$@"\n`,
+      {
+        mode: 0o755,
+      },
+    );
   // As root in a checkout of somebody else's git says no more than that.
   writeFileSync(join(HOME, ".gitconfig"), `[safe]\n  directory = ${JSON.stringify(ROOT)}\n`);
   const { PATH, USER, LOGNAME, BUDDY_SEED, BUDDY_FUZZ, BUDDY_SOAK_SEED, BUDDY_TEST_SHELL } = process.env;

@@ -27,7 +27,9 @@ export function endTmux(socket: string, tmpdir = process.env["TMUX_TMPDIR"] ?? "
 
 /** All servers that were started with this TMUX_TMPDIR. */
 export function endTmuxIn(tmpdir: string): void {
-  for (const socket of namesIn(join(tmpdir, `tmux-${uid}`))) endTmux(socket, tmpdir);
+  // A buddy in a pane of one may have started another again.
+  for (let rounds = 3; rounds > 0; rounds--)
+    for (const socket of namesIn(join(tmpdir, `tmux-${uid}`))) endTmux(socket, tmpdir);
   removeStates(`${tmpdir}/`);
 }
 

@@ -84,6 +84,12 @@ const TRIES = {
     }
   },
   bash: async () => works(["bash", "-c", "true"]),
+  /** What sshd starts for the account, and tmux. */
+  "bash-login": async () => {
+    const shell =
+      Bun.spawnSync(["sh", "-c", 'getent passwd "$(id -u)"']).stdout.toString().trim().split(":").at(-1) ?? "";
+    return basename(shell) === "bash" ? undefined : `the login shell is ${shell || "not known"}`;
+  },
   dash: async () => works(["dash", "-c", "true"]),
   zsh: async () => works(["zsh", "-fc", "true"]),
   fish: async () => works(["fish", "-c", "true"]),

@@ -11,7 +11,7 @@ import { targetOptions } from "../../support/target-options.ts";
 import { proxyTo } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
 
-const { afterAll, beforeAll, test } = await needs("sshd", "tmux", "bash");
+const { afterAll, beforeAll, test } = await needs("sshd", "tmux", "bash-login");
 
 setDefaultTimeout(60_000);
 

@@ -4,6 +4,7 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { quote } from "../../../src/lib/quote.ts";
 import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
 import { DIRECT_LOOP, DIRECT_START } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
@@ -12,7 +13,6 @@ import { choosePaneShell } from "../../../src/targets/tmux/bootstrap.ts";
 import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
 import { ConnectionLost } from "../../../src/targets/errors.ts";
 import { TmuxSession } from "../../../src/targets/tmux/tmux-session.ts";
-import { endTmux } from "../../support/end-tmux.ts";
 import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
 import { targetOptions } from "../../support/target-options.ts";
@@ -26,20 +26,18 @@ const ROOT = join(import.meta.dir, "../../..");
 const SEEN_AT = "/mnt";
 const seen = (path: string): string => (path.startsWith(`${ROOT}/`) ? SEEN_AT + path.slice(ROOT.length) : path);
 const worker = seen(join(ROOT, "test/support/open-worker.ts"));
-const NO_PLACE = "mount -t tmpfs -o ro none /dev/shm; mkdir -p $HOME; mount -t tmpfs -o ro none $HOME";
+const NO_PLACE = 'mount -t tmpfs -o ro none /dev/shm; mkdir -p "$HOME"; mount -t tmpfs -o ro none "$HOME"';
 
 async function openAfter(prepare: string, tmux: "auto" | "required") {
   const options = targetOptions({ tmux, tmuxSocket: `buddy-test-${process.pid}-opening` });
-  const script = `mount --rbind '${ROOT}' ${SEEN_AT} && cd ${SEEN_AT} && { ${prepare}; exec "$@"; }`;
+  // Its directory in memory would stay, under the number that the user has in the namespace.
+  const script = `mount -t tmpfs none /dev/shm && mount --rbind ${quote(ROOT)} ${SEEN_AT} && cd ${SEEN_AT} && { ${prepare}; exec "$@"; }`;
   const command = [seen(process.execPath), worker, "x", "1", "2", JSON.stringify(options)];
   const child = Bun.spawn(["unshare", process.getuid?.() === 0 ? "-m" : "-rm", "sh", "-c", script, "sh", ...command], {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const said = { out: await new Response(child.stdout).text(), err: await new Response(child.stderr).text() };
-  // It may have had its own /tmp, and this /dev/shm.
-  endTmux(options.tmuxSocket);
-  return said;
+  return { out: await new Response(child.stdout).text(), err: await new Response(child.stderr).text() };
 }
 
 describe("a target without room for tmux", () => {
