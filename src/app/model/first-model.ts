@@ -151,7 +151,11 @@ export function withProfile(text: string, { profile, lines }: FirstModel): strin
 // How to get one: sign in, give a key, use a local server, or try the demo.
 
 /** An error of code "auth" gets all of these in its hint; others are returned unchanged. */
-export async function withNoModelHint(error: unknown, servers?: readonly Candidate[]): Promise<unknown> {
+export async function withNoModelHint(
+  error: unknown,
+  servers?: readonly Candidate[],
+  waitMs?: number,
+): Promise<unknown> {
   if (!(error instanceof BuddyError) || error.code !== "auth") return error;
   const { findLocalServers } = await import("../../model/list-models.ts");
   const failed: string[] = [];
@@ -166,7 +170,7 @@ export async function withNoModelHint(error: unknown, servers?: readonly Candida
     "  buddy init                          choose a model and paste a key",
     "  export BUDDY_API_KEY=…              a key for the active profile",
     "  buddy --model demo                  the built-in demo: no key, no network",
-    ...(await findLocalServers(servers)).map(
+    ...(await findLocalServers(servers, waitMs)).map(
       ({ name, baseUrl, models }) =>
         `  buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"}   ${name} answers on this machine`,
     ),

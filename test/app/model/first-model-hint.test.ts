@@ -17,7 +17,7 @@ const at = (path: string) => `http://127.0.0.1:${server.port}/${path}`;
 
 test("the error keeps its sentence and gets the list", async () => {
   const error = new BuddyError("auth", "no key", { hint: "set it" });
-  const better = (await withNoModelHint(error, [{ name: "Ollama", baseUrl: at("v1") }])) as BuddyError;
+  const better = (await withNoModelHint(error, [{ name: "Ollama", baseUrl: at("v1") }], 30_000)) as BuddyError;
   expect(better.code).toBe("auth");
   expect(better.message).toBe("no key");
   for (const text of ["set it", "buddy login", "BUDDY_API_KEY", "--model demo", `--base-url ${at("v1")} -m qwen3:8b`]) {
