@@ -31,8 +31,12 @@ const UID = process.getuid?.() ?? 0;
 const USER = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
 /** Ours, and what every user has: of fish, and of buddy, whose content is looked at. */
 const STANDING = new Set(["bin", "pods", `fish.${USER}`, `buddy-${UID}`]);
-/** In the one of buddy: what it keeps for its next start, and what that removes where the last one was killed. */
-const KEPT = /^(?:lock|shells|script-.*|(?:run|namespace)\.\d*\.\d+|direct-[0-9a-f]{12})$/;
+/**
+ * In the one of buddy: what it keeps for its next start, and what that removes where the last one was killed, on the next
+ * day at the latest.
+ */
+const KEPT =
+  /^(?:lock|shells|script-.*|(?:run|namespace)\.\d*\.\d+|direct-[0-9a-f]{12}|buddy\.buddy-[0-9a-f]{12}(?:_\d)?)$/;
 /** Where programs write whatever TMPDIR says, with the names that tests cause. */
 const SHARED: Readonly<Record<string, RegExp>> = {
   "/tmp": /^(?!buddy-run-)(?:buddy|it's |fish\.|containers-user-|podman-run-)/,

@@ -163,7 +163,7 @@ describe("with a terminal", () => {
   test("stdin may be a pipe: the terminal is asked all the same", async () => {
     await using rig = execRig([touch(), { text: "done" }]);
     await using pty = await rig.terminal([], {
-      shell: 'echo "y some text" | $BUDDY exec --no-tmux go | cat; echo "rc $?"',
+      shell: 'echo "y some text" | "$BUDDY" exec --no-tmux go | cat; echo "rc $?"',
     });
     await pty.until(QUESTION.asked);
     expect(made(rig)).toBe(false);

@@ -80,7 +80,7 @@ test("Ctrl-C in the terminal: 130, and the terminal is as it was", async () => {
   await using rig = execRig([shell(`sleep ${seconds}`), { text: "never" }]);
   await using pty = await rig.terminal([], {
     shell:
-      'trap : INT; before=$(stty -g); $BUDDY exec --no-tmux --approve all go; echo "rc $?"; [ "$before" = "$(stty -g)" ] && echo same',
+      'trap : INT; before=$(stty -g); "$BUDDY" exec --no-tmux --approve all go; echo "rc $?"; [ "$before" = "$(stty -g)" ] && echo same',
   });
   await until(() => processesWith(`sleep ${seconds}`).length > 0, "the command to run");
   pty.type("\u0003");
@@ -92,7 +92,7 @@ test("Ctrl-C in the terminal: 130, and the terminal is as it was", async () => {
 test("a background job is not stopped by asking: it is refused", async () => {
   await using rig = execRig([shell("touch made", { mutation: true }), { text: "no" }]);
   await using pty = await rig.terminal([], {
-    shell: 'set -m; $BUDDY exec -q --no-tmux go </dev/null & wait $!; echo "rc $?"',
+    shell: 'set -m; "$BUDDY" exec -q --no-tmux go </dev/null & wait $!; echo "rc $?"',
   });
   await pty.until("rc 3");
   expect(existsSync(join(rig.box.cwd, "made"))).toBe(false);

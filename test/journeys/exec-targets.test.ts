@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { quote } from "../../src/lib/quote.ts";
 import type { Turn } from "../support/scripted-model/playbook.ts";
 import { buddyBinary } from "../support/buddy.ts";
 import { type Container, containerTarget } from "../support/container.ts";
@@ -339,7 +340,7 @@ pane.test(
     ]);
     const binary = await buddyBinary();
     const tmux = ["tmux", "-L", rig.socket, "-f", "/dev/null"];
-    const line = `echo operator-was-here; ${binary} exec -q --no-tmux --approve all go >out.txt 2>&1; echo "rc $?" >>out.txt; cat`;
+    const line = `echo operator-was-here; ${quote(binary)} exec -q --no-tmux --approve all go >out.txt 2>&1; echo "rc $?" >>out.txt; cat`;
     Bun.spawnSync([...tmux, "new-session", "-d", "-s", "op", "-x", "80", "-y", "20", "sh", "-c", line], {
       cwd: rig.box.cwd,
       env: rig.box.env,

@@ -117,7 +117,7 @@ describe("the answer", () => {
   test("a pipeline whose reader leaves ends quietly", async () => {
     await using rig = execRig([{ text: "one\ntwo\nthree\n".repeat(20_000) }]);
     const pty = await rig.terminal([], {
-      shell: `cat /dev/null | $BUDDY exec 2>err.txt "go" | head -1; echo "rc $?"; cat err.txt`,
+      shell: `cat /dev/null | "$BUDDY" exec 2>err.txt "go" | head -1; echo "rc $?"; cat err.txt`,
     });
     await using _ = pty;
     const screen = await pty.until("rc 0");

@@ -33,7 +33,7 @@ pane.test(
       until(() => wanted.test(screen()), String(wanted)).catch((error: Error) => {
         throw new Error(`${error.message}\n${screen()}`);
       });
-    tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", await buddyBinary());
+    tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", quote(await buddyBinary()));
     await shows(/watch +tmux -L buddy attach -t buddy-/);
     tmux("send-keys", "-t", "outer", "hello", "Enter");
     await shows(/(word ){10}[\s\S]*> *\n/);

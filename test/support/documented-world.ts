@@ -5,6 +5,7 @@ import type { Playbook } from "./scripted-model/playbook.ts";
 import { buddyBinary, type Sandbox, sandbox } from "./buddy.ts";
 import { containerTarget } from "./container.ts";
 import { startLoginServer } from "./login-server.ts";
+import { quoteAll } from "../../src/lib/quote.ts";
 import { LineSigner, splitLine } from "../../src/lib/line-signer.ts";
 import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
@@ -66,7 +67,7 @@ export async function documentedWorld(): Promise<World> {
   const config = `[agent]\nmodel = "lab"\n[models.lab]\napi_base_url = "${model.url}"\nmodel = "scripted"\napi_key = "k"\ncontext_limit = 100000\n[[model_rules]]\nexact = "scripted"\nprice_in = 1\nprice_out = 1\n${TARGETS}[mcp.lab]\ncommand = ["lab"]\nenabled = false\n`;
   program(
     join(bin, "mcp-server-filesystem"),
-    `exec ${process.execPath} ${ROOT}/node_modules/.bin/mcp-server-filesystem "$@"`,
+    `exec ${quoteAll([process.execPath, join(ROOT, "node_modules/.bin/mcp-server-filesystem")])} "$@"`,
   );
   const stored = await storedSession(config);
   return {

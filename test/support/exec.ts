@@ -21,7 +21,7 @@ export interface ExecRig extends AsyncDisposable {
     args: readonly string[],
     options?: BuddyOptions,
   ): Promise<{ code: number; events: ReturnType<typeof eventsOf>; stderr: string }>;
-  /** The same in a terminal. `shell` runs a line with $BUDDY in it instead. */
+  /** The same in a terminal. `shell` runs a line with "$BUDDY" in it instead. */
   terminal(args: readonly string[], options?: { shell?: string; env?: Record<string, string> }): Promise<Pty>;
   /** The payloads of all tool results that the model has got, in order, without the note on machine and directory. */
   results(): unknown[];
