@@ -10,6 +10,7 @@ import { connectServer, type ServerConnection } from "../../src/extend/mcp/conne
 import { SignInStore } from "../../src/extend/mcp/oauth-sign-in.ts";
 import { serverTool } from "../../src/extend/mcp/server-tool.ts";
 import { McpServers, serverRows } from "../../src/extend/mcp/servers.ts";
+import { ProgramTransport } from "../../src/extend/mcp/transports.ts";
 import { inputSchema, offeredTools, rememberedLists } from "../../src/extend/mcp/tool-lists.ts";
 import { hideFromChildren, isAlive } from "../../src/lib/processes.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
@@ -193,6 +194,17 @@ describe("one bad server", () => {
     await all.servers.ready(never);
     expect(all.notices.join("\n")).toContain("1999-01-01");
     expect(all.notices.join("\n")).not.toContain("ended");
+  });
+
+  test("a server that ended before it was asked anything: closing it then does not hide the reason", async () => {
+    const read = () => ({}) as never;
+    const argv = ["sh", "-c", "echo cannot open the database >&2; exit 3"];
+    const one = new ProgramTransport({ argv, env: { PATH: process.env["PATH"]! }, cwd: root, read });
+    await one.start();
+    await one.over;
+    await expect(one.send({ jsonrpc: "2.0", method: "x" })).rejects.toThrow("exit code 3");
+    await one.close();
+    expect(one.ended).toBe("exit code 3: cannot open the database");
   });
 
   test("a program that is missing is named", async () => {

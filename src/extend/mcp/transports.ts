@@ -28,6 +28,9 @@ export class ProgramTransport implements Transport {
   #forget: (() => void) | undefined;
   #stderr = "";
   #ending = false;
+  /** buddy closed it while it still read its input: how it ended says nothing. */
+  #dismissed = false;
+  #isDeaf = false;
   /** Why buddy ended it. */
   #cut = "";
   readonly #over = Promise.withResolvers<void>();
@@ -40,7 +43,7 @@ export class ProgramTransport implements Transport {
   /** How it ended, and its last line on stderr; empty while it runs, and if buddy closed it. */
   get ended(): string {
     const child = this.#child;
-    if (this.#cut !== "" || this.#ending) return this.#cut;
+    if (this.#cut !== "" || this.#dismissed) return this.#cut;
     if (child === undefined || (child.exitCode === null && child.signalCode === null)) return "";
     const how = child.signalCode === null ? `exit code ${child.exitCode}` : String(child.signalCode);
     const last = this.#stderr.trim().split("\n").at(-1)?.slice(0, MOST_LAST_LINE) ?? "";
@@ -89,6 +92,7 @@ export class ProgramTransport implements Transport {
       child.stdin.write(`${JSON.stringify(message)}\n`);
       await child.stdin.flush();
     } catch (error) {
+      this.#isDeaf = true;
       throw new BuddyError("tool", "the server no longer reads its input", { cause: error });
     }
   }
@@ -98,6 +102,7 @@ export class ProgramTransport implements Transport {
     const child = this.#child;
     if (child === undefined || this.#ending) return;
     this.#ending = true;
+    this.#dismissed = !this.#isDeaf && child.exitCode === null && child.signalCode === null;
     await Promise.resolve(child.stdin.end()).catch(() => undefined);
     if ((await within(child.exited, GRACE_MS)) === undefined) this.#signal(child, "SIGTERM");
     if ((await within(child.exited, GRACE_MS)) === undefined) this.#signal(child, "SIGKILL");
