@@ -59,6 +59,7 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   vgdisplay: ["lvm"],
   systemctl: words("systemd-sysv-install getopt ls"),
   parted: words("dmidecode udevadm"),
+  xfs_info: words("tail losetup findmnt xfs_db"),
 };
 
 /**
