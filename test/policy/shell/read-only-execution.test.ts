@@ -58,7 +58,7 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   busybox: ["busybox"],
   vgdisplay: ["lvm"],
   systemctl: words("systemd-sysv-install getopt ls"),
-  parted: words("dmidecode udevadm"),
+  parted: words("sh dmidecode udevadm"),
   xfs_info: words("tail losetup findmnt xfs_db"),
 };
 
