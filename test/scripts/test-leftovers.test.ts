@@ -1,6 +1,6 @@
 /** What tests leave behind is found, named and ended, and nothing else. */
 import { expect } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestRun } from "../../scripts/test-leftovers.ts";
@@ -22,7 +22,9 @@ test("processes and files that a run leaves are named, ended and removed; those 
   start(["sleep", apart], { env: { PATH }, cwd: join(run.dir, "below") });
   await using stranger = start(["sleep", other], { env: { PATH } });
   const ours = [marked, child, apart].map((seconds) => `sleep ${seconds}`);
-  await until(() => ours.every((one) => processesWith(one).length > 0), "all of them run");
+  // Not the shell, which has their words in its own.
+  const isProgram = (pid: number) => /^(?:env|sleep)\n/.test(readFileSync(`/proc/${pid}/comm`, "utf8"));
+  await until(() => ours.every((one) => processesWith(one).some(isProgram)), "all of them run");
   writeFileSync(join(run.dir, "forgotten"), "");
   const { left } = await run.end();
   for (const one of ours) expect(left.join("\n")).toMatch(new RegExp(`^process \\d+ \\((?:env -i )?${one}\\)$`, "m"));

@@ -97,7 +97,7 @@ export class ReplRig implements AsyncDisposable {
   }
 
   async until(wanted: string | RegExp | ((screen: string) => boolean)): Promise<string> {
-    return await this.emulator.until(wanted, 12_000);
+    return await this.emulator.until(wanted, 50_000);
   }
 
   /** How a task ended, once it has. */
