@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemPrompt, instructionFiles } from "../../src/agent/system-prompt.ts";
 import { skillPlaces } from "../../src/extend/skills/skill-places.ts";
+import { needs } from "../support/needs.ts";
+
+const asRoot = await needs("root");
 
 let dir: string;
 beforeEach(() => void (dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-agents-")))));
@@ -31,7 +34,7 @@ test("global first, then from the repository root down; nothing above it", () =>
   expect(taken("config", undefined).map(({ text }) => text)).toEqual(["global"]);
 });
 
-test.skipIf(process.getuid?.() !== 0)("a repository that another user made above the directory does not count", () => {
+asRoot.test("a repository that another user made above the directory does not count", () => {
   write("shared/AGENTS.md", "planted");
   const git = dirname(write("shared/.git/HEAD", ""));
   write("shared/mine/AGENTS.md", "here");
@@ -43,7 +46,7 @@ test.skipIf(process.getuid?.() !== 0)("a repository that another user made above
   expect(taken(undefined, "shared/mine").map(({ text }) => text)).toEqual(["planted", "here"]);
 });
 
-test.skipIf(process.getuid?.() !== 0)("nor do its skills", () => {
+asRoot.test("nor do its skills", () => {
   const git = dirname(write("shared/.git/HEAD", ""));
   write("shared/.agents/skills/planted/SKILL.md", "");
   write("shared/mine/.agents/skills/own/SKILL.md", "");

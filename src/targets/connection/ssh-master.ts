@@ -1,5 +1,5 @@
 /** The ssh connection that everything else uses: a ControlMaster with its own socket. */
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { lendTerminal } from "../../lib/terminal.ts";
 import { startChild, refusedProgram, unusableProgram, type UnusableProgram } from "../../lib/start-child.ts";
@@ -113,7 +113,7 @@ export class SshMaster implements AsyncDisposable {
   static async start(options: MasterOptions): Promise<SshMaster> {
     const socket = await newSocket(options.destination);
     // Registered before there is anything to clean up.
-    const letGo = exitCleanup().onDeath(`${quoteAll(exitArgv(socket))}; rm -f ${quote(socket)}`);
+    const letGo = exitCleanup().onDeath(`[ ! -S ${quote(socket)} ] || { ${quoteAll(exitArgv(socket))}; rm -f ${quote(socket)}; }`);
     const master = new SshMaster(options.destination, { socket, letGo });
     try {
       await connect(socket, options);
@@ -252,8 +252,8 @@ function exitArgv(socket: string): string[] {
 }
 
 async function askToExit(socket: string): Promise<void> {
-  // Without ssh the socket is only removed.
-  if (unusableProgram("ssh") !== undefined) return;
+  // Before the login there is no socket. Without ssh it is only removed.
+  if (!existsSync(socket) || unusableProgram("ssh") !== undefined) return;
   const asked = startChild(exitArgv(socket), {
     stdio: ["ignore", "ignore", "ignore"],
     detached: true,

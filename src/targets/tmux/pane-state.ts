@@ -258,8 +258,8 @@ export class PaneState {
       command.setAside(this.#takeAside(line));
       const isYanked = this.#typed.isScrolled || (this.shell.name.endsWith("ksh") && SHOWN_BYTES.test(line));
       this.#asideBack = hidesLine ? RECALL : isYanked ? YANK : undefined;
+      this.#typed = new TypedLine();
     }
-    this.#typed = new TypedLine();
   }
 
   /** It was not taken and is sent once more; `typed`: without the shell's line editor. */
@@ -446,8 +446,11 @@ export class PaneState {
         else this.#drawn();
         break;
       case "taken":
-        if (ours) command.taken(this.#takeAside(mark.aside));
-        else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
+        if (ours) {
+          // Not before: a line that was entered just now may still be drawn.
+          this.#typed = new TypedLine();
+          command.taken(this.#takeAside(mark.aside));
+        } else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
           command.setAside(this.#operators(mark.aside));
           this.#effects.sendAgain(command);
         } else if (mark.tag === 0 && command === undefined) {

@@ -76,6 +76,8 @@ async function watched(
       continue;
     }
     const prompting = command.recording.lastLine.trim() !== "";
+    // A look at a shell that has not taken the command says nothing about it, even if it is taken before the look ends.
+    const isTaken = command.phase !== "sent";
     // A look takes two round trips: the end of the command does not wait for it.
     const looking = unlessAborted(options.signal, pane.lookInStep(prompting)).catch(() => undefined);
     const seen = await Promise.race([looking, command.ended.then(() => undefined)]);
@@ -102,9 +104,9 @@ async function watched(
       if (await pane.withdraw(command).catch(() => false)) return { kind: "lost", why: UNANSWERED };
       continue;
     }
-    const waiting = seen === undefined ? undefined : judge(seen, before, command);
+    const waiting = seen === undefined || !isTaken ? undefined : judge(seen, before, command);
     const first = before === undefined || before.doing !== seen?.doing;
-    before = seen;
+    before = isTaken ? seen : undefined;
     looked = performance.now();
     if (waiting === undefined) {
       if (seen !== undefined) prompt.gone();

@@ -742,10 +742,8 @@ test.each(EVERY.filter((shell) => shell !== "dash"))(
     const pane = place.target.shell as Pane;
     await pane.keys({ literalText: "cho edited", keys: ["Home", "e", "End", "Left", "-", "Enter"] });
     const { notes } = await pane.run("echo next");
-    // Read from the screen: on a busy machine it may run before all of it was drawn, and is then not named.
-    expect(notes.join("\n")).toMatch(
-      shell === "mksh" ? /edite-d|A line/ : /("echo edite-d"|A line), typed with send-keys/,
-    );
+    // mksh draws its prompt again over what was edited.
+    expect(notes.join("\n")).toMatch(shell === "mksh" ? /edite-d|A line/ : /"echo edite-d", typed with send-keys/);
     expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
     // What it leaves in the line is not the operator's.
     await pane.keys({ literalText: "echo half", keys: ["Left"] });

@@ -14,6 +14,7 @@ import { naming } from "../../support/errors.ts";
 
 const { afterAll, beforeAll, describe, test } = await needs("tmux");
 const asRoot = await needs("tmux", "root");
+const inFish = await needs("tmux", "fish");
 const SHELLS: readonly string[] = await available("bash", "zsh", "fish", "dash", "mksh");
 
 const text = (result: RunResult) => result.output.head + result.output.tail;
@@ -374,7 +375,7 @@ describe("a password prompt", () => {
     expect(told).toEqual(["password"]);
   });
 
-  test.skipIf(!SHELLS.includes("fish"))("in a fish function or script got keys", async () => {
+  inFish.test("in a fish function or script got keys", async () => {
     await using other = await openTestTarget("local", { shell: "fish" });
     const pane = other.target.shell as Pane;
     const script = join(home.path, "asks.fish");
