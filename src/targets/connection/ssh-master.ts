@@ -113,7 +113,9 @@ export class SshMaster implements AsyncDisposable {
   static async start(options: MasterOptions): Promise<SshMaster> {
     const socket = await newSocket(options.destination);
     // Registered before there is anything to clean up.
-    const letGo = exitCleanup().onDeath(`[ ! -S ${quote(socket)} ] || { ${quoteAll(exitArgv(socket))}; rm -f ${quote(socket)}; }`);
+    const letGo = exitCleanup().onDeath(
+      `[ ! -S ${quote(socket)} ] || { ${quoteAll(exitArgv(socket))}; rm -f ${quote(socket)}; }`,
+    );
     const master = new SshMaster(options.destination, { socket, letGo });
     try {
       await connect(socket, options);
