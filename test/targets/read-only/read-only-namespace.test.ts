@@ -88,6 +88,30 @@ test("in a chroot it has the files of the chroot, not those of the machine aroun
   rmSync(root, { recursive: true });
 });
 
+test("for a user, containers of root were enough that there was none: their file systems are out of reach", async () => {
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-namespace-user-")));
+  const [shared, closed, home] = ["shared", "closed", "home"].map((name) => join(at, name)) as [string, string, string];
+  const machine =
+    `chmod 755 ${at} && mkdir -p ${shared} ${closed}/container ${home} && chown 12345 ${home} && ` +
+    `mount -t tmpfs none ${shared} && chmod 777 ${shared} && ` +
+    `mount -t tmpfs none ${closed}/container && chmod 700 ${closed} && echo mounted && read -r end`;
+  const holder = Bun.spawn(["unshare", "-m", "sh", "-c", machine], { stdin: "pipe", stdout: "pipe" });
+  try {
+    await holder.stdout.getReader().read();
+    const user = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "env", `HOME=${home}`];
+    const argv = ["nsenter", "-m", "-t", String(holder.pid), ...user];
+    await using target = await open({ name: "user", path: [{ kind: "via", argv }], names: ["user"] });
+    expect(await target.locks.settled).toMatchObject({ kind: "ready" });
+    expect(await inside(target, `id -u; : >${shared}/made`)).toMatch(/^12345\n.*Read-only file system/s);
+    expect(await inside(target, `ls ${closed}/container`)).toContain("Permission denied");
+  } finally {
+    holder.kill();
+    await holder.exited;
+    rmSync(at, { recursive: true });
+    rmSync("/tmp/buddy-12345", { recursive: true, force: true });
+  }
+});
+
 test("one clean shell takes texts until the shell itself runs something, and is part of none of its state", async () => {
   await using target = await open();
   await target.locks.settled;
