@@ -64,7 +64,7 @@ async function useEverything(target: Target): Promise<void> {
 
 test.each(["", "MaxSessions 2", "MaxSessions 1"])("a pane is a session for scripts and one for tmux (%s)", (lines) =>
   withTarget(lines, { tmux: "required" }, async (target, server, cut) => {
-    expect((await target.locks.settled).kind).toBe("ready");
+    await target.locks.settled;
     expect((await target.shell.run("echo one")).output.head).toBe("one\n");
     expect(reads(server)).toEqual({ sessions: 2, shells: 1 });
     // Files of the user may hang: they get a session of their own, where one is allowed.
@@ -73,14 +73,14 @@ test.each(["", "MaxSessions 2", "MaxSessions 1"])("a pane is a session for scrip
     expect(reads(server)).toEqual({ sessions: more, shells: 0 });
     cut();
     await until(async () => (await target.shell.run("echo again")).output.head === "again\n", "it is there again");
-    expect((await target.locks.settled).kind).toBe("ready");
+    await target.locks.settled;
     expect(reads(server).sessions).toBeLessThanOrEqual(2 + more);
   }),
 );
 
 test.each(["", "MaxSessions 2", "MaxSessions 1"])("a direct shell is one more session, too (%s)", (lines) =>
   withTarget(lines, { tmux: "never" }, async (target, server) => {
-    expect((await target.locks.settled).kind).toBe("ready");
+    await target.locks.settled;
     expect((await target.shell.run("x=1; echo one")).output.head).toBe("one\n");
     expect(reads(server)).toEqual({ sessions: 2, shells: 0 });
     await useEverything(target);
@@ -90,7 +90,7 @@ test.each(["", "MaxSessions 2", "MaxSessions 1"])("a direct shell is one more se
 
 test("one of many machines is one session, and one more with its pane", () =>
   withTarget("", { tmux: "auto", frugal: true }, async (target, server) => {
-    expect((await target.locks.settled).kind).toBe("ready");
+    await target.locks.settled;
     const unasked = { inNamespace: true };
     expect((await target.shell.run("echo one", { unasked })).output.head).toBe("one\n");
     expect(reads(server)).toEqual({ sessions: 1, shells: 0 });
