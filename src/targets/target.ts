@@ -408,8 +408,8 @@ export interface KeysOptions {
 export interface FileAccess {
   /** The same files, accessed as root. */
   asRoot(how?: AsRootOptions): FileAccess;
-  /** Follows `..` and symlinks on the target; the last component need not exist. */
-  resolve(path: string): Promise<ResolvedPath>;
+  /** Follows `..` and symlinks on the target, at the end unless `follow` is false; the last name need not exist. */
+  resolve(path: string, options?: { readonly follow?: boolean }): Promise<ResolvedPath>;
   read(path: string, options?: ReadOptions): Promise<FileSlice>;
   /**
    * Atomic (temporary file + rename); keeps mode, owner, ACL and security context; creates directories. As root, files
@@ -418,12 +418,8 @@ export interface FileAccess {
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<Written>;
   /** The state of files, in one round trip; links in their directories are followed. */
   look(places: readonly FilePlace[], options?: LookOptions): Promise<readonly SeenFile[]>;
-  /** Puts the file at this path back: atomic, follows no link; returns what could not be restored. */
-  restore(
-    path: string,
-    state: RestorableState,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<readonly string[]>;
+  /** Puts the file at this path back: atomic, follows no link; owner and ACL only if it may set them. */
+  restore(path: string, state: RestorableState, options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
 export interface FilePlace {

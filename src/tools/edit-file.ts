@@ -45,11 +45,7 @@ export const editFileTool: Tool<EditInput> = {
     const files = filesFor(target, args.sudo, context);
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return { kind: "failed", result: await withoutSecrets(args, target, edit.result) };
-    return {
-      kind: "ready",
-      path: await files.resolve(args.path),
-      diff: unifiedDiff(context.mask(edit.before), context.mask(edit.after)),
-    };
+    return { kind: "ready", diff: unifiedDiff(context.mask(edit.before), context.mask(edit.after)) };
   },
   async run(args, context) {
     const files = filesFor(await context.target(), args.sudo, context);

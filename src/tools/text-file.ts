@@ -132,9 +132,9 @@ export function filesFor(target: Target, sudo: boolean | undefined, context: Run
   const root = files.asRoot(whileItRuns(target, context));
   return {
     asRoot: () => root,
-    async resolve(path) {
-      const seen = await files.resolve(path);
-      return seen.hidden ? root.resolve(path) : seen;
+    async resolve(path, options) {
+      const seen = await files.resolve(path, options);
+      return seen.hidden ? root.resolve(path, options) : seen;
     },
     async read(path, options) {
       try {

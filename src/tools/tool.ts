@@ -1,7 +1,7 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
 import type { Image } from "../lib/images.ts";
-import type { AskPassword, ResolvedPath, ShellPlace, Target, Unasked } from "../targets/target.ts";
+import type { AskPassword, ShellPlace, Target, Unasked } from "../targets/target.ts";
 import type { BudgetKind } from "./bound-output.ts";
 import { isRecord } from "../lib/values.ts";
 
@@ -105,7 +105,7 @@ export type Intent =
     };
 
 export type Prepared =
-  | { readonly kind: "ready"; readonly path: ResolvedPath; readonly diff: string; readonly removes?: boolean }
+  | { readonly kind: "ready"; readonly diff: string; readonly removes?: boolean }
   /** It cannot work; this is the result. */
   | { readonly kind: "failed"; readonly result: ToolResult };
 

@@ -41,7 +41,7 @@ export const writeFileTool: Tool<WriteInput> = {
     if (path.kind === "other") return refuse(`${path.path} is not a regular file.`);
     const { fingerprint, diff } = await comparison(args, context, path.exists);
     seen.set(args, fingerprint);
-    return { kind: "ready", path, diff: diff() };
+    return { kind: "ready", diff: diff() };
   },
   async run(args, context) {
     const files = filesFor(await context.target(), args.sudo, context);

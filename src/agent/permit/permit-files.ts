@@ -62,7 +62,9 @@ export async function permitWrite(
 ): Promise<Permission> {
   const target = await parts.target();
   const sudo = intent.sudo === true;
-  const resolved = await filesFor(target, sudo, call.context).resolve(intent.path);
+  // An undo puts back the name itself, also where it is a link now.
+  const follow = intent.undoes === undefined;
+  const resolved = await filesFor(target, sudo, call.context).resolve(intent.path, { follow });
   const judged = await parts.judgeWrite(resolved, intent.path, sudo);
   if (judged.kind === "deny") return refusedByPolicy(judged);
   const rules = await parts.rules(target);

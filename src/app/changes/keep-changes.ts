@@ -49,13 +49,13 @@ export async function keepChanges(
   let result: ToolResult | undefined;
   try {
     result = await run();
-    return notKept(result, notes);
   } finally {
     // A command that keys started may still be running.
     if (kept.length > 0 && call.intent.kind !== "keys" && !UNFINISHED.has(result?.outcome ?? "")) {
-      await settle(store as ChangeStore, files, kept, hasSecret);
+      notes.push(...(await settle(store as ChangeStore, files, kept, hasSecret)));
     }
   }
+  return notKept(result, notes);
 }
 
 /** The files that the call changes, and which others cannot be known before it runs. */
@@ -135,22 +135,31 @@ async function look(
   return [...new Map(seen.map((file) => [file.path, file])).values()];
 }
 
-/** If the target no longer answers, the result of the change stays unknown. */
+/** Returns what is a directory now. If the target no longer answers, the result of the change stays unknown. */
 async function settle(
   store: ChangeStore,
   files: FileAccess,
   kept: readonly Change[],
   hasSecret: KeepOptions["hasSecret"],
-): Promise<void> {
+): Promise<string[]> {
+  const directories: string[] = [];
   const places = kept.map(({ path }) => ({ path, follow: false }));
   const seen = await look(files, places, AbortSignal.timeout(SETTLE_MS)).catch(() => []);
-  for (const { number, path } of kept) {
+  for (const { number, path, before } of kept) {
     const state = seen.find((file) => file.path === path)?.state;
     if (state === undefined) continue;
+    const isDirectory = state.kind === "unread" && state.why === "directory";
+    if (isDirectory) directories.push(`${path} (${UNREAD.directory})`);
+    // No file was made, so there is none to remove.
+    if (isDirectory && before.kind === "missing") {
+      store.settle(number, before);
+      continue;
+    }
     // A file with a secret in it is not stored: an undo needs only what was there before.
     const content = state.kind !== "file" || !hasSecret(Buffer.from(state.bytes).toString());
     store.settle(number, state, { content });
   }
+  return directories;
 }
 
 function notKept(result: ToolResult, skipped: readonly string[], why?: string): ToolResult {

@@ -11,7 +11,7 @@ import {
 } from "../../changes/change-store.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { defined } from "../../lib/values.ts";
-import type { FileState, Target } from "../../targets/target.ts";
+import type { FileAccess, FileState, RestorableState, Target } from "../../targets/target.ts";
 import { boundDiff } from "../../tools/bound-output.ts";
 import { unifiedDiff } from "../../tools/diff.ts";
 import { filesFor } from "../../tools/text-file.ts";
@@ -113,8 +113,7 @@ function undoTool(store: ChangeStore, change: Change, first: Change = change): T
       if ("failed" in plan) return { kind: "failed", result: failed(plan.failed, plan.outcome) };
       seen = plan.now;
       const diff = stateDiff(plan.current, plan.wanted, unifiedDiff);
-      const path = await filesFor(target, change.sudo, context).resolve(change.path);
-      return { kind: "ready", path, diff: context.mask(diff), removes: plan.wanted.state.kind === "missing" };
+      return { kind: "ready", diff: context.mask(diff), removes: plan.wanted.state.kind === "missing" };
     },
     async run(_input, context): Promise<ToolResult> {
       const target = await context.target();
@@ -122,14 +121,28 @@ function undoTool(store: ChangeStore, change: Change, first: Change = change): T
       if ("failed" in plan) return failed(plan.failed, plan.outcome);
       if (seen === undefined || !same(seen, plan.now))
         return failed(`${change.path} changed after you saw the difference. Nothing was written.`, "changed");
-      const notes = await filesFor(target, change.sudo, context).restore(change.path, plan.state, {
-        signal: context.signal,
-      });
+      const files = filesFor(target, change.sudo, context);
+      await files.restore(change.path, plan.state, { signal: context.signal });
+      const left = await difference(files, change.path, plan.wanted, context);
       const how = plan.state.kind === "missing" ? "removed" : "restored";
-      const text = [`${how} ${change.path}: it is as it was before change ${first.number}`, ...notes].join("; ");
+      const like = left === "" ? "it is as it was before" : "it still differs from the file before";
+      const text = [`${how} ${change.path}: ${like} change ${first.number}`, ...(left === "" ? [] : [left])].join("\n");
       return { ok: true, outcome: "done", result: text };
     },
   };
+}
+
+/** What an undo could not put back: the owner, for example, without root. */
+async function difference(
+  files: FileAccess,
+  path: string,
+  wanted: SeenState,
+  { signal, mask }: ToolContext,
+): Promise<string> {
+  const [file] = await files.look([{ path, follow: false }], { signal });
+  if (file === undefined || file.state.kind === "unread") return "[it cannot be read]";
+  const seen = seenState(file.state);
+  return sameState(seen.state, wanted.state) ? "" : mask(boundDiff(stateDiff(seen, wanted, unifiedDiff)));
 }
 
 function reason(change: Change, first: Change): string {
@@ -142,7 +155,7 @@ type Plan =
   | {
       readonly current: SeenState;
       readonly wanted: SeenState;
-      readonly state: Exclude<FileState, { kind: "unread" }>;
+      readonly state: RestorableState;
       readonly now: FileState;
     }
   | { readonly failed: string; readonly outcome: string };
@@ -166,8 +179,8 @@ async function planUndo(
     return stop(`${change.path} leads to ${file?.path ?? "nowhere"} now; nothing was changed`, "changed");
   const now = file.state;
   if (now.kind === "unread") return stop(`${change.path} cannot be compared: ${WHY[now.why]}`);
-  const current = { state: keptState(now), bytes: now.kind === "file" ? now.bytes : new Uint8Array() };
-  const wanted = { state: first.before, bytes: state.kind === "file" ? state.bytes : new Uint8Array() };
+  const current = seenState(now);
+  const wanted = seenState(state);
   if (sameState(current.state, wanted.state)) return stop(`${change.path} is already as it was`, "unchanged");
   const { after } = change;
   if (after !== undefined && after.kind !== "unread" && !sameState(current.state, after)) {
@@ -175,6 +188,10 @@ async function planUndo(
     return stop(`${since(store, change)}\n${context.mask(boundDiff(diff))}`, "changed");
   }
   return { current, wanted, state, now };
+}
+
+function seenState(state: RestorableState): SeenState {
+  return { state: keptState(state), bytes: state.kind === "file" ? state.bytes : new Uint8Array() };
 }
 
 /** Says that the file has changed since, and which changes of the session did that. */

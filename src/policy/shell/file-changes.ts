@@ -205,6 +205,12 @@ function selected({ does, which, names, only, never }: Rule, given: Given, argv:
       const direct = does === "links" && given.has("n,no-dereference") ? each(last) : [];
       return [...direct, ...last.map((field) => ({ does, field, inside }))];
     }
+    case "saved": {
+      const suffix = given.values("S,suffix").at(-1)?.value ?? "~";
+      return selected({ does, which: "last", names, only, never }, given, argv).flatMap((change) =>
+        each(pathsOf(change).map((path) => part(change.field, path.replace(/\/+$/, "") + suffix))),
+      );
+    }
     case "local":
       // The other end of a copy may be a machine.
       return selected({ does, which: "last", names, only, never }, given, argv).filter(
@@ -287,10 +293,10 @@ interface Row {
  * differ, it takes none. A long option without a value is listed if a longer one begins with its name.
  *
  * A change is a verb and what it is done to, `+x` if only with this option, `!x` if not with it: `all` operands, the
- * `first`, `later` ones (all, if one of the named options is given), `sources` and the `last` one of a copy, `local` if
- * it is on this machine, the values of an `option`, `here` (the directory it runs in), the rest of words with a prefix
- * (`of=`), the `backups` of operands with the suffix that an option gives, and what operands are called when they are
- * `packed` or unpacked.
+ * `first`, `later` ones (all, if one of the named options is given), `sources` and the `last` one of a copy and the
+ * old file that is `saved` beside it, `local` if it is on this machine, the values of an `option`, `here` (the
+ * directory it runs in), the rest of words with a prefix (`of=`), the `backups` of operands with the suffix that an
+ * option gives, and what operands are called when they are `packed` or unpacked.
  * The name `operand` stands for any operand.
  */
 const TABLE = `
@@ -307,10 +313,10 @@ uniq (-f= -s= -w= --skip-fields= --skip-chars= --check-chars=): empties later
 sort (-k= -o= -S= -t= -T= --output= --key= --field-separator= --buffer-size= --temporary-directory=): empties option/o,output
 shuf (-i= -n= -o= --output=): empties option/o,output
 pv (-i= -L= -N= -o= -s= --output=): empties option/o,output
-cp (-S= -t= --suffix= --target-directory= --sparse= --no-preserve=): writes last; replaces last +a,archive,d,f,force,l,link,P,no-dereference,r,R,recursive,remove-destination,s,symbolic-link
-mv (-S= -t= --suffix= --target-directory=): removes sources; replaces last
-install (-g= -m= -o= -S= -t= --group= --mode= --owner= --suffix= --strip-program= --target-directory=): replaces last !d,directory; directory all +d,directory
-ln (-S= -t= --suffix= --target-directory=): links last
+cp (-S= -t= --suffix= --target-directory= --sparse= --no-preserve=): writes last; replaces last +a,archive,d,f,force,l,link,P,no-dereference,r,R,recursive,remove-destination,s,symbolic-link; replaces saved +b,backup,S,suffix
+mv (-S= -t= --suffix= --target-directory=): removes sources; replaces last; replaces saved +b,backup,S,suffix
+install (-g= -m= -o= -S= -t= --group= --mode= --owner= --suffix= --strip-program= --target-directory=): replaces last !d,directory; directory all +d,directory; replaces saved +b,backup,S,suffix !d,directory
+ln (-S= -t= --suffix= --target-directory=): links last; replaces saved +b,backup,S,suffix
 rsync (-e= -f= -B= -T= -M= --rsh= --filter= --exclude= --include= --exclude-from= --include-from= --files-from= --temp-dir= --compare-dest= --copy-dest= --link-dest= --backup --backup-dir= --suffix= --bwlimit= --timeout= --port= --password-file= --log-file= --out-format= --max-size= --min-size= --max-delete= --partial --partial-dir= --chmod= --chown= --rsync-path= --info= --debug=): removes sources +remove-source-files; fills local; removes local +delete-before,delete-during,delete-delay,delete-after,delete-excluded,delete-missing-args
 scp (-c= -D= -F= -i= -J= -l= -o= -P= -S= -X=): fills local
 sed (-e= -f= -i? -I? --expression= --file= --line-length=): replaces later/e,f,expression,file +i,I,in-place !follow-symlinks; writes later/e,f,expression,file +i,I,in-place +follow-symlinks; replaces backups/i,I,in-place

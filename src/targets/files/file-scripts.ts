@@ -1,7 +1,10 @@
 /** The sh scripts behind FileAccess: POSIX tools only, for busybox and old systems. */
 import { CHECK } from "./file-checks.ts";
 
-/** `full PATH CWD` sets p: absolute, `~` expanded, no links followed. */
+/**
+ * `full PATH CWD` sets p: absolute, `~` expanded, no links followed. `last 0` moves its last name to n, so that a link
+ * of that name is not followed, either.
+ */
 export const FULL = `
 full() {
   p=$1
@@ -17,6 +20,7 @@ full() {
   esac
   case $p in /*) ;; *) p=$2/$p ;; esac
 }
+last() { n=; case $1\${p##*/} in 0 | 0. | 0..) ;; 0*) n=/\${p##*/} p=\${p%/*} ;; esac; }
 `;
 
 /**
@@ -55,13 +59,16 @@ kind() { if [ -d "$1" ]; then k=directory; elif [ -f "$1" ]; then k=file; elif [
 `;
 
 /**
- * Arguments: path, working directory. Prints path, kind, home, 1 if the file system ignores case, 1 if a directory in
- * the path may not be entered.
+ * Arguments: path, working directory, 0 for the name itself where the path ends with a link. Prints path, kind, home, 1
+ * if the file system ignores case, 1 if a directory in the path may not be entered.
  */
 export const RESOLVE = `
 LC_ALL=C; export LC_ALL
 ${FULL}${WALK}
-full "$1" "$2"; walk || exit 4; kind "$r"
+full "$1" "$2"; last "$3"; walk || exit 4
+if [ -n "$n" ]; then r=\${r%/}$n; fi
+kind "$r"
+if [ -n "$n" ] && [ -L "$r" ]; then k=other; fi
 i=0 e=$r
 while [ ! -e "$e" ] && [ -n "$e" ]; do e=\${e%/*}; done
 while :; do case \${e##*/} in *[A-Za-z]*) break ;; '') break ;; *) e=\${e%/*} ;; esac; done
@@ -172,10 +179,10 @@ rename() {
 
 /**
  * Arguments: path, working directory, number of bytes, name for the temporary file, the only resolved path allowed or
- * "". Data on stdin. Prints 1 if the file is new, its path, the program that checked it and how, its output, and 1 if
- * the owner could not be set. To restore an old file, unchecked: mode in four octal digits and user:group by number;
- * 1 to replace a link at the path instead of following it; and the inode, if it had other hard links: one that has been
- * linked to the path since is another file, and stays as it is.
+ * "". Data on stdin. Prints 1 if the file is new, its path, the program that checked it and how, and its output. To
+ * restore an old file, unchecked: mode in four octal digits and user:group by number; 1 to replace a link at the path
+ * instead of following it; and the inode, if it had other hard links: one that has been linked to the path since is
+ * another file, and stays as it is.
  *
  * All data is on the target before the old file is touched. A rename replaces the old file, with the same owner, mode,
  * ACL and attributes; if another user can rename files in the directory, from a private directory inside it. The file
@@ -190,7 +197,7 @@ LC_ALL=C; export LC_ALL
 ${FULL}${WALK}${ENTER}${CHECK}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
-mode_given=\${6:-} owner_given=\${7:-} inode_given=\${9:-} n= foreign=0 other=
+mode_given=\${6:-} owner_given=\${7:-} inode_given=\${9:-} n= other=
 if [ "\${8:-}" = 1 ]; then n=/\${p##*/} p=\${p%/*}; fi
 walk || exit 4
 if [ -n "$n" ]; then r=\${r%/}$n; fi
@@ -210,11 +217,13 @@ if [ -O . ]; then facts $(ls -ldn .); else facts $(ls -ldn .); if [ "$uid" != 0 
 case $a in ?????w* | ????????w*) shared=1 ;; esac
 given() {
   if [ -z "$mode_given" ]; then return 0; fi
-  own() { o=$3:$4; }
+  own() { l=$1 o=$3:$4; }
   own $(ls -ldnL "$1")
+  # An access control list that it had is set afterwards.
+  case $l in *+) setfacl -b "$1" 2>/dev/null || chmod -N "$1" 2>/dev/null ;; esac
   # Set-id bits are only for the previous owner.
   if [ "$o" = "$owner_given" ] || chown "$owner_given" "$1" 2>/dev/null; then chmod "$mode_given" "$1"
-  else foreign=1; chmod "\${mode_given#?}" "$1"; fi
+  else chmod "\${mode_given#?}" "$1"; fi
 }
 # Opening the file for writing shows whether permissions or the file system forbid it.
 refuse() { command : >>"$1"; deny "$1"; }
@@ -280,7 +289,7 @@ if [ -n "$by" ]; then
     kind=same ;;
   esac
 fi
-done_with() { made=0; printf '%s\\0' "$1" "$full" "$by" "$kind" "$said" $foreign; exit 0; }
+done_with() { made=0; printf '%s\\0' "$1" "$full" "$by" "$kind" "$said"; exit 0; }
 if [ $k = missing ]; then
   given "$tmp" || exit 1
   rename "$tmp" "$r" || exit 1

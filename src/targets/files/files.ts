@@ -51,8 +51,8 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
   return {
     asRoot: (how = {}) => accessAs(transport, options, runAsRoot(transport, options.shell, how)),
 
-    async resolve(path) {
-      const result = await ask(RESOLVE, "find", path, []);
+    async resolve(path, { follow = true } = {}) {
+      const result = await ask(RESOLVE, "find", path, [follow ? "1" : "0"]);
       const [resolved, kind, home, folds, hidden] = fields(result, 5);
       if (result.code !== 0 || !isKind(kind)) throw failure("resolve", path, result, facts);
       return {
@@ -108,16 +108,13 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
         const verb = state.kind === "link" ? "write" : "remove";
         const result = await ask(REMOVE_OR_LINK, verb, path, [temporary, to], { signal });
         if (result.code !== 0) throw failure("write", path, result, facts);
-        return [];
+        return;
       }
-      const { bytes, mode, uid, gid, owner, acl, inode = "" } = state;
+      const { bytes, mode, uid, gid, acl, inode = "" } = state;
       const args = [String(bytes.byteLength), temporary, path, octal(mode), `${uid}:${gid}`, "1", inode];
       const result = await ask(WRITE, "write", path, args, { input: bytes, signal });
       if (result.code !== 0) throw failure("write", path, result, facts);
-      const notes = fields(result, 6)[5] === "1" ? [`its owner could not be set back to ${owner}`] : [];
-      if (acl === undefined) return notes;
-      const set = await ask(SET_ACL, "write", path, [], { input: Buffer.from(acl), signal });
-      return set.code === 0 ? notes : [...notes, "its access control list could not be put back"];
+      if (acl !== undefined) await ask(SET_ACL, "write", path, [], { input: Buffer.from(acl), signal });
     },
   };
 }
@@ -326,8 +323,7 @@ while [ $# -ge 3 ]; do
   full "$1" "$cwd"
   if [ -n "$2" ] && [ -d "$p" ]; then p=\${p%/}/$2; fi
   while :; do case $p in ?*/) p=\${p%/} ;; *) break ;; esac; done
-  n=
-  case $3\${p##*/} in 0 | 0. | 0..) ;; 0*) n=/\${p##*/} p=\${p%/*} ;; esac
+  last "$3"
   if walk 2>/dev/null; then
     if [ -n "$n" ]; then r=\${r%/}$n; fi
     if [ -L "$r" ]; then k=link

@@ -175,6 +175,8 @@ describe("files that an approved command names", () => {
     ["gzip", "gzip f", "removed"],
     ["chmod without a number", "chmod -w f", "changed"],
     ["find -delete", "find f -delete", "removed"],
+    ["cp -b", "cp -b other f; cp -b other f", "changed"],
+    ["mv with a suffix", "mv --suffix=.was other f", "changed"],
   ];
   let rows: Awaited<ReturnType<typeof listed>>;
   let undone: readonly string[];
@@ -272,6 +274,36 @@ test("a moved file whose old name is taken by now: nothing is removed", async ()
   writeFileSync(path, "another");
   expect(outcomes(await undoing(run))).toEqual(["changed"]);
   expect(readFileSync(join(here.cwd, "g"), "utf8")).toBe("old");
+});
+
+test("what replaced a link is undone by its own name: what a link leads to is neither judged nor named", async () => {
+  const asked: ApprovalRequest[] = [];
+  begin([shell("ln -sf /etc/hostname f", CHANGES), shell("ln -s f made", CHANGES)], {
+    answer: (request) => {
+      asked.push(request);
+      return { kind: "yes" };
+    },
+  });
+  const path = here.write("cwd/f", "old");
+  const run = await prompt();
+  asked.length = 0;
+  expect(outcomes(await undoing(run))).toEqual(["done"]);
+  expect(outcomes(await undoing(run))).toEqual(["done"]);
+  expect(asked.map(({ write }) => write)).toMatchObject([
+    { path: join(here.cwd, "made"), removes: true, creates: false },
+    { path, creates: false },
+  ]);
+  expect(readFileSync(path, "utf8")).toBe("old");
+});
+
+test("a directory that a command made is named in its result, and is not in the way of an undo", async () => {
+  begin([shell("rm f", CHANGES), shell("cp -r d e", CHANGES)]);
+  const path = here.write("cwd/f", "old");
+  here.write("cwd/d/f", "");
+  const run = await prompt();
+  expect(String(here.results()[1])).toContain(`${join(here.cwd, "e")} (`);
+  expect(outcomes(await undoing(run))).toEqual(["done"]);
+  expect(readFileSync(path, "utf8")).toBe("old");
 });
 
 test("a dry run undoes nothing, and the model learns nothing", async () => {
