@@ -3,11 +3,14 @@ __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_login=$BUDDY_LOGIN __
 [ -z "$BUDDY_POSIX" ] || export POSIXLY_CORRECT=1
 unset BUDDY_DIR BUDDY_LOGIN BUDDY_PLAIN BUDDY_POSIX
 # Locals are called __b_…: bash makes none of a name that is read-only outside.
-# Whether the file names the other one, outside of comments: then it has read it.
+# Whether the file names the other one, outside of comments: then it has read it. Of ~/.bashrc only its end may be there, as
+# in ~/.{bashrc,aliases}.
 __buddy_names() {
   local __b_line
   while IFS= builtin read -r __b_line || [ -n "$__b_line" ]; do
-    case ${__b_line%%#*} in *"$2"*) return ;; esac
+    __b_line=${__b_line%%#*}
+    [ "$2" = bash.bashrc ] || __b_line=${__b_line//"/etc/bash.bashrc"/}
+    case ${__b_line//"/etc/bashrc"/} in *"$2"*) return ;; esac
   done 2>/dev/null <"$1"
   return 1
 }
@@ -21,9 +24,9 @@ if [ -z "$__buddy_plain" ]; then
     for __buddy_file in ~/.bash_profile ~/.bash_login ~/.profile; do
       [ -r "$__buddy_file" ] || continue
       . "$__buddy_file"
-      if __buddy_names "$__buddy_file" .bashrc; then
+      if __buddy_names "$__buddy_file" bashrc; then
         __buddy_own=
-      elif __buddy_names "$__buddy_file" .profile && __buddy_names ~/.profile .bashrc; then
+      elif __buddy_names "$__buddy_file" .profile && __buddy_names ~/.profile bashrc; then
         __buddy_own=
       fi
       break
@@ -406,6 +409,13 @@ __buddy_hook() {
 ${PROMPT_COMMAND-}
 $__b_after"
   fi
+}
+
+# After lines that may have replaced the hooks.
+__buddy_again() {
+  __buddy_code=$?
+  __buddy_hook
+  __buddy_ends || builtin return "$__buddy_code"
 }
 
 # Each prompt says so, for a buddy that comes later: Q where lines are typed, R where start-up files had to be left out, U both.

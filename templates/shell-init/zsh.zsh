@@ -195,6 +195,13 @@ __buddy_hook() {
   zshaddhistory_functions=(${zshaddhistory_functions:#__buddy_history} __buddy_history)
 }
 
+# After lines that may have replaced the hooks.
+__buddy_again() {
+  builtin local -i code="$?"
+  __buddy_hook
+  [[ -o errexit ]] || builtin return code
+}
+
 builtin typeset -gi __buddy_eol_set=0
 builtin typeset -g __buddy_eol_was= __buddy_eol_now=
 builtin typeset -ga precmd_functions preexec_functions zshaddhistory_functions

@@ -24,6 +24,8 @@ const WINDOWS = Buffer.from([0x80, 0x20, 0x35, 0x20, 0x93, 0x78, 0x94, 0x0a]);
 const MIXED = Buffer.concat([Buffer.from("größe\n"), Buffer.from([0x66, 0xff, 0x6f, 0x0a])]);
 const WIDE = Buffer.from("\ufeffgröße\r\n", "utf16le");
 const WIDE_BIG = Buffer.from("\ufeffgröße\n", "utf16le").swap16();
+const ROWS = "a row\r\n".repeat(10_000);
+const LARGE = Buffer.from(`\ufeffgröße\r\n${ROWS}`, "utf16le");
 const OLD_MAC = Buffer.from("one\rtwo\r");
 const DOS = Buffer.from("\ufeffone\r\ntwo\r\n");
 
@@ -37,6 +39,11 @@ describe("read_file", () => {
     ["a byte order mark and CRLF", DOS, "[byte order mark, CRLF line ends]\none\r\ntwo\r\n"],
   ])("%s is named and shown readably", async (_, bytes, shown) => {
     expect((await on(bytes, "read_file", {})).result).toBe(shown);
+  });
+
+  test("a part of a large file in UTF-16", async () => {
+    const { result } = await on(LARGE, "read_file", { offset: 2, limit: 1 });
+    expect(result).toStartWith("[UTF-16 (little endian), CRLF line ends]\na row\r\n\n[9999 lines left;");
   });
 
   test("damaged UTF-8 is shown as UTF-8", async () => {
@@ -111,6 +118,7 @@ describe("edit_file", () => {
   test.each([
     ["UTF-16", WIDE, "größe", "Maß", Buffer.from("\ufeffMaß\r\n", "utf16le")],
     ["UTF-16 of big endian", WIDE_BIG, "größe", "日本", Buffer.from("\ufeff日本\n", "utf16le").swap16()],
+    ["UTF-16 in a large file", LARGE, "größe", "Maß", Buffer.from(`\ufeffMaß\r\n${ROWS}`, "utf16le")],
     ["CR line ends", OLD_MAC, "one\ntwo", "1\n2\n3", Buffer.from("1\r2\r3\r")],
   ])("keeps %s", async (_, before, old_text, new_text, after) => {
     expect((await on(before, "edit_file", { old_text, new_text })).file).toEqual(after);

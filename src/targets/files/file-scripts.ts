@@ -83,16 +83,16 @@ done
 printf '%s\\0' "$r" $k "\${HOME:-/}" $i $hidden
 `;
 
-/** `deny PATH` prints owner, mode and file attributes of a path without permission, and exits. */
+/** `deny PATH` prints owner, mode and file attributes of what a path without permission leads to, and exits. */
 const DENY = `
-deny() { ls -ld "$1"; if command -v lsattr >/dev/null 2>&1; then lsattr -d "$1" 2>/dev/null; fi; exit 13; }
+deny() { ls -ldL "$1" 2>/dev/null || ls -ld "$1"; if command -v lsattr >/dev/null 2>&1; then lsattr -d "$1" 2>/dev/null; fi; exit 13; }
 `;
 
 /**
  * Arguments: path, working directory, first line, lines ("" = all), most bytes, user id.
  * Prints mode, links, owner ("" = this user), size, NUL bytes in the first 8 KiB, line feeds ("" = not counted), 1 if
- * the last line has no newline; then the bytes. A small file is sent whole, with "whole" instead of the number of NUL
- * bytes: two processes on the target instead of eight.
+ * the last line has no newline; then the bytes. A small file, or one in UTF-16, is sent whole, with "whole" instead of
+ * the number of NUL bytes: two processes on the target instead of eight.
  */
 export const READ = `
 LC_ALL=C; export LC_ALL
@@ -129,7 +129,12 @@ if [ "$size" = 0 ]; then
     case $? in 0) exit 0 ;; 137) exit 6 ;; *) exit 5 ;; esac ;;
   esac
 fi
-if [ "$size" -le 65536 ]; then printf 'whole\\0\\0\\0'; exec cat "$1"; fi
+whole=65536
+# UTF-16 with a byte order mark is text, and its lines can only be counted once it is decoded.
+if [ "$size" -gt $whole ]; then
+  case $(dd if="$1" bs=2 count=1 2>/dev/null | tr '\\376\\377' BL) in LB | BL) whole=16777216 ;; esac
+fi
+if [ "$size" -le $whole ]; then printf 'whole\\0\\0\\0'; exec cat "$1"; fi
 nul=$(($(dd if="$1" bs=8192 count=1 2>/dev/null | tr -dc '\\000' | wc -c)))
 total= open=0
 if [ "$nul" = 0 ] && [ "$size" -le 67108864 ]; then

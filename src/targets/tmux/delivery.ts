@@ -252,11 +252,22 @@ function putFiles(files: Readonly<Record<string, string>>): string[] {
   ];
 }
 
+/**
+ * May replace buddy's hooks and prompt, as a start-up file does that is read again. Only with all quotes closed: at an
+ * open one the shell reports that the line is incomplete.
+ */
+export function mayReplaceHooks(command: string): boolean {
+  return REPLACES_HOOKS.test(command) && IS_QUOTED.test(command);
+}
+
+const REPLACES_HOOKS = /(?:^|[\s;&|({`])(?:\.|source|eval)\s|PROMPT|\bPS[01]\b|precmd|preexec/;
+const IS_QUOTED = /^(?:[^'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*$/s;
+
 /** A line and a file are read differently: history expansion in bash and zsh, comments in zsh. */
 function fitsOneLine(command: string, shell: PaneShell["kind"]): boolean {
   // oxlint-disable-next-line no-control-regex
   if (command.length > MAX_TYPED || /[\0-\x1f\x7f]/.test(command) || command.startsWith(" ")) return false;
-  if (shell !== "fish" && command.includes("!")) return false;
+  if (shell !== "fish" && (command.includes("!") || mayReplaceHooks(command))) return false;
   return !(shell === "zsh" && command.includes("#"));
 }
 
@@ -265,15 +276,20 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], s
   const gone = secret === undefined ? "" : `${removed(secret.script, shell)}; `;
   const shown = quote(excerpt(seen));
   const marked = outputBegins(tag, linesShown(seen), shell);
+  // As one word: the line after it runs whatever it begins and does not end.
+  const asWord = shell === "zsh" ? zshQuote(command) : quote(command);
+  const run = mayReplaceHooks(command)
+    ? `\\builtin eval ${asWord}\n{ __buddy_again; } >/dev/null 2>/dev/null`
+    : command;
   switch (shell) {
     case "fish":
       // Without a trace of this line itself.
       return `set -l fish_trace; ${gone}builtin printf '%s\\n' ${fishQuote(excerpt(seen))}; ${marked}; set -e -l fish_trace\n${command}\n`;
     case "zsh":
-      return `{ ${gone}\\builtin print -sr -- ${zshQuote(seen)}; \\builtin printf '%s\\n' ${zshQuote(excerpt(seen))}; ${marked}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}\\builtin print -sr -- ${zshQuote(seen)}; \\builtin printf '%s\\n' ${zshQuote(excerpt(seen))}; ${marked}; } 2>/dev/null\n${run}\n`;
     case "bash":
     case "sh":
-      return `{ ${gone}\\builtin history -s -- ${quote(seen)}; \\builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}\\builtin history -s -- ${quote(seen)}; \\builtin printf '%s\\n' ${shown}; ${marked}; } 2>/dev/null\n${run}\n`;
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type DeliveryTarget,
   giveBack,
   giveUpLine,
+  mayReplaceHooks,
   putHere,
   withdraw,
 } from "./delivery.ts";
@@ -194,12 +195,18 @@ export class PaneInput {
     this.#state.abandonLine();
   }
 
-  /** The shell reads a line although no mark reported a prompt: a Ctrl-C makes it draw another. True if it did. */
+  /**
+   * The shell reads a line although no mark reported a prompt: a Ctrl-C makes it draw another, and buddy's key if the
+   * operator's command took its hooks. True if it did.
+   */
   async wakePrompt(seen: ForegroundState): Promise<boolean> {
     const state = this.#state;
     const ours = seen.shellItself && state.shell.argv.some((word) => word.endsWith(seen.program));
-    if (!ours || seen.doing !== "raw" || state.operatorCommand !== undefined) return false;
-    await this.press();
+    if (!ours || seen.doing !== "raw") return false;
+    if (state.operatorCommand === undefined) await this.press();
+    else if (mayReplaceHooks(state.operatorCommand) && state.editor)
+      await this.#session.send(byTmux(deliver("", 0, this.place)));
+    else return false;
     await state.changes.until(() => state.phase === "ready", PRESS_MS);
     return state.phase === "ready";
   }

@@ -333,6 +333,8 @@ container.describe("as an ordinary user in a container", () => {
     await expect(files.write("/etc/new", "x")).rejects.toBeInstanceOf(PermissionDenied);
     await expect(files.write("/etc/a/b/c", "x")).rejects.toBeInstanceOf(PermissionDenied);
     await expect(files.read("/tmp/private/x")).rejects.toBeInstanceOf(PermissionDenied);
+    await sh(opened.transport, "ln -sf /tmp/secret /home/mine-to-it");
+    await expect(files.read("/home/mine-to-it")).rejects.toThrow(/root:\w+ \(mode -rw-------\)/);
     await opened.transport.run("true");
   });
 

@@ -144,10 +144,18 @@ describe("start-up files of a login", () => {
   test(".bashrc is read where no profile names it, or only a comment does", async () => {
     expect(await readByLogin({ ".bash_profile": "# not .bashrc", ".bashrc": "" })).toBe(".bash_profile .bashrc");
     expect(await readByLogin({ ".bashrc": "" })).toBe(".bashrc");
+    const system = "[ -r /etc/bashrc ] && . /etc/bashrc; [ -r /etc/bash.bashrc ] && : /etc/bash.bashrc";
+    expect(await readByLogin({ ".profile": system, ".bashrc": "" })).toBe(".profile .bashrc");
   });
 
   test("only the first profile is read, also when it fails", async () => {
     expect(await readByLogin({ ".bash_profile": "false", ".profile": "" })).toBe(".bash_profile");
+  });
+
+  test("a loop over several files", async () => {
+    const loop = "for f in ~/.{aliases,bashrc}; do [ -r $f ] && . $f; done";
+    const files = { ".bash_profile": loop, ".aliases": "", ".bashrc": "" };
+    expect(await readByLogin(files)).toBe(".bash_profile .aliases .bashrc");
   });
 
   test(".bash_profile that reads .profile that reads .bashrc", async () => {
@@ -191,6 +199,37 @@ test.each(READ_ONLY)("%s: a read-only %s cost 12 s and what the start-up files e
   try {
     await using place = await openTestTarget("local", { shell });
     expect(text(await place.target.shell.run('echo "$MARK"'))).toBe("kept\n");
+  } finally {
+    rmSync(join(home.path, file));
+  }
+});
+
+const READ_AGAIN = (
+  [
+    ["bash", ".bashrc", "unset PROMPT_COMMAND\nPROMPT_COMMAND='echo hook'\nPS1='$ '\n"],
+    ["zsh", ".zshrc", "precmd_functions=(hook)\nhook() { echo hook }\nprecmd() { hook }\nPROMPT='%% '\n"],
+  ] as const
+).filter(([shell]) => SHELLS.includes(shell));
+
+test.each(READ_AGAIN)("%s: %s that was read again made the pane useless", async (shell, file, rc) => {
+  writeFileSync(join(home.path, file), rc);
+  try {
+    await using place = await openTestTarget("local", { shell });
+    const run = async (command: string) => {
+      const result = await place.target.shell.run(command, { waitMs: 30_000 });
+      return [result.outcome, text(result)];
+    };
+    expect(await run(`. ~/${file}`)).toEqual([{ kind: "exited", code: 0 }, ""]);
+    expect(await run(`source ~/${file}; printf one; (exit 3)`)).toEqual([{ kind: "exited", code: 3 }, "one"]);
+    expect(await run("echo two")).toEqual([{ kind: "exited", code: 0 }, "two\n"]);
+    expect(await run(`. "~/${file}`)).toEqual([expect.objectContaining({ kind: "incomplete" }), ""]);
+    // Nothing reports that the operator's line has ended.
+    await place.types(`. ~/${file}\n`);
+    const pane = (place.target.shell as Pane).id;
+    const screen = async () => await place.tmux("capture-pane", "-p", "-t", pane);
+    await until(async () => /\n[$%]\s*$/.test(await screen()), "a prompt without buddy's part");
+    expect(await run("echo three")).toEqual([{ kind: "exited", code: 0 }, "three\n"]);
+    expect(place.notices.filter(({ kind }) => kind === "operator")).toHaveLength(1);
   } finally {
     rmSync(join(home.path, file));
   }
