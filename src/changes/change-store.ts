@@ -154,7 +154,7 @@ function changedNothing({ before, after }: Change): boolean {
   return after !== undefined && sameState(before, after);
 }
 
-/** A line that a crash cut off is skipped: the change it announces was not made. */
+/** A line that a crash cut off is skipped: the change it announces was not made. So is one of any other form. */
 function readJournal(directory: string): Map<number, Change> {
   const changes = new Map<number, Change>();
   let text: string;
@@ -165,19 +165,28 @@ function readJournal(directory: string): Map<number, Change> {
     throw new BuddyError("session", `cannot read the changes in ${directory}: ${fileError(error)}`, { cause: error });
   }
   for (const line of text.split("\n")) {
-    const entry = parsed(line);
-    if (entry === undefined) continue;
-    const { v: _v, ...change } = entry;
-    const known = changes.get(change.number);
-    if (known !== undefined && "after" in change) changes.set(change.number, { ...known, after: change.after! });
-    else if ("before" in change) changes.set(change.number, change);
+    const { v, ...entry } = jsonObject(line) ?? {};
+    if (v !== 1 || !Number.isSafeInteger(entry["number"])) continue;
+    const known = changes.get(entry["number"] as number);
+    if (known !== undefined && isState(entry["after"])) changes.set(known.number, { ...known, after: entry["after"] });
+    else if (isChange(entry)) changes.set(entry.number, entry);
   }
   return changes;
 }
 
-function parsed(line: string): (Change & { readonly v: number }) | undefined {
-  const value = jsonObject(line);
-  return typeof value?.["number"] === "number" ? (value as unknown as Change & { readonly v: number }) : undefined;
+function isChange(entry: Readonly<Record<string, unknown>>): entry is Readonly<Record<string, unknown>> & Change {
+  const texts = ["time", "machine", "where", "path", "call", "tool"].every((name) => typeof entry[name] === "string");
+  const { before } = entry;
+  return texts && !Number.isNaN(Date.parse(String(entry["time"]))) && isState(before) && before.kind !== "unread";
+}
+
+function isState(value: unknown): value is KeptState | UnreadState {
+  if (typeof value !== "object" || value === null) return false;
+  const state = value as Readonly<Record<string, unknown>>;
+  if (state["kind"] === "link") return typeof state["to"] === "string";
+  if (state["kind"] !== "file") return state["kind"] === "missing" || state["kind"] === "unread";
+  const numbers = ["size", "mode", "uid", "gid"].every((name) => Number.isSafeInteger(state[name]));
+  return numbers && typeof state["owner"] === "string" && /^[0-9a-f]{64}$/.test(String(state["digest"]));
 }
 
 /** Syncs to disk before it returns. */

@@ -66,6 +66,26 @@ test("a line that a crash cut off is skipped, and the next change is whole", () 
   ).toEqual(["/a", "/b"]);
 });
 
+test("lines of another form, or version, are skipped; the rest is listed", () => {
+  storeIn().keep(MADE, [{ path: "/a", state: { kind: "missing" } }]);
+  const whole = { v: 1, time: new Date().toISOString(), ...MADE, path: "/b", before: { kind: "missing" } };
+  const lines = [
+    { v: 1, number: 1, after: null },
+    { v: 1, number: 2, before: null },
+    { ...whole, number: 1e308 },
+    { ...whole, number: 2, time: "soon" },
+    { ...whole, number: 2, v: 2 },
+    { ...whole, number: 2, before: { kind: "file", digest: "../x", size: 1, mode: 1, uid: 0, gid: 0, owner: "" } },
+    { ...whole, number: 3 },
+  ];
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  appendFileSync(join(changesDirectory(state, SESSION), JOURNAL), text);
+  expect(storeIn().list()).toMatchObject([
+    { number: 1, path: "/a" },
+    { number: 3, path: "/b" },
+  ]);
+});
+
 test("directories and files are for their owner alone", () => {
   storeIn().keep(MADE, [{ path: "/a", state: file("x") }]);
   const directory = changesDirectory(state, SESSION);
