@@ -149,16 +149,19 @@ async function checkTrust(
   { flags = {}, env, cwd, ask }: LoadOptions,
   warnings: string[],
 ): Promise<void> {
-  const { dropSettings, rememberAnswer, rememberedAnswer, weakSettings } = await import("./trust.ts");
+  const { dropSettings, fingerprint, rememberedTrust, rememberTrust, weakSettings } = await import("./trust.ts");
   const keyGiven = flags.apiKey !== undefined || buddyVariable(env, "API_KEY") !== undefined;
   const weak = weakSettings(settings, own, keyGiven);
   if (weak.length === 0) return;
   const shown = shownPath(file.path, { env, cwd });
-  let trusted = rememberedAnswer(file, weak, { env, cwd });
+  const hash = fingerprint(file, weak);
+  let trusted = rememberedTrust(file.path, hash, { env, cwd });
   if (trusted === undefined && ask !== undefined) {
     const lines = weak.map(({ shown, line, why }) => `${shown} (line ${line ?? "?"}): ${why}`);
     trusted = await ask({ file: shown, settings: lines });
-    const failure = trusted === undefined ? undefined : rememberAnswer(file, weak, { trusted, env, cwd });
+    // A program that changed while the question waited is not the one that was asked about.
+    if (fingerprint(file, weak) !== hash) trusted = undefined;
+    const failure = trusted === undefined ? undefined : rememberTrust(file.path, hash, trusted, { env, cwd });
     if (failure !== undefined) warnings.push(`the answer cannot be remembered: ${fileError(failure)}`);
   }
   if (trusted === true) return;

@@ -293,20 +293,6 @@ function shownValue({ value }: FoundValue, setting: Setting<unknown> | undefined
 
 // ── trust.json: the operator's answers about files and folders of working directories, each for one exact content.
 
-/** The answer for this content of this file and of the programs next to it that it names. */
-export function rememberedAnswer(file: ConfigFile, weak: readonly WeakSetting[], place: Place): boolean | undefined {
-  return rememberedTrust(file.path, fingerprint(file, weak), place);
-}
-
-/** Returns the error if it could not be stored: then the question is asked again next time. */
-export function rememberAnswer(
-  file: ConfigFile,
-  weak: readonly WeakSetting[],
-  { trusted, ...place }: Place & { readonly trusted: boolean },
-): unknown {
-  return rememberTrust(file.path, fingerprint(file, weak), trusted, place);
-}
-
 /** The answer for a file or folder with this path and hash. */
 export function rememberedTrust(path: string, sha256: string, place: Place): boolean | undefined {
   if (isByProcess(path)) return undefined;
@@ -330,7 +316,7 @@ export function rememberTrust(name: string, sha256: string, trusted: boolean, pl
 }
 
 /** A hash of the file and of the files in its directory that it would run or read. */
-function fingerprint({ path, text }: ConfigFile, weak: readonly WeakSetting[]): string {
+export function fingerprint({ path, text }: ConfigFile, weak: readonly WeakSetting[]): string {
   const hash = new Bun.CryptoHasher("sha256").update(text);
   for (const [name, content] of namedBeside(dirname(path), weak)) hash.update(`\0${name}\0`).update(content);
   return hash.digest("hex");
@@ -341,10 +327,10 @@ function namedBeside(directory: string, weak: readonly WeakSetting[]): (readonly
   const words = weak.flatMap(({ shown }) => shown.match(/[^\s"'`=,;|&()<>[\]{}]+/g) ?? []);
   return [...new Set(words)].toSorted().flatMap((word): (readonly [string, Buffer | string])[] => {
     const file = resolve(directory, word);
-    const stat = statSync(file, { throwIfNoEntry: false });
-    if (!file.startsWith(`${directory}/`) || stat?.isFile() !== true) return [];
-    if ((stat.mode & 0o111) === 0 && !IS_READ.test(word)) return [];
+    if (!file.startsWith(`${directory}/`)) return [];
     try {
+      const stat = statSync(file, { throwIfNoEntry: false });
+      if (stat?.isFile() !== true || ((stat.mode & 0o111) === 0 && !IS_READ.test(word))) return [];
       return [[word, readFileSync(file)]];
     } catch {
       return [[word, "unreadable"]];

@@ -63,6 +63,19 @@ describe("a configuration file of the working directory", () => {
     expect(await repl.child.exited).toBe(0);
   });
 
+  test("a yes typed before the question answered it where stdout is a pipe", async () => {
+    using box = sandbox();
+    box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
+    const line = 'echo ready; read -r first; "$BUDDY" exec -m no-such-profile hi | cat';
+    const asked = onTerminal(["sh", "-c", line], { ...box.env, BUDDY: await buddyBinary() }, box.cwd);
+    await asked.sees("ready");
+    asked.type("go\ry\r");
+    await asked.sees(TRUST.asked);
+    asked.type("n\r");
+    await asked.child.exited;
+    expect(readFileSync(join(box.home, ".config/buddy/trust.json"), "utf8")).toContain('"trusted": false');
+  });
+
   test("what stands in the file cannot reach the terminal as an escape sequence", async () => {
     using box = sandbox();
     box.write("cwd/buddy.toml", TOML);

@@ -273,6 +273,24 @@ describe("with a terminal to ask on", () => {
     expect(asked).toHaveLength(2);
   });
 
+  test("a program that changes while the question waits is not trusted", async () => {
+    const { load, cwd, asked, answer } = place('[[hooks]]\non = "session-start"\ncommand = ["./run.sh"]\n');
+    writeFileSync(join(cwd, "run.sh"), "echo one\n");
+    const ask = async () => {
+      writeFileSync(join(cwd, "run.sh"), "echo two\n");
+      return true;
+    };
+    expect((await load({ ask })).config.hooks).toEqual([]);
+    await load({ ask: answer(true) });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("a word that is too long to be a file's name was an error at every start in that directory", async () => {
+    const box = place(`[agent]\nsystem_prompt = "${"a".repeat(5000)}"\n`);
+    expect((await box.load({ ask: box.answer(true) })).config.agent.system_prompt).toHaveLength(5000);
+    expect((await box.load()).config.agent.system_prompt).toHaveLength(5000);
+  });
+
   test("the same content elsewhere is asked about again", async () => {
     const one = place(WEAK);
     await one.load({ ask: one.answer(true) });

@@ -1,5 +1,5 @@
 /** A yes-or-no question, before anything has been started. */
-import { closeSync, read, writeSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { BuddyError, EXIT } from "../../lib/errors.ts";
 import { isTerminal, openTerminal } from "../../lib/terminal.ts";
 
@@ -15,12 +15,14 @@ export async function yesOnTerminal(question: string): Promise<boolean | undefin
   const listeners = Object.entries(stops).map(([name, code]) => [name, () => process.exit(code)] as const);
   for (const [name, listener] of listeners) process.once(name, listener);
   try {
-    if (isTerminal(0) && isTerminal(1) && process.env["TERM"] !== "dumb") return await withClack(question);
+    if (isTerminal(0) && isTerminal(1) && process.env["TERM"] !== "dumb") {
+      closeSync(terminal);
+      return await withClack(question);
+    }
     const answer = await lineFrom(terminal, `${question} [y/N] `);
     return answer === undefined ? undefined : /^y(es)?\s*$/i.test(answer);
   } finally {
     for (const [name, listener] of listeners) process.removeListener(name, listener);
-    closeSync(terminal);
   }
 }
 
@@ -33,16 +35,14 @@ async function withClack(question: string): Promise<boolean> {
   return answer;
 }
 
-/**
- * Read asynchronously, so that Ctrl-C works where a command handles signals; and not with tty.ReadStream, which in Bun
- * continues to read after it is destroyed and takes the REPL's keys.
- */
-function lineFrom(terminal: number, question: string): Promise<string | undefined> {
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  writeSync(terminal, question);
-  const line = Buffer.alloc(256);
-  read(terminal, line, 0, line.length, null, (error, length) =>
-    resolve(error !== null || length === 0 ? undefined : line.toString("utf8", 0, length)),
-  );
-  return promise;
+/** What was typed before the question does not answer it. */
+async function lineFrom(terminal: number, question: string): Promise<string | undefined> {
+  const { TerminalKeys } = await import("../terminal/terminal-keys.ts");
+  const keys = new TerminalKeys(terminal, new AbortController().signal);
+  try {
+    keys.write(question);
+    return await keys.line();
+  } finally {
+    await keys.close();
+  }
 }
