@@ -278,6 +278,8 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     // As behind ssh, and where the program shows a star for each key.
     ["Passwort: ", "stty -echo -icanon"],
     ["PIN? ", "stty -icanon"],
+    ["API key: ", "stty -echo -icanon"],
+    ["Adgangskode for me: ", "stty -echo -icanon"],
   ])("nothing printable goes to the password prompt %j (%s), by any field", async (asks, mode) => {
     const prompt = `sh -c 'printf "${asks}"; ${mode}; read -r secret; stty sane; echo; echo "[$secret]"'`;
     await using here = new Here([

@@ -173,8 +173,9 @@ export class PaneState {
     return !this.#modelEdited && this.#modelLine.trim().startsWith(shown) ? this.#modelLine : shown;
   }
 
-  /** How long the operator has paused in a half-typed line; infinite if there is none. */
+  /** How long the operator has paused in a half-typed line or command; infinite if there is none. */
   get typingPause(): number {
+    if (this.#phase === "continuation") return performance.now() - this.#typedAt;
     if (this.#phase !== "ready") return Number.POSITIVE_INFINITY;
     const line = this.#operators(this.#typed.text());
     if (line === "" || line === this.#givenBack) return Number.POSITIVE_INFINITY;
@@ -404,6 +405,7 @@ export class PaneState {
     this.#current?.output(bytes);
     this.#drawing?.push(Buffer.from(bytes));
     if (!this.#editor && this.#current === undefined && bytes.includes(PLACE_QUESTION)) this.#placeAsked();
+    if (this.#phase === "continuation") this.#typedAt = performance.now();
     if (this.#phase !== "ready") return;
     this.#typed.write(bytes);
     // A prompt that redraws itself (an asynchronous theme) begins with a carriage return; fish does so for every key.
@@ -471,7 +473,10 @@ export class PaneState {
         break;
       case "incomplete":
         if (command?.phase === "taken") this.incomplete();
-        else if (this.#phase !== "running") this.#phase = "continuation";
+        else if (this.#phase !== "running") {
+          this.#phase = "continuation";
+          this.#typedAt = performance.now();
+        }
         break;
       case "shell-ended":
         this.#skipped = false;

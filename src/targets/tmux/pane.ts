@@ -384,6 +384,7 @@ export class TmuxPane implements Pane, PaneSink {
       await state.changes.until(settled, end - performance.now(), options.signal);
       if (state.phase === "starting") await this.#startUp(() => state.phase !== "starting" || !state.alive, options);
       if (state.phase !== "continuation") break;
+      if (await this.#operatorTypes(options)) return this.#becomeFree(options);
       state.discardLines();
       await this.#input.breakLine();
     }
@@ -419,18 +420,19 @@ export class TmuxPane implements Pane, PaneSink {
     return this.#notRun(outcome, [note]);
   }
 
-  /** Waits a while for a pause in the operator's typing. True if they ran the line: the pane must be checked again. */
+  /** Waits a while for a pause in the operator's typing. True if they entered it: the pane must be checked again. */
   async #operatorTypes(options: RunOptions): Promise<boolean> {
     const state = this.#state;
+    const { phase } = state;
     const end = performance.now() + Math.min(TYPING_MS, (options.waitMs ?? Infinity) / 2);
     let isSaid = false;
     while (state.typingPause < PAUSE_MS && performance.now() < end && options.signal?.aborted !== true) {
       if (!isSaid) options.onDelay?.("The operator is typing in the pane; the command waits for a pause.");
       isSaid = true;
       const left = Math.min(PAUSE_MS - state.typingPause, end - performance.now());
-      await state.changes.until(() => state.phase !== "ready", Math.max(1, left), options.signal);
+      await state.changes.until(() => state.phase !== phase, Math.max(1, left), options.signal);
     }
-    return isSaid && (state.phase !== "ready" || options.signal?.aborted === true);
+    return isSaid && (state.phase !== phase || options.signal?.aborted === true);
   }
 
   /** Waits a while for the first prompt; one from before buddy was attached is found on the screen. */

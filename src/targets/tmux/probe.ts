@@ -141,8 +141,18 @@ export function isPasswordPrompt(line: string): boolean {
   return PASSWORD_PROMPT.test(line);
 }
 
-const PASSWORD_PROMPT =
-  /(?:pass(?:word|phrase|code|wort|wd)|kennwort|mot de passe|contraseña|senha|wachtwoord|lösenord|hasło|heslo|пароль|密[码碼]|口令|パスワード|암호|\bsecret\b|verification code|one-time|\b(?:PIN|OTP|PUK)\b)(?:[^\n]{0,80}[:：]|\?)\s*(?:\(press [^()]*\)\s*)?[*•●]*\s*$/iu;
+/** The word for a password as sudo, su and ssh translate it, and other things that are typed unseen. */
+const SECRETS = [
+  "pass(?:word|phrase|code|wort|wd|ord)|kennwort|mot de passe|contrase(?:ña|nya)|contrasinal|senha|wachtwoord|lösenord",
+  "adgangskode|salasana|salasõna|parool|parol[ae]|jelszó|hasło|heslo|geslo|lozinka|slaptažodis|lykilorð|pasvorto|pasahitza",
+  "kata sandi|şifre|mật khẩu|пароль|парола|лозинка|κωδικός|συνθηματικό|密[码碼]|口令|パスワード|パスフレーズ|암호",
+  "\\bsecret\\b|\\b(?:api|access|recovery)[ -]key\\b|\\btoken\\b|one-time|\\b(?:PIN|T?OTP|PUK)\\b",
+  "(?:verification|authenticat(?:or|ion)|security|access|[2m]fa) code",
+].join("|");
+const PASSWORD_PROMPT = new RegExp(
+  `(?:${SECRETS})(?:[^\\n]{0,80}[:：]|\\?)\\s*(?:\\(press [^()]*\\)\\s*)?[*•●]*\\s*$`,
+  "iu",
+);
 
 const BUSYBOX = /^(?:busybox|-?a?sh)$/;
 const SHELL = /^-?(?:ba|z|da|a|mk|k)?sh$/;

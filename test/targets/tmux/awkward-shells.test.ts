@@ -305,6 +305,22 @@ describe("the operator types while a command comes", () => {
     expect(await screen(place)).toContain("\none two\n");
     expect(delays).toHaveLength(1);
   });
+
+  test.each(SHELLS)("a command of several lines was given up under their hands: %s", async (shell) => {
+    await using place = await openTestTarget("local", { shell });
+    const delays: string[] = [];
+    await place.target.shell.run("true");
+    await place.types("echo 'one\n");
+    await until(async () => /'one\n.*\S?/.test(await screen(place)), "its first line is entered");
+    await place.types("two");
+    await until(async () => /two\s*$/.test(await screen(place)), "they type on");
+    const running = place.target.shell.run("echo mine", { onDelay: (why) => delays.push(why) });
+    await until(() => delays.length === 1, "the command waits");
+    await place.types(" three'\n");
+    const result = await running;
+    expect([text(result), result.notes.length]).toEqual(["mine\n", 1]);
+    expect(await screen(place)).toContain("\none\ntwo three\n");
+  });
 });
 
 const BEGUN = (await available("bash", "zsh", "fish")).flatMap((shell) =>
