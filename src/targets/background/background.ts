@@ -227,8 +227,11 @@ function unknown(id: string): BuddyError {
 }
 
 function failure(result: ScriptResult): BuddyError {
+  if (result.code === 7)
+    return new BuddyError("target", "the working directory is gone, renamed or removed", {
+      hint: "Change the directory first.",
+    });
   const said = result.stderr.trim();
-  if (result.code === 7) return new BuddyError("target", `the working directory is gone: ${said}`);
   return new BuddyError(
     "target",
     `background shells do not work on this target: ${said || `exit code ${result.code}`}`,

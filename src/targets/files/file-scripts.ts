@@ -2,8 +2,9 @@
 import { CHECK } from "./file-checks.ts";
 
 /**
- * `full PATH CWD` sets p: absolute, `~` expanded, no links followed. `last 0` moves its last name to n, so that a link
- * of that name is not followed, either.
+ * `full PATH CWD` sets p: absolute, `~` expanded, no links followed. `full_now` also exits if that needs the working
+ * directory and it is gone: nothing is created again under its old name. `last 0` moves the last name of p to n, so
+ * that a link of that name is not followed, either.
  */
 export const FULL = `
 full() {
@@ -18,8 +19,9 @@ full() {
       case $h in /*) p=$h\${p#"~$u"} ;; esac ;;
     esac ;;
   esac
-  case $p in /*) ;; *) p=$2/$p ;; esac
+  case $p in /*) ;; *) p=$2/$p; if [ ! -d "$2" ]; then gone=1; fi ;; esac
 }
+full_now() { gone=; full "$@"; if [ -n "$gone" ]; then exit 43; fi; }
 last() { n=; case $1\${p##*/} in 0 | 0. | 0..) ;; 0*) n=/\${p##*/} p=\${p%/*} ;; esac; }
 `;
 
@@ -97,7 +99,7 @@ deny() { ls -ldL "$1" 2>/dev/null || ls -ld "$1"; if command -v lsattr >/dev/nul
 export const READ = `
 LC_ALL=C; export LC_ALL
 ${FULL}${WALK}${DENY}
-full "$1" "$2"
+full_now "$1" "$2"
 if [ -d "$p" ]; then exit 21; fi
 if [ ! -e "$p" ]; then
   walk || exit 4
@@ -200,7 +202,7 @@ rename() {
 export const WRITE = `
 LC_ALL=C; export LC_ALL
 ${FULL}${WALK}${ENTER}${CHECK}
-full "$1" "$2"
+full_now "$1" "$2"
 case $p in */) exit 21 ;; esac
 mode_given=\${6:-} owner_given=\${7:-} inode_given=\${9:-} n= other=
 if [ "\${8:-}" = 1 ]; then n=/\${p##*/} p=\${p%/*}; fi

@@ -237,6 +237,7 @@ export const CODES: Readonly<Record<number, string>> = {
   31: "it is now another name of a different file, which would change, too; nothing was changed",
   41: "it is a symbolic link that leads nowhere",
   42: "no such file",
+  43: "the working directory is gone, renamed or removed; use a path from the root, or change the directory first",
 };
 
 const DENIED = 13;

@@ -94,6 +94,15 @@ await eachPlace((place) => {
     });
   });
 
+  test("nothing is created again under the old name of a directory that was renamed under the shell", async () => {
+    const moved = fileAccess(opened.transport, { cwd: () => `${dir}/before` });
+    await expect(moved.write("new", "x")).rejects.toThrow(buddyError("target", "new", GONE));
+    await expect(moved.read("new")).rejects.toThrow(buddyError("target", "new", GONE));
+    expect((await files.resolve("before")).exists).toBe(false);
+    expect(await moved.write(`${dir}/before/new`, "x")).toMatchObject({ created: true });
+    await sh(opened.transport, 'rm -r "$1/before"', dir);
+  });
+
   test("links are followed there: directories, dangling ends, parents, loops", async () => {
     await sh(
       opened.transport,
@@ -434,9 +443,9 @@ container.describe("as an ordinary user in a container", () => {
 });
 
 /** Why, by the exit codes of the scripts. */
-const [ELSEWHERE, LINKS, NOT_DIRECTORY, DIRECTORY, SPECIAL, DANGLING, MISSING] = [3, 4, 20, 21, 22, 41, 42].map(
-  (code) => CODES[code]!,
-) as [string, string, string, string, string, string, string];
+const [ELSEWHERE, LINKS, NOT_DIRECTORY, DIRECTORY, SPECIAL, DANGLING, MISSING, GONE] = [
+  3, 4, 20, 21, 22, 41, 42, 43,
+].map((code) => CODES[code]!) as [string, string, string, string, string, string, string, string];
 const DISK_FULL = {
   code: "target",
   message: expect.stringContaining("/small/file"),
