@@ -15,7 +15,7 @@ import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machi
 import { until } from "../support/until.ts";
 import { targetOptions } from "../support/target-options.ts";
 
-const outer = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
+const outer = await needs("linux", "root", "sshd", "ip", "sudo", "tmux", "mksh");
 
 const { describe, test } = outer;
 
@@ -107,6 +107,50 @@ describe.each(["required", "never"] as const)("deploy, whose sudo needs a passwo
     const stop = new AbortController();
     stop.abort();
     expect((await target.shell.wait({ signal: stop.signal })).outcome.kind).toBe("stopped");
+  });
+
+  const direct = test.if(tmux === "never");
+  direct("where printf is a program, the password is not among its arguments", async () => {
+    await forget();
+    asked = [];
+    machine.run(`set -e; cp /usr/bin/printf /mnt/printf; : >/mnt/printed; chmod 666 /mnt/printed
+cat >/mnt/spy <<'END'
+#!/bin/bash
+echo "$*" >>/mnt/printed
+exec /mnt/printf "$@"
+END
+chmod 755 /mnt/spy; mount --bind /mnt/spy /usr/bin/printf; mount --bind "$(command -v mksh)" "$(readlink -f /bin/sh)"`);
+    try {
+      const ran = await target.shell.run("sudo id -un", { password: give(machine.password) });
+      expect(ran.output.head).toBe("root\n");
+      expect(asked).toHaveLength(1);
+    } finally {
+      machine.run('umount "$(readlink -f /bin/sh)"; umount /usr/bin/printf');
+    }
+    const printed = machine.run("cat /mnt/printed");
+    expect(printed).toContain("password for deploy");
+    expect(printed).not.toContain(machine.password);
+  });
+
+  direct("another program than sudo is not given the password in its name", async () => {
+    await forget();
+    asked = [];
+    const steal = `p=$(declare -f sudo | grep -o "/[^ ']*/program" | head -n 1); "$p" 'password for deploy: '; echo $?`;
+    const ran = await target.shell.run(steal, { password: give(machine.password) });
+    expect(ran.output.head).toBe("1\n");
+    expect(asked).toEqual([]);
+  });
+
+  direct("each password took a session of the connection and left a process, until no session was left", async () => {
+    const helpers = () => machine.run("ps -u deploy -o args= | grep -c 'read -r l' || :");
+    await forget();
+    const before = helpers();
+    asked = [];
+    for (let count = 1; count <= 12; count++) {
+      await target.shell.run("sudo -k; sudo true", { password: give(machine.password) });
+      expect(asked).toHaveLength(count);
+    }
+    await until(() => helpers() === before, "no helper is left");
   });
 
   test("a prompt that is gone gets nothing", async () => {

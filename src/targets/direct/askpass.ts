@@ -10,8 +10,9 @@ import { quote } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
 
 /**
- * $1 directory. Prints "ready" if the program can run; then prints a line for each prompt and reads a line for each
- * answer: "y" and the password, or anything else for none.
+ * $1 directory. Prints "ready" if the program can run; then prints a line for each prompt and reads "y" and a line with
+ * the password, or any other line for none. The password is in no variable: where printf is a program, everyone would
+ * see it among its arguments. Only sudo is answered, which runs as root: a process of this user could show it.
  */
 const HELPER = `
 d=$1
@@ -22,23 +23,32 @@ for b in "\${d%/*/*}" "\${d%/*}"; do
   __buddy_own "$b" || exit 1
 done
 rm -rf "$d" && mkdir "$d" || exit 1
-trap 'rm -rf "$d"; rmdir "\${d%/*}" 2>/dev/null' EXIT
+asks=
+trap 'if [ -n "$asks" ]; then kill "$asks"; fi; rm -rf "$d"; rmdir "\${d%/*}" 2>/dev/null' EXIT
 trap 'exit 1' HUP INT TERM
-mkfifo "$d/ask" "$d/answer" && cat >"$d/program" <<'BUDDY_ASKPASS' && chmod 700 "$d/program" && "$d/program" || exit 1
+mkfifo "$d/ask" "$d/answer" "$d/next" && cat >"$d/program" <<'BUDDY_ASKPASS' && chmod 700 "$d/program" && "$d/program" || exit 1
 #!/bin/sh
 [ $# -gt 0 ] || exit 0
+if [ -O "/proc/$PPID" ]; then exit 1; fi
 d=\${0%/*}
 p=$(printf %s "$1" | tr -d '\\000-\\037\\177')
 printf '%s\\n' "$p" >"$d/ask" || exit 1
-IFS= read -r p <"$d/answer" || exit 1
-printf '%s\\n' "$p"
+{ IFS= read -r p && head -n 1; } <"$d/answer"
 BUDDY_ASKPASS
 echo ready
-while IFS= read -r p <"$d/ask"; do
-  printf '%s\\n' "$p"
-  IFS= read -r p || exit 0
-  case $p in y*) printf '%s\\n' "\${p#y}" >"$d/answer" ;; *) : >"$d/answer" ;; esac
+# A shell that waits for a prompt would not notice that buddy is gone. The next prompt is read after the answer.
+while IFS= read -r p <"$d/ask"; do printf '%s\\n' "$p"; read -r p <"$d/next"; done &
+asks=$!
+while IFS= read -r p; do
+  case $p in y) { echo y; head -n 1; } >"$d/answer" ;; *) : >"$d/answer" ;; esac
+  echo >"$d/next"
 done
+`;
+
+/** $1 directory. A helper that waits for a program that is gone ends: the pipe has both ends while it is removed. */
+const REMOVE = `
+if [ -p "$1/answer" ]; then { rm -rf -- "$1"; } 3<>"$1/answer"; fi
+rm -rf -- "$1"; rmdir -- "\${1%/*}"
 `;
 
 /** How long the helper may take to start: a container engine is slow. */
@@ -88,9 +98,7 @@ export class Askpass implements AsyncDisposable {
     this.#ended.abort();
     this.#process.stdin.end();
     this.#process.kill();
-    await this.#transport
-      .run('rm -rf -- "$1"; rmdir -- "${1%/*}"', { args: [this.#directory], quick: true })
-      .catch(() => undefined);
+    await this.#transport.run(REMOVE, { args: [this.#directory], quick: true }).catch(() => undefined);
   }
 
   async #follow(ask: Ask, ready: () => void): Promise<void> {
@@ -106,7 +114,7 @@ export class Askpass implements AsyncDisposable {
       const given = await ask(line, this.#ended.signal).catch(() => undefined);
       if (this.#ended.signal.aborted || given === undefined) this.#process.stdin.write("n\n");
       else {
-        const answer = Buffer.concat([Buffer.from("y"), given, Buffer.from("\n")]);
+        const answer = Buffer.concat([Buffer.from("y\n"), given, Buffer.from("\n")]);
         this.#process.stdin.write(answer);
         // The pipe has its own copy after this turn of the event loop.
         setTimeout(() => answer.fill(0), 0);
