@@ -71,7 +71,7 @@ fi
 IFS= builtin read -r __buddy_run <"$__buddy_dir/run"
 # Where that is gone, nothing is written into the root directory.
 builtin : "${__buddy_run:=$__buddy_dir}"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside= __buddy_at= __buddy_for= __buddy_trap= __buddy_aliases=
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside= __buddy_lines= __buddy_next= __buddy_at= __buddy_for= __buddy_trap= __buddy_aliases=
 if [[ -r "$__buddy_run/$__buddy_pane.cwd" ]]; then
   IFS= builtin read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   builtin cd -- "$__buddy_file" 2>/dev/null
@@ -95,7 +95,7 @@ __buddy_place() {
 __buddy_before() {
   __buddy_code=$?
   if [[ -n "$__buddy_result" ]]; then __buddy_code=$__buddy_result __buddy_result=; fi
-  __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_repair=
+  __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_repair= __buddy_next=${HISTCMD-}
   __buddy_closes
   # After `exec >file` or `exec 2>file` prompts and marks would be hidden: the terminal is put back.
   [[ -t 9 ]] || __buddy_repair=__buddy_stderr
@@ -166,8 +166,12 @@ __buddy_take() {
   READLINE_LINE=${READLINE_LINE//$'\e[7771~'/}
   READLINE_LINE=${READLINE_LINE//'[7771~'/}
   if [[ "$__buddy_more" == 1 ]]; then
-    # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
-    builtin printf '\033]7771;%s;T;;%s\a' "$__buddy_key" "${READLINE_LINE//[[:cntrl:]]/ }"
+    # The operator is in the middle of a command of several lines: that is given up first, buddy asks again. The lines before
+    # this one are in the history, unless that leaves them out.
+    __b_line=$({ HISTTIMEFORMAT= builtin history 1; } 2>/dev/null)
+    __b_line=${__b_line#"${__b_line%%[0-9]*}"} __b_tag=${__b_line%%[!0-9]*}
+    if [[ -n "$__b_tag" ]] && [[ "$__b_tag" == "$__buddy_next" ]]; then __buddy_lines=${__b_line:${#__b_tag}+2}$'\n'$READLINE_LINE; fi
+    builtin printf '\033]7771;%s;T;;\a' "$__buddy_key"
     READLINE_LINE=
     builtin kill -INT "$$"
     builtin return
@@ -175,8 +179,8 @@ __buddy_take() {
   # With set -e, the end of a file is not to end the shell.
   { IFS= builtin read -r __b_tag; IFS= builtin read -r -d '' __b_line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next" || builtin :
   builtin : >|"$__buddy_run/$__buddy_pane.next"
-  __buddy_aside=$READLINE_LINE
-  builtin printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$__b_tag" "${READLINE_LINE//[[:cntrl:]]/ }"
+  __buddy_aside=$__buddy_lines$READLINE_LINE __buddy_lines=
+  builtin printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$__b_tag" "${__buddy_aside//[[:cntrl:]]/ }"
   { IFS= builtin read -r __b_for; IFS= builtin read -r -d '' __b_shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown" || builtin :
   if [[ -n "$__b_tag" ]] && [[ "$__b_for" == "$__b_tag" ]]; then
     # The operator sees the text that runs, not how it is started: readline draws that line unseen.

@@ -3,7 +3,7 @@
 \builtin setopt noaliases
 # Without these nothing could be reported.
 builtin enable : bindkey cd emulate exec export local print printf read return setopt source trap typeset umask unfunction unset unsetopt zle
-builtin typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside= __buddy_at= __buddy_for=
+builtin typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside= __buddy_lines= __buddy_at= __buddy_for=
 builtin typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 builtin typeset -g __buddy_plain=$BUDDY_PLAIN
 builtin unset BUDDY_DIR BUDDY_PLAIN
@@ -87,14 +87,15 @@ __buddy_take() {
   BUFFER=${${BUFFER//$'\e[7771~'/}//'[7771~'/}
   if [[ -n $PREBUFFER ]]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
-    builtin printf '\033]7771;%s;T;;%s\a' $__buddy_key "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
+    __buddy_lines=$PREBUFFER$BUFFER
+    builtin printf '\033]7771;%s;T;;\a' $__buddy_key
     builtin zle .send-break
     builtin return
   fi
   { IFS= builtin read -r tag; IFS= builtin read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
   builtin : >|$__buddy_run/$__buddy_pane.next
-  __buddy_aside=$BUFFER
-  builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
+  __buddy_aside=$__buddy_lines$BUFFER __buddy_lines=
+  builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${__buddy_aside//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
   __buddy_hook
   # zsh names a missing file on the screen, whatever stderr is.

@@ -65,6 +65,7 @@ const FIX_HINT = "The pane shows the exit code; the operator can fix the cause a
 const READ_ONLY =
   "The start-up files make the variables of the prompt read-only: the pane has the variables they export, not their aliases and functions.";
 const SKIPPED = "the pane runs without its start-up files. The operator can fix them and type exit in the pane.";
+const DISCARDED = "The operator had started to type a command of several lines; it was discarded.";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 
 export class PaneState {
@@ -107,6 +108,8 @@ export class PaneState {
   #answers = false;
   /** The shell asks for the position of the cursor after each prompt, as busybox does. */
   #asksPlace = false;
+  /** The shell gave up a command of several lines for the current one. */
+  #gaveUpLines = false;
   /** Ctrl-C was pressed at a line that the shell has not abandoned yet. */
   #breaking = false;
   /** A prompt was drawn since the current command was sent. */
@@ -253,6 +256,7 @@ export class PaneState {
     this.#current = command;
     this.#promptSeen = false;
     this.#breaking = false;
+    this.#gaveUpLines = false;
     if (!this.#editor) {
       const { hidesLine } = this;
       const line = this.#typed.text();
@@ -315,7 +319,7 @@ export class PaneState {
 
   /** A half-typed command of several lines is abandoned for one of buddy. */
   discardLines(): void {
-    this.#asides.push("The operator had started to type a command of several lines; it was discarded.");
+    this.#asides.push(DISCARDED);
   }
 
   /** Ctrl-C is being pressed at a line: the state is unknown until the next prompt. */
@@ -451,9 +455,11 @@ export class PaneState {
         if (ours) {
           // Not before: a line that was entered just now may still be drawn.
           this.#typed = new TypedLine();
+          if (this.#gaveUpLines && mark.aside === "") command.note(DISCARDED);
+          this.#gaveUpLines = false;
           command.taken(this.#takeAside(mark.aside));
         } else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
-          command.setAside(this.#operators(mark.aside));
+          this.#gaveUpLines = true;
           this.#effects.sendAgain(command);
         } else if (mark.tag === 0 && command === undefined) {
           this.notBroken();

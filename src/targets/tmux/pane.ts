@@ -385,6 +385,8 @@ export class TmuxPane implements Pane, PaneSink {
       if (state.phase === "starting") await this.#startUp(() => state.phase !== "starting" || !state.alive, options);
       if (state.phase !== "continuation") break;
       if (await this.#operatorTypes(options)) return this.#becomeFree(options);
+      // It gives up the lines itself, and keeps them.
+      if (state.editor) return undefined;
       state.discardLines();
       await this.#input.breakLine();
     }

@@ -321,6 +321,26 @@ describe("the operator types while a command comes", () => {
     expect([text(result), result.notes.length]).toEqual(["mine\n", 1]);
     expect(await screen(place)).toContain("\none\ntwo three\n");
   });
+
+  test.each(SHELLS.filter((shell) => shell !== "dash"))(
+    "a half-typed command of several lines was lost: %s puts it back",
+    async (shell) => {
+      await using place = await openTestTarget("local", { shell });
+      await place.target.shell.run("true");
+      await place.types("echo 'one\n");
+      await until(async () => /'one\n.*\S?/.test(await screen(place)), "its first line is entered");
+      await place.types("two");
+      await until(async () => /two\s*$/.test(await screen(place)), "they type the second");
+      const first = await place.target.shell.run("echo mine");
+      expect([text(first), first.notes]).toEqual(["mine\n", [expect.stringContaining("'one two")]]);
+      await until(async () => /mine\n.*echo 'one\n\s*two\s*$/.test(await screen(place)), "it is back");
+      const second = await place.target.shell.run("echo again");
+      expect([text(second), second.notes]).toEqual(["again\n", []]);
+      await until(async () => /again\n.*echo 'one\n\s*two\s*$/.test(await screen(place)), "it is back again");
+      await place.types(" three'\n");
+      await until(async () => /\none\n\s*two three\n/.test(await screen(place)), "it ran as a whole");
+    },
+  );
 });
 
 const BEGUN = (await available("bash", "zsh", "fish")).flatMap((shell) =>
