@@ -68,13 +68,33 @@ export function askProgram(
       stderr: "pipe",
       env: options.env ?? lookUpEnv(),
       timeout: timeoutMs,
+      killSignal: "SIGKILL",
+      // A group of its own, so that programs it started end with it; but a question about our terminal needs that.
+      detached: typeof stdin !== "number",
+      maxBuffer: MOST_BYTES,
     });
+    if (done.signalCode !== undefined && typeof stdin !== "number") endGroup(done.pid);
     const printed = { stdout: done.stdout.toString(), stderr: done.stderr.toString() };
     if (done.signalCode === undefined) return { code: done.exitCode, ...printed };
-    const late = done.exitedDueToTimeout === true ? `did not answer within ${timeoutMs / 1000} s` : "";
-    return { code: -1, ...printed, failure: { text: `${argv[0]} ${late || `was ended by ${done.signalCode}`}` } };
+    const why = done.exitedDueToTimeout
+      ? `did not answer within ${timeoutMs / 1000} s`
+      : done.exitedDueToMaxBuffer
+        ? "printed too much"
+        : `was ended by ${done.signalCode}`;
+    return { code: -1, ...printed, failure: { text: `${argv[0]} ${why}` } };
   } catch (error) {
     return { code: -1, stdout: "", stderr: "", failure: refusedProgram(argv[0] ?? "", error) };
+  }
+}
+
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** Ends a program that leads a process group, and what it started, even if they ignore signals. */
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of it has ended.
   }
 }
 
@@ -107,26 +127,46 @@ export async function runProgram(
       stderr: "pipe",
       // Away from the terminal and its signals.
       detached: true,
-      timeout: timeoutMs,
-      ...(signal === undefined ? {} : { signal }),
+      killSignal: "SIGKILL",
       ...(mostBytes === undefined ? {} : { maxBuffer: mostBytes }),
     });
   } catch (error) {
     return { kind: "not-started", error: error as NodeJS.ErrnoException };
   }
+  const { pid } = child;
+  const end = () => endGroup(pid);
+  const timer = setTimeout(end, timeoutMs);
+  signal?.addEventListener("abort", end);
   const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
+    printed(child.stdout, child.exited),
+    printed(child.stderr, child.exited),
     child.exited,
   ]);
+  clearTimeout(timer);
+  signal?.removeEventListener("abort", end);
   signal?.throwIfAborted();
   if (child.signalCode === null) return { kind: "ended", code, stdout, stderr };
+  end();
   const isLate = performance.now() - started >= timeoutMs;
   return {
     kind: "killed",
     why: isLate ? `did not end within ${timeoutMs / 1000} s` : `was ended by ${child.signalCode}`,
   };
 }
+
+/** What a program prints until its end: others that it left running may keep the stream open. */
+async function printed(stream: ReadableStream<Uint8Array>, exited: Promise<unknown>): Promise<string> {
+  const reader = stream.getReader();
+  void exited.then(() => setTimeout(() => void reader.cancel(), REST_MS).unref());
+  const text = new TextDecoder();
+  let all = "";
+  for (let next = await reader.read(); !next.done; next = await reader.read())
+    all += text.decode(next.value, { stream: true });
+  return all + text.decode();
+}
+
+/** How long what was printed at the end may take to arrive. */
+const REST_MS = 200;
 
 /** Why a program cannot be used: it is missing, or its file cannot be executed. */
 export interface UnusableProgram {

@@ -4,8 +4,6 @@ import type { Transport } from "./target.ts";
 export interface MachineReport {
   /** "deploy@web1, Linux x86_64". */
   readonly who: string;
-  /** "tmux 3.3a"; "" without tmux. */
-  readonly tmux: string;
   readonly shell: string;
   readonly hasBash: boolean;
   /** Of the working directory; undefined if unknown. */
@@ -19,7 +17,6 @@ export interface MachineReport {
 const SCRIPT = `
 echo "who=$(id -un 2>/dev/null || id -u)@$(uname -n), $(uname -sm)"
 echo "clock=$(date +%s)"
-echo "tmux=$(tmux -V 2>/dev/null)"
 echo "shell=\${SHELL:-sh}"
 echo "bash=$(command -v bash)"
 echo "disk=$(df -Pk . 2>/dev/null | tail -n 1 | awk '{ print $4, $5 }')"
@@ -43,7 +40,6 @@ export async function machineReport(transport: Transport): Promise<MachineReport
   const [free = "", used = ""] = get("disk").split(" ");
   return {
     who: get("who"),
-    tmux: get("tmux"),
     shell: get("shell"),
     hasBash: get("bash") !== "",
     ...(used === "" ? {} : { disk: { freeKiB: Number(free), used } }),

@@ -1,5 +1,5 @@
 # buddy: keeps a shell in this pane. Ending the shell does not end the pane: a new one starts in the same place.
-# usage: sh supervisor.sh KIND LOGIN PLAIN UNSET,NAMES TMUX SHELL [ARGUMENT...]
+# usage: sh -m supervisor.sh KIND LOGIN PLAIN UNSET,NAMES TMUX SHELL [ARGUMENT...]
 __buddy_dir=${0%/*}
 __buddy_kind=$1 __buddy_login=$2 __buddy_plain=$3
 for __buddy_name in $(IFS=,; printf '%s ' $4); do unset "$__buddy_name"; done
@@ -57,7 +57,6 @@ __buddy_locate() {
   fi
 }
 trap : INT QUIT TSTP
-set -m
 # What this shell itself says about one that was killed is not output. In a subshell: dash redirects for both.
 exec 3>&2 2>/dev/null
 while :; do
@@ -84,6 +83,11 @@ while :; do
     esac
   )
   __buddy_code=$?
+  # A shell that stopped itself (suspend) has not ended.
+  while [ $__buddy_code -gt 128 ] && kill -0 %%; do
+    fg >/dev/null
+    __buddy_code=$?
+  done
   stty sane 2>/dev/null
   printf '\033[?1049l\033[?25h\033[0m'
   # Without the file nothing is known: then it counts as one that started.

@@ -9,6 +9,8 @@ import { ScriptRunnerLost } from "./script-runner.ts";
 import { quote } from "../../lib/quote.ts";
 
 const OPEN_MS = 30_000;
+/** An engine whose service hangs never answers. */
+const ENGINE_S = 20;
 
 export interface ContainerOptions extends InnerOptions {
   readonly name: string;
@@ -105,18 +107,25 @@ interface FoundContainer {
 const FIND = `
 PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
 n=$1; shift
+w=; if timeout 1 true 2>/dev/null; then w='timeout -s KILL ${ENGINE_S}'; fi
 for e; do
   p=$(command -v $e 2>/dev/null) || p=$(IFS=:; for d in $PATH; do
     if [ -f "$d/$e" ] || { [ -L "$d/$e" ] && [ ! -d "$d/$e" ]; }; then echo "$d/$e"; break; fi
   done)
   [ -n "$p" ] || continue
-  v=$("$p" --version 2>&1); x=$?
+  v=$($w "$p" --version 2>&1); x=$?
+  case $x in 126|127) v=$("$p" --version 2>&1); x=$? ;; esac
   f= s= r=
   if [ $x = 126 ] || [ $x = 127 ]; then s="cannot be executed: $v"
+  elif [ $x = 137 ]; then s='it printed nothing within ${ENGINE_S} s'
   elif [ $x != 0 ] || [ -z "$v" ]; then s="\${v:-it does not even print its version} (exit code $x)"
-  elif ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$n" 2>/dev/null); then
-    f= s=$("$p" container inspect "$n" 2>&1 >/dev/null)
-    r=$("$p" ps --format '{{.Names}}' 2>/dev/null)
+  else
+    f=$($w "$p" container inspect --format '{{.Id}} {{.State.Status}}' "$n" 2>/dev/null); x=$?
+    if [ $x = 137 ]; then f= s='it printed nothing within ${ENGINE_S} s'
+    elif [ $x != 0 ]; then
+      f= s=$($w "$p" container inspect "$n" 2>&1 >/dev/null)
+      r=$($w "$p" ps --format '{{.Names}}' 2>/dev/null)
+    fi
   fi
   printf '%s\\0' "\${e##*/}" "$p" "$f" "$s" "$r"
   if [ -n "$f" ]; then break; fi

@@ -11,14 +11,22 @@ import type { MachineFacts, ScriptResult, Transport } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
-/** Sets t to the output of `tmux -V`; if that fails, its exit code and the path of the file follow. */
+/** A tmux that does not answer must not delay the start. */
+const VERSION_MS = 4_000;
+
+/**
+ * Sets t to the output of `tmux -V`; if that is not a version, its exit code and the path of the file follow. Without
+ * `timeout` (125 to 127; an old busybox takes other options) tmux has all the time that the script has.
+ */
 const TMUX_VERSION = `
-t() {
-  printf ' %s ' $?
-  IFS=:
-  for d in $PATH; do d=$d/tmux; if [ -f "$d" ] || { [ -L "$d" ] && [ ! -d "$d" ]; }; then echo "$d"; break; fi; done
-}
-t=$(tmux -V 2>&1 || t)`;
+t=$(timeout -s KILL ${VERSION_MS / 1000} tmux -V 2>&1)
+c=$?
+case $c in 12[567]) t=$(tmux -V 2>&1); c=$? ;; esac
+case $t in 'tmux '*) ;; *)
+  o=$IFS IFS=: r=
+  for d in $PATH; do d=$d/tmux; if [ -f "$d" ] || { [ -L "$d" ] && [ ! -d "$d" ]; }; then r=$d; break; fi; done
+  IFS=$o t="$t $c $r"
+esac`;
 /** tmux is installed; its version was not asked. */
 const LATER = "later";
 
@@ -114,9 +122,6 @@ export interface ReportedFacts extends MachineFacts {
   readonly leads: boolean;
 }
 
-/** A tmux that does not answer must not delay the start. */
-const VERSION_MS = 4_000;
-
 export function localMachine(): string {
   return firstText("/etc/machine-id").trim() || os.hostname();
 }
@@ -181,12 +186,13 @@ function localTmux(path: string | undefined): TmuxFacts {
   return failure === undefined ? tmuxFacts(`${stdout}${stderr} ${code} ${path}`) : { tmuxProblem: failure.text };
 }
 
-/** From the output of `tmux -V`; if that failed, its exit code and the path of the file follow. */
+/** From the output of `tmux -V`; if that is no version, its exit code and the path of the file follow. */
 function tmuxFacts(said = ""): TmuxFacts {
   const version = /^tmux (?:next-)?(\S+)/m.exec(said)?.[1];
   if (version !== undefined) return { tmuxVersion: version };
   const [, words = "", code, file = ""] = /^([^]*) (\d+) (.*)\n?$/.exec(said) ?? [];
   if (file === "") return {};
+  if (code === "137") return { tmuxProblem: `${file} did not answer within ${VERSION_MS / 1000} s` };
   // Without the script name and line number that the shell prints first.
   const [why = ""] = words
     .replace(/^.*?: (?:line )?\d+: (?:eval: )?/, "")

@@ -354,6 +354,7 @@ export class ScriptRunner {
       if (one.err !== undefined) continue;
       const found = this.#answer("stderr", this.#err, one.token);
       if (found === undefined) return this.#settle();
+      if (found.after !== "") return this.destroy(new ScriptRunnerLost(SENT_ELSEWHERE));
       one.err = found.before.toString();
     }
     const wait = this.#passOn("stderr", this.#err);
@@ -400,6 +401,9 @@ export class ScriptRunner {
 function newToken(): string {
   return randomBytes(16).toString("hex");
 }
+
+/** Only the marks on stdout have exit codes. */
+export const SENT_ELSEWHERE = "standard output goes to standard error";
 
 /** The runner's process ended: the connection, container or shell is gone. */
 export class ScriptRunnerLost extends Error {

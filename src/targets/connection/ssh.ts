@@ -9,7 +9,7 @@ import { within } from "../../lib/waiting.ts";
 import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
 import { unlessRefused } from "./remote-process.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";
-import { ScriptRunnerLost } from "./script-runner.ts";
+import { ScriptRunnerLost, SENT_ELSEWHERE } from "./script-runner.ts";
 import { LINE_TAKEN, LOADER } from "../script-line.ts";
 import type { Process } from "../target.ts";
 import { LocalTransport } from "./local.ts";
@@ -235,6 +235,16 @@ const CAUSES: readonly (readonly [RegExp, string, string])[] = [
   [
     new RegExp(`${LINE_TAKEN}|\\b[0-9a-f]{32}\\b.*not found`, "i"),
     "a start-up file of the account (such as ~/.bashrc) reads from standard input",
+    "Let it do so only in interactive shells: case $- in *i*) ;; *) return ;; esac",
+  ],
+  [
+    /: \|\| exit 71$/m,
+    "another program reads what buddy sends, and prints it",
+    "A ForceCommand or a start-up file of the account starts it: use another account, or start it only in interactive shells.",
+  ],
+  [
+    new RegExp(SENT_ELSEWHERE),
+    `${SENT_ELSEWHERE}: a start-up file of the account (such as ~/.bashrc) does that`,
     "Let it do so only in interactive shells: case $- in *i*) ;; *) return ;; esac",
   ],
   [

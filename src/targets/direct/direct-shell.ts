@@ -314,7 +314,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       this.#droppedBefore = true;
       return this.#connectionLost();
     }
-    if (end.lost) notes.push("ssh reports 255 also for a shell that was killed by a signal.");
+    if (end.lost && end.code === 255) notes.push("ssh reports 255 also for a shell that was killed by a signal.");
     this.#tellRestart(notes);
     return { kind: "shell-ended", code: end.code };
   }
@@ -339,8 +339,12 @@ export class DirectShell implements Shell, AsyncDisposable {
     this.#options.notice({ kind: "lost-state", text: this.#restarted });
   }
 
-  #connectionLost(): RunOutcome {
-    return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
+  /** A container may be gone for a reason that its engine knows. */
+  async #connectionLost(): Promise<RunOutcome> {
+    const { transport } = this.#options;
+    const entered = transport.gone === undefined ? undefined : transport.ensure().then(() => undefined, messageOf);
+    const why = entered && (await within(entered, END_MS));
+    return { kind: "lost", why: why ?? `the connection to ${transport.label} was lost` };
   }
 
   /** Only until this shell has a process: afterwards commands must see its state. */

@@ -87,7 +87,8 @@ export class LiveShell {
         () => {},
       );
     }
-    void process.exited.then((code) => this.#gone(code, remote && code === 255));
+    // A client reports 255 for a lost connection, and the end of a container like that of a killed shell.
+    void process.exited.then((code) => this.#gone(code, remote && code > 128));
   }
 
   get finished(): Promise<End> {

@@ -79,6 +79,8 @@ export function paneCommand(
 ): string[] {
   return [
     "sh",
+    // Job control from the start: otherwise a bash that is sh gives the terminal to its jobs only through its stderr.
+    "-m",
     directory === undefined ? "@supervisor@" : `${directory}/supervisor.sh`,
     shell.kind,
     transport.kind === "ssh" ? "1" : "",

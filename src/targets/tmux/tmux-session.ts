@@ -48,6 +48,8 @@ const STILL_THERE_MS = 2000;
 const OPEN_ATTEMPTS = 4;
 const OPEN_AGAIN_MS = 100;
 const HEARTBEAT_MS = 3000;
+/** There only a tmux server that was stopped does not answer. */
+const LOCAL_HEARTBEAT_MS = 10_000;
 /** Between attempts; the transport also waits within each. */
 const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
 const LOCAL_BACKOFF_MS = [0, 100];
@@ -443,15 +445,20 @@ export class TmuxSession {
     this.#followers.endAll(why);
   }
 
-  /** A dead connection may give no error, only silence: asks for an answer regularly. */
+  /** A dead connection or a stopped server may give no error, only silence: asks for an answer regularly. */
   #watch(): void {
     clearInterval(this.#heartbeat);
-    if (this.options.transport.kind === "local" && this.options.heartbeatMs === undefined) return;
-    const every = this.options.heartbeatMs ?? HEARTBEAT_MS;
+    const isLocal = this.options.transport.kind === "local";
+    const every = this.options.heartbeatMs ?? (isLocal ? LOCAL_HEARTBEAT_MS : HEARTBEAT_MS);
     let asked = 0;
+    let looked = performance.now();
     this.#heartbeat = setInterval(() => {
       const client = this.#client;
+      // If buddy itself was stopped or busy, an answer may be there and not read.
+      const wasAway = performance.now() - looked > every;
+      looked = performance.now();
       if (client === undefined || client.closed) return;
+      if (wasAway) asked = 0;
       const silence = performance.now() - client.lastHeard;
       if (asked > 0 && client.lastHeard < asked && performance.now() - asked > every * 1.5) {
         client.abandon(`no answer for ${Math.round(silence / 1000)} s`);

@@ -7,11 +7,14 @@ import { MachineChanged, PermanentRefusal } from "../../../src/targets/errors.ts
 import { fileAccess } from "../../../src/targets/files/files.ts";
 import { ContainerTransport, findContainer } from "../../../src/targets/connection/container.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
+import { openTarget } from "../../../src/targets/open.ts";
+import { placeOf } from "../../../src/targets/place.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { type Container, containerTarget, type Engine } from "../../support/container.ts";
 import { buddyError } from "../../support/errors.ts";
 import { proxyTo } from "../../support/tcp-proxy.ts";
 import { useSshd } from "../../support/sshd.ts";
+import { targetOptions } from "../../support/target-options.ts";
 import { until } from "../../support/until.ts";
 import { needs } from "../../support/needs.ts";
 
@@ -193,11 +196,25 @@ test("on a host over a line that breaks: found again, and only there", async () 
   rmSync(join(server.remoteBin, "podman"));
 });
 
+test("the end of a container in the middle of a command is not the exit code of that command", async () => {
+  await using container = await containerTarget();
+  await using target = await inPath(container.env["PATH"], () =>
+    openTarget(targetOptions({ place: placeOf({ container: container.name }), tmux: "never" })),
+  );
+  expect((await target.shell.run("kill -9 $$")).outcome).toEqual({ kind: "shell-ended", code: 137 });
+  const { promise: started, resolve } = Promise.withResolvers<void>();
+  const running = target.shell.run("echo started; sleep 1238", { onOutput: () => resolve() });
+  await started;
+  await container.engine("rm", "-f", "-t", "0", container.name);
+  expect((await running).outcome).toEqual({ kind: "lost", why: expect.stringContaining("removed") });
+});
+
 describe("engines that do not help", () => {
   let bin: string;
   beforeAll(() => {
     bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
-    for (const name of ["sh", "head", "cat", "true"]) symlinkSync(Bun.which(name) ?? "", join(bin, name));
+    for (const name of ["sh", "head", "cat", "true", "sleep", "timeout"])
+      symlinkSync(Bun.which(name) ?? "", join(bin, name));
   });
   afterAll(() => rmSync(bin, { recursive: true }));
 
@@ -242,6 +259,13 @@ describe("engines that do not help", () => {
     const removed = (await find({ docker, podman }, [join(bin, "podman")])) as BuddyError;
     expect([removed.constructor.name, removed.hint]).toEqual(["ContainerMissing", "No container is running."]);
   });
+
+  test("one whose service hangs is named, not the machine", async () => {
+    const hangs = "case $1 in --version) echo Docker ;; *) sleep 600 ;; esac";
+    const podman =
+      'case $1 in ps) ;; --version) echo podman ;; *) echo "Error: no such container web" >&2; exit 125 ;; esac';
+    expect(await find({ docker: hangs, podman })).toEqual(buddyError("target", "docker", "20 s"));
+  }, 60_000);
 
   test("one that is found and cannot be executed", async () => {
     writeFileSync(join(bin, "docker"), "\u007fELF of another machine\0", { mode: 0o755 });

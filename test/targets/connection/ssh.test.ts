@@ -581,6 +581,8 @@ describe("a login that does not run commands is explained", () => {
   test.each([
     ["rbash", "restricted", 'command="exec rbash -c \\"$SSH_ORIGINAL_COMMAND\\""'],
     ["reads", "standard input", 'command="read x; exec bash -c \\"$SSH_ORIGINAL_COMMAND\\""'],
+    ["echoes", "prints it", 'command="timeout 0.5 cat"'],
+    ["elsewhere", "standard error", 'command="exec sh -c \\"$SSH_ORIGINAL_COMMAND\\" >&2"'],
     ["expired", "password", 'command="echo Password change required but no TTY available. >&2; exit 1"'],
   ])("%s", async (name, words, accept) => {
     const key = server.key(name, { accept });
@@ -630,6 +632,24 @@ describe("an account with odd limits and variables", () => {
     await using target = await openAs("noisy-start", 'environment="LC_ALL=xx_YY.UTF-8"', "never").opened;
     const { output, stderr } = await target.shell.run("echo one");
     expect([output.head, stderr?.head]).toEqual(["one\n", ""]);
+  });
+
+  test.each([
+    ["never ends", "sleep 600; :", "did not answer"],
+    ["cannot be ended", 'trap "" TERM HUP; while :; do sleep 1; done', "did not answer"],
+    ["is something else", "echo no version", "no version"],
+  ])("a tmux that %s is named, and a direct shell works", async (name, body, words) => {
+    const tmux = join(server.remoteBin, "tmux");
+    writeFileSync(tmux, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+    try {
+      const { told, opened } = openAs(`tmux-${name.replaceAll(" ", "-")}`, "no-pty", "auto");
+      await using target = await opened;
+      expect(target.shell.kind).toBe("direct");
+      expect(told).toEqual([expect.stringContaining(words)]);
+      expect(Bun.spawnSync(["pgrep", "-f", tmux]).stdout.toString()).toBe("");
+    } finally {
+      rmSync(tmux);
+    }
   });
 
   pane.test("no file may grow: a direct shell works, and keeps what is exported", async () => {

@@ -1,6 +1,6 @@
 /** Shells that end, are hardened or stand still: what a pane makes of them. */
 import { expect } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Pane, RunOptions, RunResult } from "../../../src/targets/target.ts";
@@ -48,6 +48,29 @@ describe("a new shell starts where the last one was", () => {
     const notice = await until(() => place.notices.find((one) => one.kind === "lost-state"), "it ended");
     expect(notice.text).toContain("/usr/share");
     expect(text(await place.target.shell.run("pwd"))).toBe("/usr/share\n");
+  });
+});
+
+describe.each(await available("bash", "dash"))("where sh is %s", (sh) => {
+  test("a pane works, and a shell that stops itself was one that had ended", async () => {
+    const bin = mkdtempSync(join(tmpdir(), "buddy-sh-"));
+    symlinkSync(Bun.which(sh) ?? "", join(bin, "sh"));
+    const before = process.env["PATH"];
+    process.env["PATH"] = `${bin}:${before}`;
+    try {
+      await using place = await openTestTarget("local", { shell: "bash" });
+      const { shell } = place.target;
+      const pid = text(await shell.run("echo $$"));
+      const stopped = await shell.run("kill -STOP $$; echo back");
+      expect([stopped.outcome, text(stopped)]).toEqual([{ kind: "exited", code: 0 }, "back\n"]);
+      expect(text(await shell.run("echo $$"))).toBe(pid);
+      const killed = await shell.run("echo one; kill -9 $$");
+      expect([killed.outcome.kind, text(killed)]).toEqual(["shell-ended", "one\n"]);
+      expect(text(await shell.run("echo two"))).toBe("two\n");
+    } finally {
+      process.env["PATH"] = before;
+      rmSync(bin, { recursive: true });
+    }
   });
 });
 

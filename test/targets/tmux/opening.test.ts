@@ -3,6 +3,7 @@
  */
 import { expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { quote } from "../../../src/lib/quote.ts";
 import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
@@ -117,6 +118,39 @@ test("a tmux server that does not answer hung for ever", async () => {
     expect(await lost).toBeInstanceOf(ConnectionLost);
   } finally {
     process.kill(server, "SIGCONT");
+  }
+});
+
+test("a tmux server that stops in the middle of a command was taken for a command that runs on", async () => {
+  await using place = await openTestTarget("local", { shell: "bash", heartbeatMs: 300 });
+  const server = Number(await place.tmux("display-message", "-p", "#{pid}"));
+  const { promise: started, resolve } = Promise.withResolvers<void>();
+  const running = place.target.shell.run("echo started; sleep 0.2", { onOutput: () => resolve() });
+  await started;
+  process.kill(server, "SIGSTOP");
+  try {
+    expect((await running).outcome).toEqual({ kind: "lost", why: expect.stringContaining("did not answer") });
+  } finally {
+    process.kill(server, "SIGCONT");
+  }
+  expect((await place.target.shell.run("echo again")).output.head).toContain("again");
+});
+
+test("a tmux that ignores signals and does not print its version hung for ever", async () => {
+  const bin = mkdtempSync(join(tmpdir(), "buddy-bin-"));
+  writeFileSync(join(bin, "tmux"), '#!/bin/sh\ntrap "" TERM HUP; while :; do sleep 1; done\n', { mode: 0o755 });
+  const before = process.env["PATH"];
+  process.env["PATH"] = `${bin}:${before}`;
+  try {
+    const notices: string[] = [];
+    await using target = await openTarget(
+      targetOptions({ tmux: "auto", onNotice: ({ text }) => void notices.push(text) }),
+    );
+    expect(target.shell.kind).toBe("direct");
+    expect(notices).toEqual([expect.stringContaining("did not answer")]);
+  } finally {
+    process.env["PATH"] = before;
+    rmSync(bin, { recursive: true });
   }
 });
 

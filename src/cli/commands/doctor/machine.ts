@@ -217,7 +217,7 @@ export async function checkTarget(options: TransportOptions & Pick<TargetOptions
   try {
     await using transport = await openTransport(options);
     const { machineReport } = await import("../../../targets/machine-report.ts");
-    const found = findingsOf(await machineReport(transport), transport.facts.tmuxProblem);
+    const found = findingsOf(await machineReport(transport), transport.facts);
     const locks = await checkUnasked(transport, options.secondLock);
     return [finding("target", "ok", `${transport.label} answers`), ...found, locks];
   } catch (error) {
@@ -227,19 +227,19 @@ export async function checkTarget(options: TransportOptions & Pick<TargetOptions
 }
 
 function findingsOf(
-  { who, tmux, shell, hasBash, disk, sudo, clockOffMs }: MachineReport,
-  tmuxProblem?: string,
+  { who, shell, hasBash, disk, sudo, clockOffMs }: MachineReport,
+  { tmuxVersion, tmuxProblem }: Transport["facts"],
 ): Finding[] {
   const findings: Finding[] = [finding("identity", "ok", who)];
   findings.push(
-    tmux === ""
+    tmuxVersion === undefined
       ? finding(
           "target tmux",
           "warning",
           `${tmuxProblem ?? "tmux is not installed"}: commands run in a shell you cannot attach to`,
           tmuxProblem === undefined ? "install tmux on the target" : "run tmux -V on the target",
         )
-      : finding("target tmux", "ok", tmux),
+      : finding("target tmux", "ok", `tmux ${tmuxVersion}`),
   );
   findings.push(finding("shell", "ok", `${shell}${hasBash ? "" : ", no bash"}`));
   if (disk !== undefined) {
