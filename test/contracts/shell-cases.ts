@@ -679,6 +679,14 @@ export const CASES: readonly Case[] = [
       );
     },
     check: (r) => exits("mine\n")(r),
+    // Put back where the shell knows its first line.
+    after: async (p) => {
+      if (p.shell !== "bash" && p.shell !== "zsh") return;
+      const screen = async () => await p.tmux("capture-pane", "-p", "-t", paneOf(p));
+      await until(async () => /\nmine\n.*echo begun \\\s*$/.test(await screen()), "the lines are put back");
+      await p.tmux("send-keys", "-t", paneOf(p), "C-c");
+      await until(async () => !/echo begun \\\s*$/.test(await screen()), "the line is empty");
+    },
   },
   {
     name: "the operator types while a command runs",

@@ -257,11 +257,11 @@ function putFiles(files: Readonly<Record<string, string>>): string[] {
  * open one the shell reports that the line is incomplete.
  */
 export function mayReplaceHooks(command: string): boolean {
-  return REPLACES_HOOKS.test(command) && IS_QUOTED.test(command);
+  return REPLACES_HOOKS.test(command) && !/['"\\]/.test(command.replaceAll(QUOTED, ""));
 }
 
 const REPLACES_HOOKS = /(?:^|[\s;&|({`])(?:\.|source|eval)\s|PROMPT|\bPS[01]\b|precmd|preexec/;
-const IS_QUOTED = /^(?:[^'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*$/s;
+const QUOTED = /\\.|'[^']*'|"[^"\\]*(?:\\.[^"\\]*)*"/gs;
 
 /** A line and a file are read differently: history expansion in bash and zsh, comments in zsh. */
 function fitsOneLine(command: string, shell: PaneShell["kind"]): boolean {
