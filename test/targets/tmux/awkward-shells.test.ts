@@ -51,7 +51,7 @@ describe("a new shell starts where the last one was", () => {
   });
 });
 
-describe.each(await available("bash", "dash"))("where sh is %s", (sh) => {
+describe.each(await available("bash", "dash", "busybox"))("where sh is %s", (sh) => {
   test("a pane works, and a shell that stops itself was one that had ended", async () => {
     const bin = mkdtempSync(join(tmpdir(), "buddy-sh-"));
     symlinkSync(Bun.which(sh) ?? "", join(bin, "sh"));
