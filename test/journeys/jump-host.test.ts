@@ -104,7 +104,21 @@ small.describe("the one binary on a small Debian", () => {
     root = bareRoot();
     for (const name of readdirSync(join(root.dir, "bin"))) Bun.spawnSync(["rm", join(root.dir, "bin", name)]);
     const programs = ["dash", "bash", "tmux", "ls", "cat", "id", "mkdir", "rm", "mv", "chmod", "stat", "head", "tail"];
-    const more = ["tr", "sed", "grep", "sleep", "kill", "mktemp", "readlink", "setsid", "wc", "date", "uname", "stty"];
+    const more = [
+      "dd",
+      "tr",
+      "sed",
+      "grep",
+      "sleep",
+      "kill",
+      "mktemp",
+      "readlink",
+      "setsid",
+      "wc",
+      "date",
+      "uname",
+      "stty",
+    ];
     for (const name of [...programs, ...more]) {
       const path = Bun.which(name);
       if (path !== null) root.addProgram(path);

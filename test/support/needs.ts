@@ -21,9 +21,15 @@ const SKIPPING = {
   afterEach: nothing,
   beforeAll: nothing,
   beforeEach: nothing,
-  describe: describe.skip,
-  test: test.skip,
+  describe: skipping(describe.skip),
+  test: skipping(test.skip),
 } as unknown as typeof OWN;
+
+/** Bun's own throw where a condition is added, as in `test.if`; what is skipped anyway has none. */
+function skipping(skip: typeof test.skip | typeof describe.skip): unknown {
+  const own = (...given: readonly unknown[]) => (skip as (...all: readonly unknown[]) => unknown)(...given);
+  return Object.assign(own, { each: skip.each.bind(skip), if: () => own, skipIf: () => own });
+}
 
 /**
  * `const { describe, test } = await needs("tmux", "sshd")`: bun's own where all of it works, skipping ones otherwise.

@@ -1,5 +1,6 @@
 /** Commands that run without buddy: detached on the target, recorded in a private directory, found again later. */
 import { randomBytes } from "node:crypto";
+import { shownName } from "../../lib/byte-names.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
@@ -93,6 +94,10 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
         throw error;
       });
       const [directory, pid] = result.stdout.toString().split("\0");
+      if (result.code === 7)
+        throw new BuddyError("target", `the working directory ${shownName(cwd)} is gone, renamed or removed`, {
+          hint: "Change the directory first.",
+        });
       if (result.code !== 0 || !directory || !pid) throw failure(result);
       learnBase(directory);
       return { id, pid: Number(pid), command, outputFile: `${directory}/output`, status: "running", startedAt };
@@ -227,10 +232,6 @@ function unknown(id: string): BuddyError {
 }
 
 function failure(result: ScriptResult): BuddyError {
-  if (result.code === 7)
-    return new BuddyError("target", "the working directory is gone, renamed or removed", {
-      hint: "Change the directory first.",
-    });
   const said = result.stderr.trim();
   return new BuddyError(
     "target",
