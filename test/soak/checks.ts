@@ -169,10 +169,19 @@ async function checkNothingLeft(world: World): Promise<string[]> {
     if (terminals.length > 0) wrong.push(`on their terminals:\n${there}`);
   });
   if (container !== undefined) {
-    const inside = await world.container?.engine("exec", container, "ps", "-o", "pid,stat,args");
-    for (const line of inside?.split("\n") ?? [])
-      if (/sleep [0-9]|tmux|seq |buddy/.test(line) && !/sleep 1000000|^ *\d+ +Z/.test(line))
-        wrong.push(`in the container: ${line}`);
+    let inside: string[] = [];
+    const isLeft = (line: string) => /sleep [0-9]|tmux|seq |buddy/.test(line) && !/sleep 1000000|^ *\d+ +Z/.test(line);
+    await until(
+      async () => {
+        const listed = await world.container?.engine("exec", container, "ps", "-o", "pid,stat,args");
+        inside = listed?.split("\n").filter(isLeft) ?? [];
+        return inside.length === 0;
+      },
+      // `timeout` of busybox is there for a second after the program that it watched.
+      "nothing is left in the container",
+      { timeoutMs: 10_000, everyMs: 200 },
+    ).catch(() => {});
+    for (const line of inside) wrong.push(`in the container: ${line}`);
   }
   for (const path of filesBelow(join(world.box.dir, "tmp"))) wrong.push(`a temporary file is left: ${path}`);
   for (const path of filesBelow(join(world.box.dir, "run")))
