@@ -145,7 +145,9 @@ async function connect(
       });
       return { master, remoteSession };
     } catch (error) {
-      const code = first === undefined ? 0 : await within(first.exited, 0);
+      // One that answered in a wrong way is not lost: buddy gives it up.
+      const isWrong = error instanceof ScriptRunnerLost && error.message === SENT_ELSEWHERE;
+      const code = first === undefined || isWrong ? 0 : await within(first.exited, 0);
       await master[Symbol.asyncDispose]();
       if (!(error instanceof NoAnswer || error instanceof ScriptRunnerLost)) throw error;
       if (code === undefined) throw sshFailure(`Connection timed out after ${LOGIN_MS / 1000} s`, destination);
