@@ -7,9 +7,11 @@ import type { FileAccess, Target } from "../targets/target.ts";
 import { boundDiff, boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
 import {
+  changedSinceShown,
   checkNote,
   editableText,
   filesFor,
+  fingerprint,
   LINE_END,
   MOST_EDITED,
   needsRoot,
@@ -28,6 +30,9 @@ const input = z.strictObject({
 
 type EditInput = z.infer<typeof input>;
 
+/** The change that the operator saw. */
+const shown = new WeakMap<EditInput, Edit & { ok: true }>();
+
 export const editFileTool: Tool<EditInput> = {
   name: "edit_file",
   onTarget: true,
@@ -45,12 +50,14 @@ export const editFileTool: Tool<EditInput> = {
     const files = filesFor(target, args.sudo, context);
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return { kind: "failed", result: await withoutSecrets(args, target, edit.result) };
+    shown.set(args, edit);
     return { kind: "ready", diff: unifiedDiff(context.mask(edit.before), context.mask(edit.after)) };
   },
   async run(args, context) {
     const files = filesFor(await context.target(), args.sudo, context);
-    const edit = await plan(args, files, context.signal);
-    if (!edit.ok) return edit.result;
+    const edit = shown.get(args)!;
+    const now = await files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
+    if (fingerprint(now) !== edit.old) return changedSinceShown(args.path);
     const written = await files.write(args.path, edit.bytes, writeOptions(context));
     const notes = [`${written.bytes} bytes`, ...checkNote(written)].join("; ");
     const diff = boundDiff(unifiedDiff(context.mask(edit.before), context.mask(edit.after)));
@@ -74,6 +81,8 @@ async function withoutSecrets(args: EditInput, target: Target, result: ToolResul
 type Edit =
   | {
       readonly ok: true;
+      /** Fingerprint of the file. */
+      readonly old: string;
       /** As a person reads them. */
       readonly before: string;
       readonly after: string;
@@ -123,7 +132,14 @@ async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Pr
       `${args.path} is ${slice.encoding} text, and the new text has a character that ${slice.encoding} lacks`,
     );
   }
-  return { ok: true, before: file.shown(before), after: file.shown(after), bytes, count: places.length };
+  return {
+    ok: true,
+    old: fingerprint(slice),
+    before: file.shown(before),
+    after: file.shown(after),
+    bytes,
+    count: places.length,
+  };
 }
 
 function withLineEnds(text: string, end: string): string {

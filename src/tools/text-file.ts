@@ -1,11 +1,11 @@
 /** A file as text that can be changed and written back; what is not changed keeps its bytes. */
 import { z } from "zod";
 import { BOM, encodeText, lineEndsOf } from "../lib/text-encoding.ts";
-import { defined } from "../lib/values.ts";
+import { defined, sha256 } from "../lib/values.ts";
 import { PermissionDenied } from "../targets/errors.ts";
 import type { FileAccess, FileSlice, Target, WriteOptions, Written } from "../targets/target.ts";
 import { type RunningContext, whileItRuns } from "./run-shell.ts";
-import type { ToolContext } from "./tool.ts";
+import type { ToolContext, ToolResult } from "./tool.ts";
 
 export const MOST_EDITED = 8 * 1024 * 1024;
 
@@ -120,6 +120,22 @@ function asGiven(content: string): NewContent {
 
 function isAscii(text: string): boolean {
   return Buffer.byteLength(text) === text.length;
+}
+
+// ── What the operator saw is what is written, or nothing.
+
+/** Of a file when its change was shown; `undefined`: it did not exist. */
+export function fingerprint(old: FileSlice | undefined): string {
+  return old === undefined ? "missing" : `${old.sizeBytes} ${sha256(old.bytes)}`;
+}
+
+export function changedSinceShown(path: string): ToolResult {
+  return {
+    ok: false,
+    outcome: "changed",
+    result: `${path} has changed since the operator saw the difference. Nothing was written: read it and decide again.`,
+    display: `${path} has changed since you saw the difference; nothing was written`,
+  };
 }
 
 // ── The files of a target for a tool with `sudo: true`: read as the user if possible, written as root.

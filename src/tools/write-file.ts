@@ -3,10 +3,13 @@ import { z } from "zod";
 import { plural } from "../lib/text.ts";
 import { defined } from "../lib/values.ts";
 import { unifiedDiff } from "./diff.ts";
+import type { FileSlice } from "../targets/target.ts";
 import {
+  changedSinceShown,
   checkNote,
   editableText,
   filesFor,
+  fingerprint,
   likeOldFile,
   MOST_EDITED,
   type NewContent,
@@ -19,8 +22,8 @@ const input = z.strictObject({ path: z.string().min(1), content: z.string(), sud
 
 type WriteInput = z.infer<typeof input>;
 
-/** The content of the file when the operator saw the diff. */
-const seen = new WeakMap<WriteInput, string>();
+/** The change that the operator saw. */
+const shown = new WeakMap<WriteInput, Comparison>();
 
 export const writeFileTool: Tool<WriteInput> = {
   name: "write_file",
@@ -39,23 +42,15 @@ export const writeFileTool: Tool<WriteInput> = {
     const path = await files.resolve(args.path);
     if (path.kind === "directory") return refuse(`${path.path} is a directory.`);
     if (path.kind === "other") return refuse(`${path.path} is not a regular file.`);
-    const { fingerprint, diff } = await comparison(args, context, path.exists);
-    seen.set(args, fingerprint);
-    return { kind: "ready", diff: diff() };
+    const change = await compared(args, context, path.exists);
+    shown.set(args, change);
+    return { kind: "ready", diff: change.diff };
   },
   async run(args, context) {
     const files = filesFor(await context.target(), args.sudo, context);
-    const shown = seen.get(args);
+    const { old, content } = shown.get(args)!;
     const { exists } = await files.resolve(args.path);
-    const { fingerprint, content } = await comparison(args, context, exists);
-    if (shown !== undefined && fingerprint !== shown) {
-      return {
-        ok: false,
-        outcome: "changed",
-        result: `${args.path} has changed since the operator saw the difference. Nothing was written: read it and decide again.`,
-        display: `${args.path} has changed since you saw the difference; nothing was written`,
-      };
-    }
+    if (fingerprint(exists ? await readOld(args, context) : undefined) !== old) return changedSinceShown(args.path);
     const written = await files.write(args.path, content.bytes, writeOptions(context));
     const { bytes, created } = written;
     const { path } = await files.resolve(args.path);
@@ -68,32 +63,30 @@ export const writeFileTool: Tool<WriteInput> = {
   },
 };
 
-async function comparison(
-  args: WriteInput,
-  context: ToolContext,
-  exists: boolean,
-): Promise<{ fingerprint: string; diff: () => string; content: NewContent }> {
-  if (!exists) {
-    const content = likeOldFile(args.content, undefined);
-    return { fingerprint: "missing", diff: () => unifiedDiff("", context.mask(args.content)), content };
-  }
-  const files = filesFor(await context.target(), args.sudo, context);
-  const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
+interface Comparison {
+  /** Fingerprint of the file. */
+  readonly old: string;
+  readonly diff: string;
+  readonly content: NewContent;
+}
+
+async function compared(args: WriteInput, context: ToolContext, exists: boolean): Promise<Comparison> {
+  const slice = exists ? await readOld(args, context) : undefined;
   const content = likeOldFile(args.content, slice);
+  return { old: fingerprint(slice), diff: differenceFrom(slice, content, context), content };
+}
+
+async function readOld(args: WriteInput, context: ToolContext): Promise<FileSlice> {
+  const files = filesFor(await context.target(), args.sudo, context);
+  return files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
+}
+
+function differenceFrom(slice: FileSlice | undefined, content: NewContent, { mask }: ToolContext): string {
+  if (slice === undefined) return unifiedDiff("", mask(content.text));
   const old = editableText(slice);
-  if (old === undefined) {
-    const what = slice.binary ? "binary content" : "content that is too large to compare";
-    return {
-      fingerprint: `${slice.sizeBytes}`,
-      diff: () => `[replaces ${slice.sizeBytes} bytes of ${what} with ${content.bytes.length} bytes]`,
-      content,
-    };
-  }
-  return {
-    fingerprint: old.text,
-    diff: () => unifiedDiff(context.mask(old.shown(old.text)), context.mask(content.text)) || "[no change]",
-    content,
-  };
+  if (old !== undefined) return unifiedDiff(mask(old.shown(old.text)), mask(content.text)) || "[no change]";
+  const what = slice.binary ? "binary content" : "content that is too large to compare";
+  return `[replaces ${slice.sizeBytes} bytes of ${what} with ${content.bytes.length} bytes]`;
 }
 
 function refuse(result: string): Prepared {

@@ -104,8 +104,8 @@ async function permitServer(
   const { server, says, believed } = intent;
   const leaving = outgoingSecret(intent.title, parts.privacy.values());
   const secrets = call.secrets.length > 0 || leaving !== undefined;
-  const run = (): Permission => ({ kind: "run", input: call.reveal(call.input) });
-  if (believed && !secrets) return run();
+  const run: Permission = { kind: "run", input: call.reveal(call.input) };
+  if (believed && !secrets) return run;
   const policy = [
     ...(call.secrets.length > 0 ? [`it sends ${call.secrets.join(", ")} to the MCP server ${server}`] : []),
     ...(leaving === undefined ? [] : [`it sends ${leaving} to the MCP server ${server}`]),
@@ -132,7 +132,7 @@ async function permitServer(
   const verdict = underGuard({ kind: "ask", why: policy }, risk, rules);
   const answer = verdict.kind === "ask" ? verdict.answer : undefined;
   if (parts.dryRun) return dryRun(`would call: ${action}`, verdict);
-  if (!confirms(parts, rules) && !secrets && answer === undefined) return run();
+  if (!confirms(parts, rules) && !secrets && answer === undefined) return run;
   const decision = await decide(parts, call, undefined, {
     action,
     risk,
@@ -142,7 +142,7 @@ async function permitServer(
     // “always” remembers the tool as it is described now; a call with a secret in it needs approval every time.
     ...(secrets ? {} : { prefixes: [{ words: [call.tool.name], open: true, described: intent.described }] }),
   });
-  return decision.kind === "approved" ? run() : refused(decision, action);
+  return decision.kind === "approved" ? run : refused(decision, action);
 }
 
 const SAYS = {

@@ -95,17 +95,29 @@ test("a changed mode alone counts as a change since", async () => {
   expect(outcomes(await undoing(run))).toEqual(["changed"]);
 });
 
-test("a file that changes while the question waits is left alone", async () => {
-  let path = "";
-  const answer = (request: ApprovalRequest): ApprovalAnswer => {
-    if (request.tool === "undo") writeFileSync(path, "meanwhile");
-    return { kind: "yes" };
-  };
-  begin([call("write_file", { path: "f", content: "b" })], { answer });
-  path = here.write("cwd/f", "a");
-  const run = await prompt();
-  expect(outcomes(await undoing(run))).toEqual(["changed"]);
-  expect(readFileSync(path, "utf8")).toBe("meanwhile");
+describe("what was shown is what is written, or nothing, when the file changes while the question waits", () => {
+  const edit = call("edit_file", { path: "f", old_text: "one", new_text: "two" });
+  const write = call("write_file", { path: "f", content: "é new\n" });
+  test.each([
+    ["undo", [call("write_file", { path: "f", content: "b" })], "a", "meanwhile"],
+    ["edit_file", [edit], "one\nsafe\n", "one\nmeanwhile\n"],
+    ["write_file", [write], "old\n", "meanwhile\n"],
+    ["write_file", [write], undefined, "meanwhile\n"],
+    // The same text in another encoding.
+    ["write_file", [write], "é\n", Buffer.from("é\n", "latin1")],
+  ] as const)("%s %#", async (tool, turns, before, meanwhile) => {
+    let path = "";
+    begin(turns, {
+      answer: (request) => {
+        if (request.tool === tool) writeFileSync(path, meanwhile);
+        return { kind: "yes" };
+      },
+    });
+    path = before === undefined ? join(here.cwd, "f") : here.write("cwd/f", before);
+    const { run, events } = await here.turn();
+    expect(outcomes(tool === "undo" ? await undoing(run) : events)).toEqual(["changed"]);
+    expect(readFileSync(path)).toEqual(Buffer.from(meanwhile as string));
+  });
 });
 
 test("no is no: nothing is undone, and the model learns nothing of it", async () => {
