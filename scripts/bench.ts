@@ -1,4 +1,7 @@
-/** Runs the files of bench/ one at a time: `bun run bench [NAME...]`. All of them together write docs/benchmarks.md. */
+/**
+ * Runs the files of bench/ one at a time: `bun run bench [NAME...]`. All of them together write docs/benchmarks.md.
+ * `bun run bench compare OTHER-BINARY [PART...]` compares dist/buddy with another build.
+ */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import { basename, join } from "node:path";
@@ -7,8 +10,15 @@ import { benchmarksPage } from "../bench/support/page.ts";
 
 const DIRECTORY = join(import.meta.dir, "../bench");
 const PAGE = join(import.meta.dir, "../docs/benchmarks.md");
-const names = [...new Bun.Glob("*.ts").scanSync(DIRECTORY)].map((file) => basename(file, ".ts")).sort();
+const names = [...new Bun.Glob("*.ts").scanSync(DIRECTORY)]
+  .map((file) => basename(file, ".ts"))
+  .filter((name) => name !== "compare")
+  .sort();
 const wanted = process.argv.slice(2);
+if (wanted[0] === "compare") {
+  const argv = [process.execPath, join(DIRECTORY, "compare.ts"), ...wanted.slice(1)];
+  process.exit(Bun.spawnSync(argv, { stdio: ["ignore", "inherit", "inherit"] }).exitCode);
+}
 const unknown = wanted.find((name) => !names.includes(name));
 if (unknown !== undefined) {
   console.error(`there is no bench/${unknown}.ts; known: ${names.join(", ")}`);
