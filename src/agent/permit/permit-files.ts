@@ -62,10 +62,13 @@ export async function permitWrite(
 ): Promise<Permission> {
   const target = await parts.target();
   const sudo = intent.sudo === true;
+  const undoes = intent.undoes !== undefined;
   // An undo puts back the name itself, also where it is a link now.
-  const follow = intent.undoes === undefined;
-  const resolved = await filesFor(target, sudo, call.context).resolve(intent.path, { follow });
-  const judged = await parts.judgeWrite(resolved, intent.path, sudo);
+  const resolved = await filesFor(target, sudo, call.context).resolve(intent.path, { follow: !undoes });
+  const asRoot = sudo && target.transport.facts.uid !== 0;
+  const found = await parts.judgeWrite(resolved, intent.path, sudo || (undoes && target.transport.facts.uid === 0));
+  // What was approved once may be taken back: where a write would be refused, an undo asks.
+  const judged: Verdict = undoes && found.kind === "deny" ? { kind: "ask", why: found.why } : found;
   if (judged.kind === "deny") return refusedByPolicy(judged);
   const rules = await parts.rules(target);
   const revert = await revertOfWrite(parts.planRevert, resolved.path, target);
@@ -81,7 +84,6 @@ export async function permitWrite(
   if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };
   const diff = parts.privacy.maskKnown(prepared?.diff ?? "");
   const removes = prepared?.removes === true;
-  const asRoot = sudo && target.transport.facts.uid !== 0;
   if (rules.mode === "read-only")
     return withheld(parts, target, rules, {
       command: removes ? removeCommand(resolved.path, asRoot) : patchCommand(resolved.path, diff, asRoot),

@@ -1,7 +1,7 @@
-/** Undo and revert for a user who becomes root with sudo, in a container, and on several machines. */
+/** Undo and revert for root, for a user who becomes root with sudo, in a container, and on several machines. */
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Run } from "../../../src/app/run.ts";
 import { undo } from "../../../src/app/changes/undo.ts";
 import type { Turn } from "../../support/scripted-model/playbook.ts";
@@ -48,6 +48,31 @@ async function working<T>(
 const undone = async (run: Run, which = "") =>
   ofType(await drain(undo(run, which, new AbortController().signal)), "tool_finished").map(({ outcome }) => outcome);
 
+const SYSTEM_FILES = ["/etc/app.conf", "/usr/local/share/app.conf", "/var/lib/app.conf", "/var/log/app.log"];
+
+/** A command, write_file and edit_file each change system files; /undo puts all of them back. */
+async function undoesSystemFiles(place: Place, become: string): Promise<void> {
+  const turns = SYSTEM_FILES.flatMap((path) => [
+    shell(`printf 'one\\n' | ${become} tee ${path} ${path}.new`, AS_ROOT),
+    call("edit_file", { path, old_text: "one", new_text: "two", sudo: true }),
+    call("write_file", { path: `${path}.written`, content: "new\n", sudo: true }),
+  ]);
+  await working(turns, place, async (run, here) => {
+    const look = async () => {
+      const { files } = await run.target.get();
+      const names = SYSTEM_FILES.flatMap((path) => [path, `${path}.new`, `${path}.written`]);
+      return (await files.look(names.map((path) => ({ path, follow: false })))).map(({ state }) =>
+        state.kind === "file" ? Buffer.from(state.bytes).toString() : state.kind,
+      );
+    };
+    expect(await look()).toEqual(SYSTEM_FILES.flatMap(() => ["two\n", "one\n", "new\n"]));
+    expect(await undone(run, "all")).toEqual(SYSTEM_FILES.flatMap(() => ["done", "done", "done"]));
+    expect(await look()).toEqual(SYSTEM_FILES.flatMap(() => ["missing", "missing", "missing"]));
+    const asked = here.asked.filter(({ tool }) => tool === "undo");
+    expect(asked.map(({ risk }) => risk)).toEqual(asked.map(() => "high"));
+  });
+}
+
 sudo.describe("with sudo", () => {
   let machine: SudoMachine;
   beforeAll(async () => {
@@ -55,6 +80,15 @@ sudo.describe("with sudo", () => {
   });
   afterAll(() => machine?.[Symbol.asyncDispose]());
   const place = () => ({ flags: { ssh: "admin@vault" }, path: machine.env.PATH });
+
+  sudo.test.each([
+    ["root@vault", ""],
+    ["admin@vault", "sudo"],
+  ])("system files are put back for %s", async (ssh, become) => {
+    for (const path of ["/usr/local/share", "/var/lib", "/var/log"]) machine.run(`mount -t tmpfs tmpfs ${path}`);
+    await undoesSystemFiles({ ...place(), flags: { ssh } }, become);
+    for (const path of ["/usr/local/share", "/var/lib", "/var/log"]) machine.run(`umount ${path}`);
+  });
 
   sudo.test("a file written as root is restored as root, with its owner and mode", async () => {
     machine.run("echo old >/etc/app.conf; chown root:daemon /etc/app.conf; chmod 640 /etc/app.conf");
@@ -103,6 +137,12 @@ sudo.describe("with sudo", () => {
     });
     expect(machine.run("nft list ruleset")).not.toContain("never");
   });
+});
+
+container.test("in a container: system files are put back for its root", async () => {
+  await using box = await containerTarget();
+  await box.engine("exec", box.name, "mkdir", "-p", ...SYSTEM_FILES.map((path) => dirname(path)));
+  await undoesSystemFiles({ flags: { container: box.name }, path: `${box.env["PATH"]}` }, "");
 });
 
 container.test("in a container: a removed file comes back", async () => {

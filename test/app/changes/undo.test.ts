@@ -120,6 +120,15 @@ describe("what was shown is what is written, or nothing, when the file changes w
   });
 });
 
+test("what an approved command changed where no tool may write is put back after a high-risk question", async () => {
+  begin([shell("echo new >> ~/.bashrc", CHANGES)]);
+  const path = here.write("home/.bashrc", "old\n");
+  const run = await prompt();
+  expect(outcomes(await undoing(run))).toEqual(["done"]);
+  expect(here.asked.at(-1)).toMatchObject({ tool: "undo", risk: "high" });
+  expect(readFileSync(path, "utf8")).toBe("old\n");
+});
+
 test("no is no: nothing is undone, and the model learns nothing of it", async () => {
   begin([call("write_file", { path: "f", content: "b" })], {
     answer: ({ tool }) => (tool === "undo" ? { kind: "no" } : { kind: "yes" }),
