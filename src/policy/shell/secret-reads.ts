@@ -124,13 +124,13 @@ const NAMES_ONLY: ReadonlySet<string> = new Set(
 export const namesOnly = (program: string): boolean => NAMES_ONLY.has(programName(program));
 
 /** Options with which they print the contents of a file, as names. */
-const LISTS_FROM_FILE = /^(?:--files0?-from|--exclude-from|--fromfile|--magic-file|-files0-from|-X)/;
+const LISTS_FROM_FILE = /^(?:--exclude-from|--fromfile|--magic-file|-X)/;
 
 function printsNamesOnly({ argv }: FoundCommand): boolean {
   const program = programName(argv[0]?.value ?? "");
   return (
     NAMES_ONLY.has(program) &&
-    !argv.some(({ value }) => LISTS_FROM_FILE.test(value) || (program === "file" && /^-[a-zA-Z]*[fm]/.test(value)))
+    !argv.some(({ value }) => LISTS_FROM_FILE.test(value) || (program === "file" && /^-[a-zA-Z]*m/.test(value)))
   );
 }
 
@@ -244,7 +244,7 @@ function readsAnyFile(walked: Walked): boolean {
   // Text that is printed may also lead out of a known directory.
   const anyText = walked.commands.some(printsGivenText);
   const readers = walked.commands.filter((found) =>
-    filesOf(found).some((path) => isAnyFile(path) || (anyText && path.includes(UNKNOWN))),
+    openedBy(found).some((path) => isAnyFile(path) || (anyText && path.includes(UNKNOWN))),
   );
   if (readers.length === 0) return false;
   if (walked.environment || walked.reads.some(({ file }) => file !== "/dev/null")) return true;
@@ -260,17 +260,8 @@ function isAnyFile(path: string): boolean {
 
 /** Programs whose first operand is not a file. */
 const SCRIPT_FIRST = new Set(words("grep egrep fgrep ggrep zgrep rg jq gojq yq awk gawk mawk nawk sed gsed"));
-/** These read files but do not print their contents. */
-const PRINT_FACTS = new Set(
-  words("wc md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum md5 file cmp ls stat du"),
-);
 /** Options of jq that are followed by a name and a file. */
 const JQ_FILES = /^--(?:rawfile|slurpfile)$/;
-
-/** The files that a command prints. */
-function filesOf(found: FoundCommand): readonly string[] {
-  return PRINT_FACTS.has(programName(found.argv[0]?.value ?? "")) ? [] : openedBy(found);
-}
 
 /** The files that a command opens. */
 function openedBy({ argv }: FoundCommand): readonly string[] {
@@ -353,10 +344,10 @@ function onlyNames(found: FoundCommand): boolean {
     const call = args.find((word) => !word.startsWith("-")) ?? "";
     return NAMES_OF_GIT.test(call) || args.some((word) => /^--name-(?:only|status)$|^-l$|^--files-with/.test(word));
   }
-  if (LISTS.has(program) || PRINT_FACTS.has(program)) return true;
+  if (LISTS.has(program)) return true;
   const names = args.some((word) => /^-[a-zA-Z]*[lLcq]|^--(?:files|count|quiet)/.test(word));
   if (/^(?:[ef]?grep|rg)$/.test(program) && names) return true;
-  if (filesOf(found).length > 0) return false;
+  if (openedBy(found).length > 0) return false;
   if (/^[gmn]?awk$/.test(program)) return args.some((word) => /^[^{}"]*\{\s*print \$(?:\d+|NF)\s*\}$/.test(word));
   if (program === "cut") return !args.some((word) => /^-[bc]|^--(?:bytes|characters)/.test(word));
   if (program === "tr") return args.every((word) => /^(?:-[ds]+|\\[n0t]|\\000|[ \n\t,:])$/.test(word));

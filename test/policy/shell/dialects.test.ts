@@ -21,6 +21,8 @@ const COMMON = [
   'grep "needle in" /etc/services',
   "ls /etc/*.conf",
   "cat </dev/null",
+  "ls > /dev/null",
+  "ls /etc 1>/dev/null 2>> /dev/null",
   "find /srv -name '*.log'",
   "cd /srv && ls",
   "ls ~/src",
@@ -74,7 +76,13 @@ const DIFFERENT = [
   "if true; then ls; fi",
   "for f in a; do ls; done",
   "time ls",
-  "ls > /dev/null",
+  "ls >| /dev/null",
+  "ls >& /dev/null",
+  "ls > ~/x",
+  "ls > x*",
+  "ls > =ls",
+  "ls > %1",
+  "ls 3> x",
   "ls &> /dev/null",
   "ls |& cat",
   "cat <<E\nx\nE",
@@ -92,3 +100,9 @@ for (const text of DIFFERENT)
   test(`read differently by shells, so it asks without bash: ${text}`, () => {
     expect(OTHER_SHELLS.filter((shell) => verdict(text, shell) === "allow")).toEqual([]);
   });
+
+test("a plain redirection into a file was called syntax that shells read differently", () => {
+  const why = (text: string, shell: string) => judgeShell(text, RULES, { shell }).verdict;
+  for (const text of ["echo x > /tmp/f", "echo x >>/tmp/f", "ls 2>/tmp/f", "echo x > '/tmp/f'"])
+    for (const shell of OTHER_SHELLS) expect(why(text, shell)).toEqual(why(text, "bash"));
+});

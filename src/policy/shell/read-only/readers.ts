@@ -34,6 +34,7 @@ const find: Reader = (args) => {
   if (plan.odd) return "with words that are not known";
   if (plan.actions.some((action) => action.kind === "delete")) return { does: "-delete removes files" };
   if (plan.actions.some((action) => action.kind === "write")) return { does: "writes its list into a file" };
+  if (args.includes("-files0-from")) return { does: "starts in directories that a file names" };
   return args.some((word) => /^-ok(?:dir)?$/.test(word)) ? { does: "-ok asks on the terminal" } : undefined;
 };
 

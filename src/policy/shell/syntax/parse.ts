@@ -190,7 +190,9 @@ const DIFFERENT = "it uses syntax that shells read differently";
 
 const BLANKS = /^[ \t]+/;
 const OPERATORS = /^(?:&&|\|\|(?!\|)|\|(?![|&])|;(?!;)|\n)/;
-const REDIRECTION = /^(?:2>[ \t]*\/dev\/null|2>&1|<[ \t]*\/dev\/null)(?=[ \t\n;|&]|$)/;
+/** Into a file whose name no shell expands. */
+const REDIRECTION =
+  /^(?:[12]?>>?[ \t]*(?:[A-Za-z0-9_./][A-Za-z0-9_./:,@%+-]*|'[^'\\]+')|2>&1|<[ \t]*\/dev\/null)(?=[ \t\n;|&]|$)/;
 /** `[` as a command, and its last word. */
 const TEST = /^\[(?=[ \t])/;
 const TEST_END = /^\](?=[ \t\n;|&]|$)/;

@@ -62,6 +62,7 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
     at: options.at,
     input: { kind: "inherited" },
     ...(options.odd ? { uncertain: "xargs with unknown options" } : {}),
+    ...(byFile ? { uncertain: "xargs takes its words from a file" } : {}),
   };
 }
 
