@@ -5,6 +5,7 @@ import type { Settings } from "../config/schema.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type Approvals, approvalRequest } from "../policy/approvals.ts";
+import { NO_MACHINE } from "../policy/subject.ts";
 
 type Limits = Pick<Settings["limits"], "cost_session" | "tokens_turn">;
 
@@ -29,7 +30,7 @@ async function askToContinue(
   { of, action, why }: BudgetQuestion,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const about = { call: "budget", tool: "budget", where: `this ${of}`, machine: "", action };
+  const about = { call: "budget", tool: "budget", where: `this ${of}`, subject: NO_MACHINE, action };
   const request = approvalRequest({ ...about, risk: "low", policy: why, answer: "in-person" });
   const { kind } = await approvals.decide(request, signal);
   signal.throwIfAborted();

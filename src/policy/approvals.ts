@@ -5,6 +5,7 @@
 import type { ApproveMode } from "../lib/durations.ts";
 import { words } from "../lib/text.ts";
 import { once } from "../lib/values.ts";
+import { isSameSubject, type Subject } from "./subject.ts";
 import type { RequiredAnswer, ShellJudgement } from "./verdict.ts";
 import { isTimeout } from "../lib/waiting.ts";
 
@@ -14,7 +15,7 @@ export class Approvals {
   #since = 0;
   #sinceSteady = 0;
   #asker: Asker | undefined;
-  #remembered: { machine: string; prefix: CommandPrefix }[] = [];
+  #remembered: { readonly subject: Subject; readonly prefix: CommandPrefix }[] = [];
   #line: Promise<unknown> = Promise.resolve();
   /** Questions that are open or wait for their turn. */
   #pending = 0;
@@ -76,9 +77,18 @@ export class Approvals {
     this.#remembered = [];
   }
 
-  /** Prefixes allowed for this session on that machine, for /status. */
-  remembered(machine: string): readonly CommandPrefix[] {
-    return this.#remembered.filter((entry) => entry.machine === machine).map((entry) => entry.prefix);
+  /** Prefixes allowed for this session to that user on that machine, for /status. */
+  remembered({ machine, user }: Pick<Subject, "machine" | "user">): readonly CommandPrefix[] {
+    return this.#remembered
+      .filter(({ subject }) => subject.machine === machine && subject.user === user)
+      .map(({ prefix }) => prefix);
+  }
+
+  /** The audit log refused the answer: it is not in force. */
+  withdraw({ subject, prefixes = [] }: Pick<ApprovalRequest, "subject" | "prefixes">): void {
+    this.#remembered = this.#remembered.filter(
+      (one) => !isSameSubject(one.subject, subject) || !prefixes.some((prefix) => Bun.deepEquals(prefix, one.prefix)),
+    );
   }
 
   /** Decides without a question if the mode or a remembered prefix allows that. */
@@ -91,21 +101,23 @@ export class Approvals {
         return { kind: "approved", by: "mode" };
       case "none":
         return { kind: "denied", by: "mode" };
-      case "ask": {
-        const { prefixes } = request;
-        if (prefixes === undefined || prefixes.length === 0) return undefined;
-        const covered = machinesOf(request).every((machine) => {
-          const known = this.remembered(machine);
-          return prefixes.every((wanted) => known.some((prefix) => coversPrefix(prefix, wanted)));
-        });
-        return covered ? { kind: "approved", by: "prefix" } : undefined;
-      }
+      case "ask":
+        return this.#isRemembered(request) ? { kind: "approved", by: "prefix" } : undefined;
     }
   }
 
+  #isRemembered(request: ApprovalRequest): boolean {
+    const { prefixes = [] } = request;
+    const isKnown = (about: Subject, wanted: CommandPrefix): boolean =>
+      this.#remembered.some(({ subject, prefix }) => isSameSubject(subject, about) && coversPrefix(prefix, wanted));
+    return (
+      prefixes.length > 0 && subjectsOf(request).every((about) => prefixes.every((wanted) => isKnown(about, wanted)))
+    );
+  }
+
   /**
-   * Asks if the mode does not decide. Just before the question, `place` reports where it would happen and `onAsked` is
-   * called, also if there is no terminal to ask on.
+   * Asks if the mode does not decide. Just before the question, `place` reports where it would happen, which what was
+   * remembered is compared with, and `onAsked` is called, also if there is no terminal to ask on.
    */
   async decide(
     asked: ApprovalRequest,
@@ -116,10 +128,12 @@ export class Approvals {
     this.#pending++;
     return this.#oneAtATime(async (): Promise<Decision> => {
       if (signal.aborted) return stopped(signal);
-      // Checked again: an earlier question may have been answered "always".
-      const settled = this.settled(asked);
-      if (settled !== undefined) return settled;
+      // In its turn: an earlier question may have been answered "always".
+      const byMode = this.settled({ ...asked, prefixes: [] });
+      if (byMode !== undefined) return byMode;
       const request = { ...asked, ...(await place?.()) };
+      const settled = this.settled(request);
+      if (settled !== undefined) return settled;
       onAsked?.(request);
       if (this.#asker === undefined) return noTerminal(request);
       const answer = await this.#asker.ask(request, signal, () => this.#pending - 1 + this.following);
@@ -142,8 +156,8 @@ export class Approvals {
         return { kind: "approved", by: "operator", canary: true };
       case "always":
         if (request.answer !== undefined) return { kind: "denied", by: "operator" };
-        for (const machine of machinesOf(request))
-          for (const prefix of request.prefixes ?? []) this.#remembered.push({ machine, prefix });
+        for (const subject of subjectsOf(request))
+          for (const prefix of request.prefixes ?? []) this.#remembered.push({ subject, prefix });
         return { kind: "approved", by: "operator", always: true };
       case "edit":
         return { kind: "edited", command: answer.command };
@@ -172,11 +186,11 @@ export type ApprovalMode =
   /** Like `all` until that moment (ms since the epoch), then `ask`. */
   | { readonly kind: "until"; readonly at: number };
 
-function machinesOf({ machine, machines }: ApprovalRequest): readonly string[] {
-  return machines === undefined ? [machine] : machines.map((one) => one.machine);
+function subjectsOf({ subject, machines }: ApprovalRequest): readonly Subject[] {
+  return machines === undefined ? [subject] : machines.map((one) => one.subject);
 }
 
-export type RequestPlace = Pick<ApprovalRequest, "where" | "cwd" | "pane">;
+export type RequestPlace = Pick<ApprovalRequest, "where" | "cwd" | "pane"> & Partial<Pick<ApprovalRequest, "subject">>;
 
 /** Everything a person needs to decide; texts are the model's and not yet safe for a terminal. */
 export interface ApprovalRequest extends Stated {
@@ -186,10 +200,9 @@ export interface ApprovalRequest extends Stated {
   /** user@host of the machine it would happen on, and the directory there. */
   readonly where: string;
   readonly cwd?: string;
-  /** Identity of that machine: what is remembered for one is not used for another. */
-  readonly machine: string;
-  /** For a question about several machines: name and identity of each. */
-  readonly machines?: readonly { readonly name: string; readonly machine: string }[];
+  readonly subject: Subject;
+  /** For a question about several machines, which has no subject itself. */
+  readonly machines?: readonly { readonly name: string; readonly subject: Subject }[];
   /** The command, or what would be done. */
   readonly action: string;
   /** The command that would revert it automatically, if the model wrote one. */
@@ -233,7 +246,7 @@ export interface ApprovalRequest extends Stated {
   readonly prefixes?: readonly CommandPrefix[];
 }
 
-type Asked = "call" | "tool" | "where" | "machine" | "action" | "risk" | "policy";
+type Asked = "call" | "tool" | "where" | "subject" | "action" | "risk" | "policy";
 
 /** A question; what is not given is harmless: nothing changes, no other user, nothing to edit. */
 export function approvalRequest(given: Pick<ApprovalRequest, Asked> & Partial<ApprovalRequest>): ApprovalRequest {

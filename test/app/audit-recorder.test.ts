@@ -198,9 +198,10 @@ describe("a record that cannot be written", () => {
       { text: "done" },
     ];
     const config = "[audit]\nrequired = true";
-    await using here = new Here(turns, { answer: () => ({ kind: "yes" }), config });
+    await using here = new Here(turns, { answer: () => ({ kind: "always" }), config });
     broken(here);
-    const { events, results } = await here.turn();
+    const { events, results, run } = await here.turn();
+    expect(run.approvals.remembered(run.target.opened!.identity)).toEqual([]);
     expect(
       events.flatMap((event) => (event.type === "tool_finished" ? [[event.outcome, event.exit_code]] : [])),
     ).toEqual([

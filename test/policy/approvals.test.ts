@@ -4,13 +4,14 @@ import { prefixesOf } from "../../src/policy/shell/allow-deny-lists.ts";
 import { isBelow, outsideRoots } from "../../src/policy/shell/shell-roots.ts";
 import { judged } from "../support/agent.ts";
 
+const WEB1 = { machine: "web1", user: "op", shell: "bash" };
 const never = new AbortController().signal;
 const request = (part: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   id: "1",
   call: "c",
   tool: "run_shell",
   where: "op@web1",
-  machine: "web1",
+  subject: WEB1,
   action: "make install",
   risk: "medium",
   mutation: true,
@@ -72,7 +73,7 @@ describe("modes", () => {
     ] as const) {
       const approvals = new Approvals({ asker: answers(answer) });
       expect((await approvals.decide(needs, never)).kind).toBe("denied");
-      expect(approvals.remembered("web1")).toEqual([]);
+      expect(approvals.remembered(WEB1)).toEqual([]);
     }
     const approvals = new Approvals({ asker: answers({ kind: "yes", typed: "web1" }) });
     expect(await approvals.decide(needs, never)).toEqual({ kind: "approved", by: "operator" });
@@ -138,19 +139,23 @@ describe("answers", () => {
     expect(asked).toBe(1);
   });
 
-  test("always is remembered for the same prefix on the same machine only", async () => {
+  test("always is remembered for the same prefix to the same user in the same shell of the machine only", async () => {
     const asker = answers({ kind: "always" });
     const approvals = new Approvals({ asker });
     const prefixes = [{ words: ["make"], open: true }];
     expect(await approvals.decide(request({ prefixes }), never)).toMatchObject({ kind: "approved", by: "operator" });
     expect(await approvals.decide(request({ prefixes }), never)).toEqual({ kind: "approved", by: "prefix" });
-    expect(await approvals.decide(request({ prefixes, machine: "web2" }), never)).toMatchObject({ kind: "denied" });
+    for (const other of [{ machine: "web2" }, { user: "root" }, { shell: "bash in p2" }]) {
+      const subject = { ...WEB1, ...other };
+      expect(await approvals.decide(request({ prefixes, subject }), never)).toMatchObject({ kind: "denied" });
+      const seen = async () => ({ where: "root@web1", subject });
+      expect(await approvals.decide(request({ prefixes }), never, undefined, seen)).toMatchObject({ kind: "denied" });
+    }
     expect(
       await approvals.decide(request({ prefixes: [...prefixes, { words: ["rm", "x"], open: false }] }), never),
     ).toMatchObject({ kind: "denied" });
     expect(await approvals.decide(request(), never)).toMatchObject({ kind: "denied" });
-    expect(approvals.remembered("web1").map(describePrefix)).toEqual(["make …"]);
-    expect(approvals.remembered("web2")).toEqual([]);
+    expect(approvals.remembered(WEB1).map(describePrefix)).toEqual(["make …"]);
   });
 
   test("one question at a time; an always answers those that wait behind it", async () => {

@@ -210,7 +210,7 @@ export class ReplRig implements AsyncDisposable {
         },
         setMode: (mode) => approvals.setMode(mode),
         setAsker: (asker) => approvals.setAsker(asker),
-        remembered: () => approvals.remembered(REQUEST.machine).map(({ words }) => words.join(" ")),
+        remembered: () => approvals.remembered(REQUEST.subject).map(({ words }) => words.join(" ")),
       },
       status: () => [{ label: "tokens", value: "10 in, 20 out" }],
       tools: () => [
@@ -257,7 +257,7 @@ export const REQUEST: ApprovalRequest = {
   call: "c1",
   tool: "run_shell",
   where: "ann@desk",
-  machine: "m1",
+  subject: { machine: "m1", user: "ann", shell: "bash" },
   action: "systemctl restart nginx",
   risk: "high",
   mutation: true,

@@ -95,7 +95,8 @@ class OneCall {
     };
     // The record names the machine of a call that was cancelled, too.
     const decidedFor = async () => this.#pinned ?? target();
-    this.#record = new CallRecord(parts.recorder, { tool: tool.name, call: call.id, intent }, decidedFor);
+    const about = { tool: tool.name, call: call.id, intent };
+    this.#record = new CallRecord(parts.recorder, about, decidedFor, (asked) => parts.approvals.withdraw?.(asked));
     this.#wanted = {
       ...ready,
       call: call.id,

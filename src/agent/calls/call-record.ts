@@ -28,8 +28,11 @@ export class CallRecord {
   readonly #call: { readonly tool: string; readonly call: string };
   readonly #intent: Intent;
   readonly #target: () => Promise<Target>;
+  readonly #withdraw: ((request: ApprovalRequest) => void) | undefined;
   /** The answer to the last question about it. */
   #answer: Decision | undefined;
+  /** The question that was answered with "always". */
+  #always: ApprovalRequest | undefined;
   #byHook = false;
   /** It is running: a question that comes now (about a redirect) is about a part of it. */
   #running = false;
@@ -41,17 +44,20 @@ export class CallRecord {
     recorder: Recorder | undefined,
     call: { readonly tool: string; readonly call: string; readonly intent: Intent },
     target: () => Promise<Target>,
+    withdraw?: (request: ApprovalRequest) => void,
   ) {
     this.#recorder = isRecorded(call.intent) ? recorder : undefined;
     this.#call = { tool: call.tool, call: call.call };
     this.#intent = call.intent;
     this.#target = target;
+    this.#withdraw = withdraw;
     this.#action = actionOf(call.intent);
   }
 
   /** A question was settled: by a person, by the approval mode, or for lack of a terminal. */
   answered(request: ApprovalRequest, decision: Decision): void {
     this.#answer = decision;
+    if (decision.kind === "approved" && decision.always === true) this.#always = request;
     const edited = decision.kind === "edited" ? decision.command : undefined;
     const { action, policy, risk, cwd, diff } = request;
     if (!this.#running) {
@@ -98,6 +104,7 @@ export class CallRecord {
       this.#running = permission.kind === "run";
       return undefined;
     } catch (error) {
+      if (this.#always !== undefined) this.#withdraw?.(this.#always);
       const { kind } = this.#intent;
       const reads = kind === "read" || kind === "fetch";
       const harmless = permission.kind === "result" || permission.unasked !== undefined || reads;

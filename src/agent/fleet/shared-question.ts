@@ -3,6 +3,7 @@ import { foldNames } from "../../lib/names.ts";
 import { defined } from "../../lib/values.ts";
 import { within } from "../../lib/waiting.ts";
 import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../../policy/approvals.ts";
+import { NO_MACHINE } from "../../policy/subject.ts";
 import { requiredAnswer } from "../../policy/verdict.ts";
 import { diffSize } from "../../tools/bound-output.ts";
 import { printedBy } from "../../tools/group-results.ts";
@@ -178,8 +179,8 @@ function joinedQuestion(asking: readonly MachineRequest[], heading: string, name
     call,
     tool,
     where: whereOf(asking),
-    machine: "",
-    machines: asking.map((one) => ({ name: one.machine, machine: one.request.machine })),
+    subject: NO_MACHINE,
+    machines: asking.map(({ machine: name, request }) => ({ name, subject: request.subject })),
     action: joined(asking, "\n", ({ action }) => action),
     ...requests.reduce<Stated>((all, one) => stricter(all, one), first),
     why,

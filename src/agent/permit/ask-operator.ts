@@ -7,6 +7,7 @@ import {
   type RequestPlace,
   type Stated,
 } from "../../policy/approvals.ts";
+import { NO_MACHINE, type Subject } from "../../policy/subject.ts";
 import type { Shell, ShellPlace, Target } from "../../targets/target.ts";
 import type { Declared } from "../../tools/tool.ts";
 import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "../events.ts";
@@ -30,7 +31,7 @@ export async function decide(
     call: call.call,
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
-    machine: identity?.machine ?? "",
+    subject: place?.subject ?? NO_MACHINE,
     ...defined({ label: rules?.label, approveMaxMs: rules?.approveMaxMs }),
     ...question,
     ...(call.operator === true ? { understated: false, why: "" } : {}),
@@ -39,13 +40,13 @@ export async function decide(
   const look = place && (() => place.look());
   const publish = (request: ApprovalRequest) => call.publish(askedEvent(request));
   const decision = await parts.approvals.decide(asked, call.context.signal, publish, look);
-  call.answered?.(asked, decision);
+  call.answered?.({ ...asked, subject: place?.subject ?? NO_MACHINE }, decision);
   call.publish(answeredEvent(asked, decision));
   return decision;
 }
 
 type Question = Pick<ApprovalRequest, "action" | "risk" | "policy"> &
-  Partial<Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine" | "typed" | "alsoTyped">>;
+  Partial<Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "subject" | "typed" | "alsoTyped">>;
 
 function typedName(
   parts: PermitParts,
@@ -110,13 +111,22 @@ export class AskedShell {
     return this.#seen !== undefined;
   }
 
+  /** As far as it is known. */
+  get subject(): Subject {
+    const { machine, user, shellName } = this.target.identity;
+    const { user: seen, pane } = this.#seen ?? {};
+    const where = this.target.isAdopted === true ? ` adopted ${numberOf(this.#shell)}` : pane && ` in ${pane}`;
+    return { machine, user: seen || user, shell: `${shellName}${where ?? ""}` };
+  }
+
   async look(): Promise<RequestPlace> {
-    const { user, host } = this.target.identity;
-    const seen = (this.#seen = await this.#now());
+    const { cwd, pane } = (this.#seen = await this.#now());
+    const { subject } = this;
     return {
-      where: `${seen.user || user}@${host}`,
-      cwd: seen.cwd || "an unknown directory",
-      ...defined({ pane: seen.pane }),
+      where: `${subject.user}@${this.target.identity.host}`,
+      subject,
+      cwd: cwd || "an unknown directory",
+      ...defined({ pane }),
     };
   }
 
@@ -137,6 +147,16 @@ export class AskedShell {
     return ask().catch(ask).catch(known);
   }
 }
+
+/** The one that is adopted next may be on another machine that calls itself the same. */
+function numberOf(adopted: Shell): number {
+  const number = adoptedShells.get(adopted) ?? ++adoptedSoFar;
+  adoptedShells.set(adopted, number);
+  return number;
+}
+
+const adoptedShells = new WeakMap<Shell, number>();
+let adoptedSoFar = 0;
 
 const ORDER: readonly Risk[] = ["low", "medium", "high"];
 

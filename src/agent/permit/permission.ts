@@ -12,7 +12,7 @@ import type { Intent, Tool, ToolContext, ToolResult } from "../../tools/tool.ts"
 import type { AgentEventBody, ProposedChange } from "../events.ts";
 
 export interface PermitParts {
-  readonly approvals: Pick<Approvals, "decide"> & Partial<Pick<Approvals, "following">>;
+  readonly approvals: Pick<Approvals, "decide"> & Partial<Pick<Approvals, "following" | "withdraw">>;
   /** Why this machine is asked about although it needs no approval: another one of the call does. */
   readonly atLeastAsk?: string;
   target(): Promise<Target>;

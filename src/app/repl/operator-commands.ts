@@ -240,7 +240,7 @@ async function typedName(
       ...what,
       tool: "run_shell",
       where: `${identity.user}@${identity.host}`,
-      machine: identity.machine,
+      subject: { machine: identity.machine, user: identity.user, shell: identity.shellName },
       ...defined({ label }),
       policy: "high risk on a guarded machine",
       answer: "typed",

@@ -18,6 +18,7 @@ import { VERSION } from "../../lib/version.ts";
 import { windowUse } from "../../model/usage.ts";
 import { describePrefix } from "../../policy/approvals.ts";
 import { nameOf } from "../../policy/privacy/privacy.ts";
+import { NO_MACHINE } from "../../policy/subject.ts";
 import { nameOfPath, type Place } from "../../targets/place.ts";
 import type { Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../../ui/repl/host.ts";
 import { lockWords } from "../../ui/words.ts";
@@ -112,7 +113,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       },
       setMode: (mode) => approvals.setMode(mode),
       setAsker: (asker) => approvals.setAsker(asker),
-      remembered: () => approvals.remembered(run.target.opened?.identity.machine ?? "").map(describePrefix),
+      remembered: () => approvals.remembered(run.target.opened?.identity ?? NO_MACHINE).map(describePrefix),
     },
     setPasswordAsker: (asker) => run.passwords.setAsker(asker),
     adopt: () => adoptShell(run),

@@ -75,7 +75,7 @@ function rig(options: Rig) {
         call: "1",
         tool: "run_shell",
         where: `deploy@${name}`,
-        machine: `id-${name}`,
+        subject: { machine: `id-${name}`, user: "deploy", shell: "bash" },
         action: "reload",
         risk: "medium",
         mutation: true,
@@ -240,7 +240,7 @@ describe("the question", () => {
       name === "web03" ? { answer: "typed" as const, typed: "reported", where: "deploy@reported" } : {};
     const { results, asked, ran } = rig({ mode: "all", answers: [{ kind: "yes", typed: "web03" }], request });
     await results;
-    expect(asked).toMatchObject([{ where: "deploy@web03", typed: "web03", machine: "id-web03" }]);
+    expect(asked).toMatchObject([{ where: "deploy@web03", typed: "web03", subject: { machine: "id-web03" } }]);
     expect(ran.toSorted()).toEqual(NAMES);
   });
 

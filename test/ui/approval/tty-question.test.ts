@@ -14,7 +14,7 @@ const REQUEST: ApprovalRequest = {
   tool: "run_shell",
   where: "deploy@web1",
   cwd: "/srv",
-  machine: "m",
+  subject: { machine: "m", user: "ann", shell: "bash" },
   action: "systemctl restart nginx",
   risk: "high",
   mutation: true,
@@ -109,7 +109,10 @@ describe("the question", () => {
     await pty.until(said);
   });
 
-  const machines = ["web01", "web02", "web03"].map((name) => ({ name, machine: `id-${name}` }));
+  const machines = ["web01", "web02", "web03"].map((name) => ({
+    name,
+    subject: { ...REQUEST.subject, machine: name },
+  }));
   const set = { machines, where: "deploy@web[01-03] (3)" };
 
   test("a question for several machines offers all, a canary and a choice, and no stop", async () => {
