@@ -1,11 +1,12 @@
 /**
  * The whole test run: system packages, checks, binary, tests with coverage; ends with `N passed, N failed, N skipped`.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type BuildTarget, downloadedRuntime } from "./build.ts";
 import { readCoverage } from "./test-coverage.ts";
-import { startTestRun, type TestRun } from "./test-leftovers.ts";
+import { testEnvironment } from "./test-environment.ts";
+import { startTestRun } from "./test-leftovers.ts";
 import { installSystemPackages } from "./test-packages.ts";
 import { readTestReport } from "./test-report.ts";
 
@@ -20,48 +21,6 @@ const WHY_LINES = 15;
 function run(title: string, command: string[], env: Record<string, string | undefined> = process.env): boolean {
   console.log(`\n── ${title} ──`);
   return Bun.spawnSync(command, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"] }).exitCode === 0;
-}
-
-/**
- * What tests see, and no more, whoever runs them: proxies, colors, editors, locales, GIT_… and BUDDY_… of the developer are
- * for tests to set. Without a LANG, as in a container, zsh shows each byte of a letter by its number; where TERM is dumb, as
- * in some continuous integration, buddy asks in plain lines.
- */
-function testEnvironment({ dir, bin, containers }: TestRun): Record<string, string | undefined> {
-  const HOME = join(ROOT, "coverage/home");
-  mkdirSync(HOME);
-  // ssh finds the developer's configuration by the password file, not by HOME.
-  const ssh = Bun.which("ssh");
-  if (ssh !== null) writeFileSync(join(bin, "ssh"), `#!/bin/sh\nexec ${ssh} -F none "$@"\n`, { mode: 0o755 });
-  // podman keeps a process and directories for a user: for this one those that go with the tests. (It takes a `$` in a
-  // path, as homes of tests have it, for a variable.)
-  const podman = process.getuid?.() === 0 ? null : Bun.which("podman");
-  if (podman !== null)
-    writeFileSync(
-      join(bin, "podman"),
-      `#!/bin/sh\nHOME=${containers} XDG_RUNTIME_DIR=${containers}/xdg exec ${podman} "$@"\n`,
-      {
-        mode: 0o755,
-      },
-    );
-  // As root in a checkout of somebody else's git says no more than that.
-  writeFileSync(join(HOME, ".gitconfig"), `[safe]\n  directory = ${JSON.stringify(ROOT)}\n`);
-  const { PATH, USER, LOGNAME, BUDDY_SEED, BUDDY_FUZZ, BUDDY_SOAK_SEED, BUDDY_TEST_SHELL } = process.env;
-  return {
-    PATH: `${bin}:${PATH}`,
-    USER,
-    LOGNAME,
-    HOME,
-    TMPDIR: dir,
-    LANG: process.platform === "darwin" ? "en_US.UTF-8" : "C.UTF-8",
-    TERM: "xterm",
-    BUDDY_TEST_NEEDS: NEEDS,
-    BUDDY_TEST_CONTAINERS: containers,
-    BUDDY_SEED,
-    BUDDY_FUZZ,
-    BUDDY_SOAK_SEED,
-    BUDDY_TEST_SHELL,
-  };
 }
 
 // Files that tests make have the modes that they expect.
@@ -108,7 +67,7 @@ const testsOk = run(
     `--reporter-outfile=${REPORT}`,
     ...patterns,
   ],
-  testEnvironment(tests),
+  testEnvironment(ROOT, tests),
 );
 const { left, notes } = await tests.end();
 const report = readTestReport(REPORT);
