@@ -146,6 +146,8 @@ export class ControlClient {
     const turn = floodTurns();
     try {
       for await (const chunk of this.#process.stdout) {
+        // What comes after it was given up belongs to the client that replaced it.
+        if (this.#closed) return;
         this.lastHeard = performance.now();
         this.#take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
         if (this.#closed) return;

@@ -31,6 +31,8 @@ export class ManagedPanes implements Panes {
   /** The others. */
   readonly #sessions = new Map<string, TmuxSession>();
   readonly #panes = new Map<string, TmuxPane>();
+  /** Those that are just being found. */
+  readonly #found = new Map<string, Promise<TmuxPane>>();
   #leftovers: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: ManagedPanesOptions) {
@@ -91,8 +93,16 @@ export class ManagedPanes implements Panes {
     if (selector.target !== undefined) return this.#byTarget(selector.target);
     const session = await this.#opened(selector.session);
     const name = validName("pane", selector.pane ?? SHARED);
-    const known = this.#panes.get(paneKey(session, name));
+    const key = paneKey(session, name);
+    const known = this.#found.get(key) ?? this.#panes.get(key);
     if (known !== undefined) return known;
+    // Calls in parallel share it: a pane has one follower.
+    const found = this.#find(session, name).finally(() => this.#found.delete(key));
+    this.#found.set(key, found);
+    return found;
+  }
+
+  async #find(session: TmuxSession, name: string): Promise<TmuxPane> {
     const row = (await session.panes()).find((one) => one.name === name);
     if (row === undefined && name === SHARED) return this.#manage(session, name, await this.#sharedRow(session), true);
     return this.#manage(session, name, row ?? (await this.#noPane(session, name)), false);
@@ -214,7 +224,7 @@ export class ManagedPanes implements Panes {
   }
 
   async #revive(session: TmuxSession, name: string): Promise<PaneRow> {
-    if (!session.connected) await session.open();
+    await session.open();
     if (name === SHARED) return this.#sharedRow(session);
     return (await session.panes()).find((row) => row.name === name) ?? this.#newPane(session, name);
   }

@@ -1,8 +1,8 @@
 /** One managed tmux session on the target: its control client, reconnected after drops, and the output of its panes. */
 import { randomBytes } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
-import { within } from "../../lib/waiting.ts";
-import { ConnectionLost, PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
+import { pause, within } from "../../lib/waiting.ts";
+import { ConnectionLost, PermanentRefusal, SessionGone, TmuxUnusable, TooFewSessions } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachScript, type PaneShell } from "./bootstrap.ts";
 import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
@@ -54,6 +54,15 @@ const LOCAL_HEARTBEAT_MS = 10_000;
 const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
 const LOCAL_BACKOFF_MS = [0, 100];
 
+/** The connection to tmux. Who needs it while it is being made waits for that: a second client would double output. */
+type Link =
+  /** Never opened, or given up: `open` makes it. */
+  | { readonly kind: "none" }
+  | { readonly kind: "opening"; readonly done: Promise<boolean> }
+  | { readonly kind: "up"; readonly client: ControlClient }
+  | { readonly kind: "reconnecting"; readonly done: Promise<void> }
+  | { readonly kind: "closed" };
+
 export class TmuxSession {
   readonly options: TmuxSessionOptions;
   #name: string;
@@ -63,15 +72,13 @@ export class TmuxSession {
   #claim = 0;
   #whyMoved = "";
   readonly #followers = new PaneFollowers();
-  #client: ControlClient | undefined;
+  #link: Link = { kind: "none" };
+  readonly #closing = new AbortController();
   #clientPid = 0;
   #key = "";
   #directory = "";
   #runDirectory = "";
   #heartbeat: ReturnType<typeof setInterval> | undefined;
-  #opening: Promise<boolean> | undefined;
-  #reconnecting: Promise<void> | undefined;
-  #closed = false;
 
   constructor(options: TmuxSessionOptions) {
     this.options = options;
@@ -115,32 +122,42 @@ export class TmuxSession {
   }
 
   get closed(): boolean {
-    return this.#closed;
+    return this.#link.kind === "closed";
   }
 
   get connected(): boolean {
-    return this.#client !== undefined && !this.#client.closed;
+    return this.#link.kind === "up";
   }
 
   /** Resolves when a reconnect that is under way has succeeded or was given up. */
-  settled(): Promise<void> {
-    return this.#reconnecting ?? Promise.resolve();
+  async settled(): Promise<void> {
+    while (this.#link.kind === "reconnecting") await this.#link.done;
   }
 
   /** Attaches and creates the session if needed; returns whether it is new. */
-  open(): Promise<boolean> {
-    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
-    return this.#opening;
+  async open(): Promise<boolean> {
+    await this.settled();
+    switch (this.#link.kind) {
+      case "up":
+        return false;
+      case "opening":
+        return this.#link.done;
+      case "closed":
+        throw this.#notAttached();
+      default: {
+        const done = this.#open();
+        this.#link = { kind: "opening", done };
+        return done;
+      }
+    }
   }
 
   async send(lines: readonly string[], taken?: (replies: readonly Reply[]) => void): Promise<Reply[]> {
-    await this.#reconnecting;
-    return this.#connectedClient().send(lines, taken);
+    return (await this.#connectedClient()).send(lines, taken);
   }
 
   async ask(line: string): Promise<readonly string[]> {
-    await this.#reconnecting;
-    return this.#connectedClient().ask(line);
+    return (await this.#connectedClient()).ask(line);
   }
 
   async panes(): Promise<PaneRow[]> {
@@ -166,26 +183,35 @@ export class TmuxSession {
       await this.options.transport.run('rm -rf "$1" "$2"', { args, quick: true });
   }
 
+  /** Whoever waits for the connection is refused. */
   async close(): Promise<void> {
-    this.#closed = true;
+    const link = this.#link;
+    this.#link = { kind: "closed" };
+    this.#closing.abort();
     clearInterval(this.#heartbeat);
-    const client = this.#client;
-    if (client === undefined || client.closed) return;
-    void client.send(releaseCommands(this.#claim)).catch(() => {});
-    await client.close();
+    if (link.kind !== "up") return;
+    void link.client.send(releaseCommands(this.#claim)).catch(() => {});
+    await link.client.close();
   }
 
   async #open(): Promise<boolean> {
-    if (this.connected) return false;
+    try {
+      const { client, fresh } = await this.#opened();
+      this.#up(client);
+      return fresh;
+    } catch (error) {
+      if (!this.closed) this.#link = { kind: "none" };
+      throw error;
+    }
+  }
+
+  async #opened(): Promise<{ readonly client: ControlClient; readonly fresh: boolean }> {
     if (this.#key !== "") await this.options.transport.ensure();
     for (let attempt = 1; ; attempt++) {
       try {
         const { client, created } = await this.#attach(true);
         const found = await this.#take(client, created, attempt);
-        if (found === undefined) continue;
-        this.#client = client;
-        this.#watch();
-        return found.fresh;
+        if (found !== undefined) return { client, fresh: found.fresh };
       } catch (error) {
         // Only the client ended (a file size limit, for example), not the connection.
         if (error instanceof ConnectionLost && (await this.options.transport.answers(STILL_THERE_MS)))
@@ -253,8 +279,17 @@ export class TmuxSession {
   async #readSession(client: ControlClient, created: boolean): Promise<SessionInfo> {
     const seen = await readSession(client, created ? [claimCommand({ number: 0, value: "" }, this.#mark)] : []);
     this.#id = seen.id;
+    this.#endStale(seen);
     this.#clientPid = seen.clientPid;
     return seen;
+  }
+
+  /** The client before this one may still hang on the server. */
+  #endStale({ attached, clientPid }: SessionInfo): void {
+    const stale = this.#clientPid;
+    if (stale === clientPid || !attached.has(String(stale))) return;
+    const kill = 'kill -9 "$1" 2>/dev/null; :';
+    void this.options.transport.run(kill, { args: [String(stale)], quick: true }).catch(() => {});
   }
 
   #moveTo(name: string): void {
@@ -299,9 +334,9 @@ export class TmuxSession {
     process.stdin.write(`${this.#key || randomBytes(16).toString("hex")}\n`);
     const client: ControlClient = new ControlClient(process, {
       output: (pane, bytes) => this.#followers.output(pane, bytes),
-      event: (line) => this.#event(line),
+      event: (line) => this.#event(client, line),
       closed: (why) => {
-        if (this.#client === client) this.#lost(why);
+        if (this.#link.kind === "up" && this.#link.client === client) this.#lost(why);
       },
     });
     // If the process was never started, its pid rejects with the reason.
@@ -342,29 +377,41 @@ export class TmuxSession {
     }
   }
 
-  #connectedClient(): ControlClient {
-    if (this.#client !== undefined && !this.#client.closed) return this.#client;
-    throw new BuddyError("target", `not attached to the tmux session ${this.name}`);
+  async #connectedClient(): Promise<ControlClient> {
+    await this.settled();
+    if (this.#link.kind === "up") return this.#link.client;
+    throw this.#notAttached();
   }
 
-  #event(line: string): void {
+  #notAttached(): BuddyError {
+    return new BuddyError("target", `not attached to the tmux session ${this.name}`);
+  }
+
+  /** This client is the connection from now on, unless the session was closed or the client ended meanwhile. */
+  #up(client: ControlClient): void {
+    if (this.closed) void client.close();
+    if (this.closed || client.closed)
+      throw new ConnectionLost("target", `the connection to the tmux session ${this.name} is gone`);
+    this.#link = { kind: "up", client };
+    this.#watch(client);
+  }
+
+  #event(client: ControlClient, line: string): void {
     const [kind, subject = ""] = line.split(" ");
     if (kind === "%pause") {
-      void this.#client?.send([`refresh-client -A ${tmuxQuote(`${subject}:continue`)}`]).catch(() => {});
+      void client.send([`refresh-client -A ${tmuxQuote(`${subject}:continue`)}`]).catch(() => {});
       this.#followers.paused(subject);
     } else if (kind === "%client-detached" || kind === "%client-session-changed") {
-      if (this.#client !== undefined) restoreSize(this.#client, this.#id);
+      restoreSize(client, this.#id);
     } else if (kind !== undefined && /^%(unlinked-)?window-close|^%layout-change|^%sessions-changed/.test(kind)) {
-      void this.#checkPanes();
+      void this.#checkPanes(client);
     }
   }
 
   /** `display-message -t` succeeds even for a pane that is gone; only the list shows that. */
-  async #checkPanes(): Promise<void> {
+  async #checkPanes(client: ControlClient): Promise<void> {
     if (this.#followers.none || !this.connected) return;
-    const [reply] = await this.#connectedClient()
-      .send([this.#listPanes()])
-      .catch(() => []);
+    const [reply] = await client.send([this.#listPanes()]).catch(() => []);
     if (reply === undefined) return;
     this.#followers.listed(reply.ok ? parsePanes(reply.lines) : []);
   }
@@ -380,84 +427,74 @@ export class TmuxSession {
 
   #lost(why: string): void {
     clearInterval(this.#heartbeat);
-    if (this.#closed) return;
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    this.#link = { kind: "reconnecting", done };
     this.#followers.dropped(why);
-    this.#reconnecting ??= this.#reconnect(why).finally(() => {
-      this.#reconnecting = undefined;
-      // Dropped again meanwhile.
-      if (this.#client?.closed === true) this.#lost(why);
-    });
+    void this.#reconnect(why)
+      .catch((error: unknown) => this.#giveUp(messageOf(error)))
+      .finally(resolve);
   }
 
+  /** Until it is up again, given up or closed. */
   async #reconnect(why: string): Promise<void> {
     const { transport, notice } = this.options;
     const remote = transport.kind !== "local";
     if (remote) notice({ kind: "reconnecting", text: `Connection lost (${why}); reconnecting …` });
-    const stale = this.#clientPid;
     let failed = `the connection to ${transport.label} was lost`;
     for (const delay of remote ? BACKOFF_MS : LOCAL_BACKOFF_MS) {
-      await Bun.sleep(delay);
-      if (this.#closed) return;
+      await pause(delay, this.#closing.signal).catch(() => {});
+      if (this.closed) return;
       try {
-        await transport.ensure();
+        await transport.ensure(this.#closing.signal);
+        const { client } = await this.#attach(false);
+        if (await this.#resume(client)) return;
+        return this.#giveUp(`another buddy took the tmux session ${this.name} over meanwhile`);
       } catch (error) {
-        failed = messageOf(error);
-        if (error instanceof PermanentRefusal) return this.#giveUp(failed);
-        continue;
+        failed = error instanceof SessionGone ? `the tmux session ${this.name} is gone` : messageOf(error);
+        // The host may still count the session of the lost client.
+        const isFinal = error instanceof PermanentRefusal && !(error instanceof TooFewSessions);
+        if (isFinal || error instanceof SessionGone) break;
       }
-      const attached = await this.#attach(false).catch((error: unknown) => error as Error);
-      if (attached instanceof SessionGone) return this.#giveUp(`the tmux session ${this.name} is gone`);
-      if (attached instanceof Error) {
-        failed = attached.message;
-        continue;
-      }
-      const resumed = await this.#resume(attached.client, stale, remote).catch(() => "dropped" as const);
-      if (resumed === "resumed") return;
-      if (resumed === "taken") return this.#giveUp(`another buddy took the tmux session ${this.name} over meanwhile`);
     }
     this.#giveUp(failed);
   }
 
-  async #resume(client: ControlClient, stale: number, remote: boolean): Promise<"resumed" | "taken"> {
+  /** False if another buddy has the session now. */
+  async #resume(client: ControlClient): Promise<boolean> {
     const seen = await this.#readSession(client, false);
     if (!(await this.#claimAfter(client, seen))) {
       await client.close();
-      return "taken";
+      return false;
     }
-    this.#client = client;
-    this.#watch();
-    if (stale > 0 && stale !== this.#clientPid) {
-      const kill = 'kill -9 "$1" 2>/dev/null; :';
-      void this.options.transport.run(kill, { args: [String(stale)], quick: true }).catch(() => {});
-    }
+    this.#up(client);
     this.#followers.listed(seen.panes);
     this.#followers.reconnected();
-    if (remote) this.options.notice({ kind: "reconnected", text: "Connected again." });
-    return "resumed";
+    const { transport, notice } = this.options;
+    if (transport.kind !== "local") notice({ kind: "reconnected", text: "Connected again." });
+    return true;
   }
 
   #giveUp(why: string): void {
+    if (this.closed) return;
     const { transport, notice } = this.options;
     // "Reconnecting" was reported, so its failure is reported, too, even if no command waits.
-    if (transport.kind !== "local" && !this.#closed)
+    if (transport.kind !== "local")
       notice({ kind: "warning", text: `Reconnecting failed: ${why.replace(/\.$/, "")}.` });
-    this.#client = undefined;
+    this.#link = { kind: "none" };
     this.#followers.endAll(why);
   }
 
   /** A dead connection or a stopped server may give no error, only silence: asks for an answer regularly. */
-  #watch(): void {
+  #watch(client: ControlClient): void {
     clearInterval(this.#heartbeat);
     const isLocal = this.options.transport.kind === "local";
     const every = this.options.heartbeatMs ?? (isLocal ? LOCAL_HEARTBEAT_MS : HEARTBEAT_MS);
     let asked = 0;
     let looked = performance.now();
     this.#heartbeat = setInterval(() => {
-      const client = this.#client;
       // If buddy itself was stopped or busy, an answer may be there and not read.
       const wasAway = performance.now() - looked > every;
       looked = performance.now();
-      if (client === undefined || client.closed) return;
       if (wasAway) asked = 0;
       const silence = performance.now() - client.lastHeard;
       if (asked > 0 && client.lastHeard < asked && performance.now() - asked > every * 1.5) {

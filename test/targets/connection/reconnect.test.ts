@@ -1,8 +1,9 @@
 /** A bad line to a host: drops are noticed, the pane is found again, and nothing runs twice. */
 import { expect } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RunResult } from "../../../src/targets/target.ts";
+import { openTarget } from "../../../src/targets/open.ts";
+import type { Pane, RunResult } from "../../../src/targets/target.ts";
 import { proxyTo, type Proxy } from "../../support/tcp-proxy.ts";
 import { sshd } from "../../support/sshd.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
@@ -81,6 +82,44 @@ test("a command that ended while no one listened", async () => {
 test("no client of the lost connections stays attached", async () => {
   await until(async () => (await place.tmux("list-clients")).trim().split("\n").length === 1, "one client is left");
   expect(text(await place.target.shell.run("echo fine"))).toBe("fine\n");
+});
+
+test("whatever is asked while the connection is down waits for it: one client, every line once", async () => {
+  const panes = place.target.panes!;
+  await panes.createPane("beside");
+  await using again = await openTarget({ ...place.options, tmuxSession: "buddy-beside" });
+  const dir = (await sshd()).dir;
+  let streamed = "";
+  const running = place.target.shell.run(
+    `for i in $(seq 400); do echo row $i; if [ $i = 300 ]; then until [ -e ${dir}/on ]; do sleep 0.05; done; fi; done`,
+    { onOutput: (chunk) => (streamed += chunk.text), keep: 100_000 },
+  );
+  await until(() => streamed.includes("row 300"), "it prints");
+  place.notices.length = 0;
+  proxy.refuse(true);
+  proxy.cut();
+  await until(() => place.notices.some(({ kind }) => kind === "reconnecting"), "the drop is noticed");
+  const asked = [
+    panes.list(),
+    panes.list(),
+    panes.pane({ pane: "beside" }).then((pane) => pane.run("echo beside")),
+    panes.pane({ pane: "beside" }).then((pane) => pane.capture()),
+    panes.createPane("third"),
+    (place.target.shell as Pane).capture(),
+    place.target.shell.where(),
+    place.target.background.list(),
+    again.panes!.list(),
+  ];
+  proxy.refuse(false);
+  for (const one of await Promise.allSettled(asked)) expect(one).toMatchObject({ status: "fulfilled" });
+  writeFileSync(join(dir, "on"), "");
+  const result = await running;
+  rmSync(join(dir, "on"));
+  expect(text(result)).toBe(Array.from({ length: 400 }, (_, i) => `row ${i + 1}\n`).join(""));
+  expect(text(await place.target.shell.run("echo next"))).toBe("next\n");
+  await until(async () => (await place.tmux("list-clients")).trim().split("\n").length === 2, "one client each");
+  await panes.killPane("beside");
+  await panes.killPane("third");
 });
 
 test("cancelled while the connection is down: nothing waits for it, and the interrupt goes there afterwards", async () => {
