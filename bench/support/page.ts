@@ -58,7 +58,7 @@ const SECTIONS: Readonly<Record<string, { readonly title: string; readonly about
     fleet: {
       title: "Many machines",
       about: `Real sshds on as many loopback addresses as there are machines, and \`clush\`, \`pssh\` and \`ansible\` with persistent connections in the same
-run. All machines are one computer here: what each of them does for itself (a shell, a pane, the read-only namespace of the second lock)
+run. All machines are one computer here: what each of them does for itself (a shell, a pane, the read-only namespace)
 is paid for by the same cores, which separate machines would do side by side. Plain shells that stay open are the least that
 any tool can do: where the others are less than 20 times slower than these, no tool meets the goal for later commands here.
 

@@ -103,7 +103,7 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     maskOutput: config.privacy.mask_output,
     urlRules: { allow: config.tools.fetch_allowed_domains, deny: config.tools.fetch_blocked_domains },
     shellRoots: config.tools.shell_roots,
-    secondLock: config.safety.second_lock,
+    secondLock: config.safety.read_only_namespace,
     dryRun,
     around: async (call, run) => {
       const store = await changes();

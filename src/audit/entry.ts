@@ -50,12 +50,12 @@ export interface DecisionEntry extends AboutEntry {
 }
 
 /**
- * `unasked`: proven read-only. `rule`: the configuration allows it. `operator`: a yes or no; `always`: a yes that
- * also covers similar commands; `prefix`: covered by such a yes. `mode`: --approve. `policy`: blocked. `hook`: a hook
- * denied it. `no-terminal`: no terminal to ask on.
+ * `auto`: proven read-only (`unasked` in older files). `rule`: the configuration allows it. `operator`: a yes or no;
+ * `always`: a yes that also covers similar commands; `prefix`: covered by such a yes. `mode`: --approve. `policy`:
+ * blocked. `hook`: a hook denied it. `no-terminal`: no terminal to ask on.
  */
 export type DecidedBy =
-  | "unasked"
+  | "auto"
   | "rule"
   | "operator"
   | "always"
@@ -134,7 +134,8 @@ export function readLine(line: string, signer: LineSigner | undefined): ReadLine
   const value = jsonObject(split.json);
   if (!Number.isSafeInteger(value?.seq) || typeof value?.prev !== "string") return undefined;
   if (typeof value.ts !== "string" || typeof value.kind !== "string") return undefined;
-  return { entry: value as unknown as StoredEntry, signed: signer?.verify(split) === true };
+  const entry = value.by === "unasked" ? { ...value, by: "auto" } : value;
+  return { entry: entry as unknown as StoredEntry, signed: signer?.verify(split) === true };
 }
 
 export type Head = Link | "missing" | "damaged";

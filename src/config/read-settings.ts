@@ -71,7 +71,12 @@ class SettingsReader {
     }
     for (const [written, raw] of Object.entries(table)) {
       const at = [...path, written];
-      const key = OLDER_KEYS[at.join(".")] ?? written;
+      const renamed = RENAMED_KEYS[at.join(".")];
+      if (renamed !== undefined) {
+        this.#warning(at, `${dotted(at)} is now called ${dotted([...path, renamed])}`);
+        if (Object.hasOwn(table, renamed)) continue;
+      }
+      const key = renamed ?? OLDER_KEYS[at.join(".")] ?? written;
       const setting = Object.hasOwn(known, key) ? known[key] : undefined;
       if (setting === undefined) {
         this.#warnUnknown(at, key, Object.keys(known));
@@ -282,6 +287,9 @@ const OLDER_KEYS: Readonly<Record<string, string>> = {
   "api.base_url": "api_base_url",
   "api.protocol": "api",
 };
+
+/** Still read, with a notice of the new name. */
+const RENAMED_KEYS: Readonly<Record<string, string>> = { "safety.second_lock": "read_only_namespace" };
 
 /** Unknown keys that are named one by one. */
 const MOST_UNKNOWN = 10;

@@ -102,7 +102,7 @@ export const SETTINGS = {
       "ask",
       "commands that delete data: DROP, TRUNCATE, volumes, storage of a cluster or cloud; only a person can approve them",
     ),
-    second_lock: oneOf(
+    read_only_namespace: oneOf(
       ["auto", "required", "off"],
       "auto",
       "run read-only commands where no file can be written; auto: if the machine supports it; required: otherwise ask",

@@ -216,7 +216,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "safety.fork_bomb": ordered(CHECK, "block", "ask", "off"),
   "safety.lockout": ordered(CHECK, "block", "guard", "ask", "off"),
   "safety.data": ordered(CHECK, "block", "ask", "off"),
-  "safety.second_lock": ordered(CHECK, "required", "auto", "off"),
+  "safety.read_only_namespace": ordered(CHECK, "required", "auto", "off"),
   "privacy.to_model": ordered("secrets would be sent to the model", "mask", "off"),
   "privacy.mask_output": adding("secrets would be sent to the model"),
   "limits.shell": free,

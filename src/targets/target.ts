@@ -275,7 +275,7 @@ export interface PasswordRequest {
 /** Undefined: the operator gave none. The bytes go only to that program; the receiver then overwrites them. */
 export type AskPassword = (request: PasswordRequest) => Promise<Uint8Array | undefined>;
 
-/** [safety] second_lock. */
+/** [safety] read_only_namespace. */
 export type SecondLock = "auto" | "required" | "off";
 
 /** Whether commands without approval run where every file system is read-only. */

@@ -166,15 +166,15 @@ export function spinnerFrame(now: number): string {
 const FRAMES = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
 export const SPINNER_MS = 250;
 
-/** How a target confines commands that run without a question. */
+/** How a target confines the read-only commands that run automatically. */
 export function lockWords({ shell, namespace }: Pick<Locks, "shell" | "namespace">): string {
-  const first = shell === "bash" ? "clean child (bash -p)" : "clean child (sh, more commands need approval)";
+  const first = shell === "bash" ? "in a clean bash" : "in a clean sh (without bash, more commands need approval)";
   switch (namespace.kind) {
     case "making":
-      return `${first}; read-only file systems: being prepared`;
+      return `${first}; the read-only namespace is being prepared`;
     case "none":
-      return `${first}; no read-only file systems: ${namespace.why}`;
+      return `${first}; no read-only namespace: ${namespace.why}`;
     case "ready":
-      return `${first}; read-only file systems${namespace.sealed ? "" : " (root could undo it: no setpriv or capsh)"}`;
+      return `${first}, with every file system read-only${namespace.sealed ? "" : " (root could undo it: no setpriv or capsh)"}`;
   }
 }

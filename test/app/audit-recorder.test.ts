@@ -66,7 +66,7 @@ describe("the record holds", () => {
   });
 
   test.each([
-    ["unasked", "pwd", {}, {}, undefined],
+    ["auto", "pwd", {}, {}, undefined],
     ["mode", "touch a", CHANGE, { approve: "all" }, undefined],
     ["always", "touch a", CHANGE, {}, { kind: "always" }],
   ] as const)("that it was approved by: %s", async (by, command, declared, flags, answer) => {

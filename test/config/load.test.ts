@@ -199,6 +199,17 @@ describe("layers", () => {
     expect(loaded.config.tools.shell_timeout).toBe(5_400_000);
   });
 
+  test.each([
+    ['second_lock = "off"', "off"],
+    ['second_lock = "off"\nread_only_namespace = "required"', "required"],
+    ['read_only_namespace = "required"\nsecond_lock = "off"', "required"],
+  ])("a renamed key is read, with a notice of its new name: %s", async (lines, value) => {
+    const loaded = await place({ "home/.config/buddy/buddy.toml": `[safety]\n${lines}\n` }).load();
+    expect(loaded.config.safety.read_only_namespace).toBe(value as "off");
+    const line = lines.split("\n").findIndex((text) => text.startsWith("second_lock")) + 2;
+    expect(loaded.warnings).toEqual([warning(line, "safety.second_lock", "safety.read_only_namespace")]);
+  });
+
   test("[model.<name>] is read like [models.<name>], and colour may be a boolean", async () => {
     const { load } = place({ "home/.config/buddy/buddy.toml": '[model.old]\nmodel = "m"\n[display]\ncolor = false\n' });
     const { config } = await load();

@@ -32,14 +32,14 @@ describe("sudo that asks for a password", () => {
   afterAll(() => machine[Symbol.asyncDispose]());
 
   const rigOn = (turns: Parameters<typeof execRig>[0]): ExecRig =>
-    execRig(turns, { env: { PATH: machine.env.PATH }, config: '[safety]\nsecond_lock = "off"' });
+    execRig(turns, { env: { PATH: machine.env.PATH }, config: '[safety]\nread_only_namespace = "off"' });
   const edit = (path: string, content: string) => call("write_file", { path, content, sudo: true });
 
   test("in the REPL the line for it shows dots, goes to the pane, and is nowhere else", async () => {
     await using repl = new ReplBinary([shell("sudo id -un", { privesc: true, risk: "high" }), { text: "done: root" }]);
     const pty = await repl.start({
       args: ["--ssh", "deploy@vault"],
-      config: '[tmux]\nsocket = "buddy-sudo"\n[safety]\nsecond_lock = "off"',
+      config: '[tmux]\nsocket = "buddy-sudo"\n[safety]\nread_only_namespace = "off"',
       env: { PATH: machine.env.PATH },
       cols: 100,
     });
@@ -68,7 +68,7 @@ describe("sudo that asks for a password", () => {
     await using repl = new ReplBinary([shell(greedy, { risk: "high" }), { text: "printed" }]);
     const pty = await repl.start({
       args: ["--ssh", "deploy@vault"],
-      config: '[tmux]\nsocket = "buddy-greedy"\n[safety]\nsecond_lock = "off"',
+      config: '[tmux]\nsocket = "buddy-greedy"\n[safety]\nread_only_namespace = "off"',
       env: { PATH: machine.env.PATH },
       cols: 100,
     });
@@ -88,7 +88,7 @@ describe("sudo that asks for a password", () => {
     await using repl = new ReplBinary([shell("userdel nosuch", { mutation: true, risk: "high" }), { text: "never" }]);
     const pty = await repl.start({
       args: ["--ssh", "deploy@vault"],
-      config: '[tmux]\nsocket = "buddy-sudo-stop"\n[safety]\nsecond_lock = "off"',
+      config: '[tmux]\nsocket = "buddy-sudo-stop"\n[safety]\nread_only_namespace = "off"',
       env: { PATH: machine.env.PATH },
       cols: 100,
     });
@@ -173,7 +173,7 @@ describe("sudo that asks for a password", () => {
     const pty = await repl.start({
       // Approved for admin, not for root.
       args: ["--ssh", "admin@vault", "--approve", "all"],
-      config: '[tmux]\nsocket = "buddy-adopt"\n[safety]\nsecond_lock = "off"',
+      config: '[tmux]\nsocket = "buddy-adopt"\n[safety]\nread_only_namespace = "off"',
       env: { PATH: machine.env.PATH },
       cols: 100,
     });

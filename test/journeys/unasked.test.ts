@@ -52,7 +52,7 @@ for (const [name, path, own] of SHELLS) {
         { text: "done" },
       ],
       {
-        config: '[safety]\nsecond_lock = "off"',
+        config: '[safety]\nread_only_namespace = "off"',
       },
     );
     prepare(rig.box.cwd);
@@ -90,7 +90,7 @@ withShell.each([
   ["in a pane", ["--tmux"], "", {}],
   ["in a direct shell", ["--no-tmux"], "", {}],
   ["in a shell with POSIXLY_CORRECT", ["--no-tmux"], "", { POSIXLY_CORRECT: "1" }],
-  ["without the second lock", ["--tmux"], '[safety]\nsecond_lock = "off"', {}],
+  ["without the read-only namespace", ["--tmux"], '[safety]\nread_only_namespace = "off"', {}],
 ])("what a text leaves behind ends with it: %s", async (_, where, config, env) => {
   const seconds = uniqueSeconds();
   await using rig = execRig(

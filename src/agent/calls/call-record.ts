@@ -127,10 +127,10 @@ export class CallRecord {
       if (outcome === "dry-run") this.#decision({ verdict: "ask", decision: "denied", by: "dry-run" });
       return;
     }
-    const by = permission.unasked !== undefined || this.#intent.kind === "read" ? "unasked" : "rule";
+    const by = permission.unasked !== undefined || this.#intent.kind === "read" ? "auto" : "rule";
     const entry = { verdict: "allow", decision: "approved", by, ...digestOf(permission.diff) } as const;
     // A command that is proven to only read changes nothing: its line may be written while it runs.
-    this.#decision(entry, { awaited: by !== "unasked" });
+    this.#decision(entry, { awaited: by !== "auto" });
   }
 
   #decision(

@@ -40,7 +40,7 @@ export interface PermitParts {
   /** What the operator wrote in prompts of this session. */
   readonly prompts: readonly string[];
   readonly shellRoots: readonly string[];
-  /** [safety] second_lock. */
+  /** [safety] read_only_namespace. */
   readonly secondLock: SecondLock;
   readonly dryRun: boolean;
   /** For commands that can lock the operator out; undefined: such a command runs without a revert. */

@@ -42,9 +42,9 @@ export async function unaskedRun(
   // The namespace is made while the model thinks, so this hardly ever waits.
   const namespace = await unlessAborted(signal, target.locks.settled);
   if (required && namespace.kind === "none")
-    return { ask: `second_lock is required, and the target has none: ${namespace.why}` };
+    return { ask: `read_only_namespace is required, and the target has none: ${namespace.why}` };
   const distorted = distortedInNamespace(text, judged, namespace.kind === "ready" && namespace.owners);
-  if (required && distorted !== undefined) return { ask: `second_lock is required, but ${distorted}` };
+  if (required && distorted !== undefined) return { ask: `read_only_namespace is required, but ${distorted}` };
   return { unasked: { inNamespace: distorted === undefined } };
 }
 

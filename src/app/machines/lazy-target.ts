@@ -212,7 +212,7 @@ export function targetOptions(
     maxPanes: config.tmux.max_panes,
     ...defined({ cwd }),
     backgroundTimeoutMs: config.tools.background_timeout,
-    secondLock: config.safety.second_lock,
+    secondLock: config.safety.read_only_namespace,
   };
 }
 

@@ -308,7 +308,9 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
     { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, ${usd(costUsd)}`}` },
     { label: "turns", value: String(agent.turns) },
     ...budgetRows(run),
-    ...(run.target.opened === undefined ? [] : [{ label: "unasked", value: lockWords(run.target.opened.locks) }]),
+    ...(run.target.opened === undefined
+      ? []
+      : [{ label: "read-only", value: `runs ${lockWords(run.target.opened.locks)}` }]),
     ...run.machines.hostFiles().map(({ path, bytes }) => ({
       label: "host file",
       value: `${shownPath(path, loaded)} (${bytes} bytes)`,

@@ -96,7 +96,7 @@ export class CleanChildren implements Locks {
 const MAKE_MS = 30_000;
 
 /**
- * The second lock: a mount namespace on the target in which every file system is read-only. It is made in the
+ * The read-only namespace: a mount namespace on the target in which every file system is read-only. It is made in the
  * background when the target opens; commands without approval enter it. It ends with buddy.
  */
 export class ReadOnlyNamespace implements AsyncDisposable {
@@ -118,7 +118,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
     this.#transport = transport;
     this.#lock = lock;
     this.#stands = stands;
-    if (lock === "off") this.#settle({ kind: "none", why: "second_lock is off" });
+    if (lock === "off") this.#settle({ kind: "none", why: "read_only_namespace is off" });
     else if (!/Linux/.test(transport.facts.os)) this.#settle({ kind: "none", why: "the system is not Linux" });
   }
 

@@ -283,4 +283,4 @@ export const LOOK = `__buddy_look() {
 
 /** Rounds of 50 ms: as long as a namespace may take on a busy machine, or shorter if none is being made. */
 const waited = (rounds: number) => `[ "$((__buddy_round=__buddy_round+1))" -gt ${rounds} ]`;
-const REFUSE = `echo 'buddy: the second lock is not ready; the command did not run' >&9; return 126`;
+const REFUSE = `echo 'buddy: the read-only namespace is not ready; the command did not run' >&9; return 126`;

@@ -1,7 +1,4 @@
-/**
- * The read-only namespace of the second lock, and a clean bash that stays in it and forks for each text, because
- * entering it takes time.
- */
+/** The read-only namespace, and a clean bash kept open in it that forks for each command: entering it takes time. */
 import namespaceScript from "../../../templates/read-only-namespace.sh" with { type: "text" };
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import {

@@ -121,7 +121,7 @@ describe("a command", () => {
     expect(asked).toHaveLength(0);
   });
 
-  test("that is proven read-only is asked about where the second lock is required and missing", async () => {
+  test("that is proven read-only is asked about where the read-only namespace is required and missing", async () => {
     const { asked } = await decide({ intent: command(), judgement: readOnly, parts: { secondLock: "required" } });
     expect(asked).toHaveLength(1);
   });

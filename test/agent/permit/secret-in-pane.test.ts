@@ -41,7 +41,7 @@ test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s", async (name) => {
   expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
 });
 
-test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s, where only reads run: in a clean child", async (name) => {
+test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s, where only reads run: in a clean shell", async (name) => {
   await using here = new Here(
     [
       call("read_file", { path: "app.json" }),

@@ -57,6 +57,17 @@ const sessions = (text: string) =>
     .map((line) => (JSON.parse(line) as { session: string }).session);
 
 describe("buddy audit", () => {
+  test("lines of earlier versions have `unasked` where `auto` is now, and stay intact", async () => {
+    await using here = new Here();
+    const directory = join(here.home, ".local/state/buddy");
+    const problem = () => {};
+    const log = new AuditLog({ directory, redact: (text) => text, problem, rotateBytes: 1 << 20, durable: false });
+    await log.append({ ...ENTRIES[0], by: "unasked" } as unknown as AuditEntry);
+    const { stdout } = await runHere("audit", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ by: "auto" });
+    expect((await runHere("audit", "verify")).code).toBe(0);
+  });
+
   test("a day of --since begins where the operator is", async () => {
     await using record = await recorded();
     const lines = readFileSync(record.path, "utf8").split("\n");

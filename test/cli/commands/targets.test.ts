@@ -152,7 +152,7 @@ test("--check says who and where, how, and what is wrong; the exit code says whe
     tmux: expect.stringMatching(/^\d/),
     sudo: expect.stringMatching(/^(root|none|free|password)$/),
     latency_ms: expect.any(Number),
-    unasked: expect.stringContaining("clean child"),
+    auto: expect.stringContaining("in a clean bash"),
     problems: [],
   });
   expect(machines[1]).toMatchObject({

@@ -441,7 +441,7 @@ describe("the private directory", () => {
   });
 });
 
-test("what runs unasked is a clean child: no functions, no other repository, its own text in the list", async () => {
+test("what runs automatically runs in a clean shell: no functions, no other repository, its own text in the list", async () => {
   const before = { ...process.env };
   process.env["BASH_FUNC_ls%%"] = "() { echo hijacked; }";
   process.env["GIT_DIR"] = "/elsewhere";

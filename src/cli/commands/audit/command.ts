@@ -42,7 +42,7 @@ export const command = defineCommand({
   ],
   notes: `
 One line for each decision and each effect. After approved or denied comes what
-decided: unasked (it only reads), rule (your configuration), you, always, prefix
+decided: auto (it only reads), rule (your configuration), you, always, prefix
 (an earlier always), mode (--approve), policy, hook, dry-run, timeout,
 cancelled, or no-terminal (there was none to ask on).`,
   async run({ args: { action = "list", on, since, session, json } }) {

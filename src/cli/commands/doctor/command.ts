@@ -33,7 +33,7 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   const { findings, loaded } = await checkConfiguration(globals);
   if (loaded !== undefined) findings.push(...(await checkModel(loaded)));
   findings.push(...(await checkMachine()));
-  const secondLock = loaded?.config.safety.second_lock ?? "auto";
+  const secondLock = loaded?.config.safety.read_only_namespace ?? "auto";
   const { chosenPlace } = await import("../../../app/machines/places.ts");
   const place = loaded === undefined ? placeOf(globals) : await chosenPlace(globals, loaded);
   if (isLocal(place)) {

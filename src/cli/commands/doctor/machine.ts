@@ -137,7 +137,7 @@ async function checkSessions(): Promise<Finding> {
   return finding("sessions", "warning", notice, remedy);
 }
 
-/** Tries out on the machine how commands that run without a question are confined. */
+/** Tries how the machine confines read-only commands. */
 export async function checkLocks(transport: Transport, lock: SecondLock = "auto"): Promise<Finding> {
   const children = new CleanChildren(transport, lock);
   children.start();
@@ -149,15 +149,15 @@ export async function checkLocks(transport: Transport, lock: SecondLock = "auto"
   return finding(
     "locks",
     "warning",
-    `${text}; second_lock = "required", so every command asks`,
-    'allow user namespaces or install util-linux on the machine, or set second_lock = "auto"',
+    `${text}; read_only_namespace = "required", so every command needs approval`,
+    'allow user namespaces or install util-linux on the machine, or set read_only_namespace = "auto"',
   );
 }
 
 /** The same in words that need no heading. */
 export async function checkUnasked(transport: Transport, lock?: SecondLock): Promise<Finding> {
   const { text, ...finding } = await checkLocks(transport, lock);
-  return { ...finding, text: `commands that run without a question: ${text}` };
+  return { ...finding, text: `read-only commands run automatically ${text}` };
 }
 
 export interface Finding {

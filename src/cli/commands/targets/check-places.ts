@@ -42,7 +42,7 @@ interface Checked {
   readonly sudo?: MachineReport["sudo"];
   readonly latency_ms?: number;
   /** What runs without a question, and the lock on it. */
-  readonly unasked?: string;
+  readonly auto?: string;
   /** The rules that hold on it, found by all its names. */
   readonly rules?: object;
   readonly rule_words?: string;
@@ -83,7 +83,7 @@ function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions):
     place,
     tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
     ...(cwd === undefined ? {} : { cwd }),
-    secondLock: loaded.config.safety.second_lock,
+    secondLock: loaded.config.safety.read_only_namespace,
     // Many at once cannot ask for passwords on one terminal.
     interactive: false,
   };
@@ -135,7 +135,7 @@ async function examine(
     ...(tmuxVersion === undefined ? {} : { tmux: tmuxVersion }),
     sudo: report.sudo,
     latency_ms: latency,
-    unasked: locks.text,
+    auto: locks.text,
     ...(ruleWords(rules) === "" ? {} : { rule_words: ruleWords(rules) }),
     ...ruleFacts(rules),
     problems,
@@ -171,7 +171,7 @@ function rows(one: Checked, width: number, color: boolean): string {
       ? []
       : [
           identity(one),
-          `unasked: ${one.unasked ?? ""}`,
+          `read-only commands run ${one.auto ?? ""}`,
           ...(one.rule_words === undefined ? [] : [`rules: ${one.rule_words}`]),
         ];
   const text = [...one.problems, ...facts, ...one.warnings].join("\n");

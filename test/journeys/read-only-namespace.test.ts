@@ -1,5 +1,5 @@
 /**
- * With the second lock, a wrong row in the table of what only reads changes no file, from the first command on: here,
+ * In the read-only namespace, a wrong row in the table of what only reads changes no file, from the first command on: here,
  * over ssh, in a container.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
