@@ -17,8 +17,6 @@ import { adhocSign } from "./macho-adhoc-sign.ts";
 const ROOT = join(import.meta.dir, "..");
 const DIST = join(ROOT, "dist");
 const MAIN = join(ROOT, "src/main.ts");
-/** What a short answer uses (scripts/make-bytecode-order.ts). */
-export const ORDER = join(import.meta.dir, "bytecode-order.txt");
 
 /** Release target → npm package that holds Bun's runtime for it; bun.lock pins each by hash. */
 export const TARGETS = {
@@ -31,83 +29,9 @@ export const TARGETS = {
 } as const;
 export type BuildTarget = keyof typeof TARGETS;
 
-/**
- * citty imports node:util for one function, and loading that module costs every start 1 ms: it gets a function of ours
- * that reads the lines which the strict parser in front of it writes.
- */
-const CITTY: Bun.BunPlugin = {
-  name: "citty without node:util",
-  setup(build) {
-    build.onLoad({ filter: /[/\\]citty[/\\]dist[/\\]index\.mjs$/ }, async ({ path }) => {
-      const ours = JSON.stringify(join(ROOT, "src/cli/args/read-plain-line.ts"));
-      const contents = await Bun.file(path).text();
-      const changed = contents.replace(
-        /^import \{ parseArgs as (\S+) \} from "node:util";$/m,
-        `import { readPlainLine as $1 } from ${ours};`,
-      );
-      if (changed === contents) throw new Error(`${path} no longer imports parseArgs of node:util`);
-      return { contents: changed, loader: "js" };
-    });
-  },
-};
-
-/**
- * Templates become strings of their chunk: left to itself, a compiled program requires a text as a file, and the first
- * require of a process costs 1 ms. (Bun gives the loader of the extension here, whatever the import says.)
- */
-const TEMPLATES: Bun.BunPlugin = {
-  name: "templates are strings",
-  setup(build) {
-    build.onLoad({ filter: /[/\\]templates[/\\][^/\\]+(?:[/\\][^/\\]+)?$/ }, async ({ path }) => ({
-      contents: `export default ${JSON.stringify(await Bun.file(path).text())};`,
-      loader: "js",
-    }));
-  },
-};
-
-/**
- * Private names become ordinary ones in the program, where no other code could use them: making a symbol for each, and
- * fields with it, took 0.4 ms of a one-shot answer. test/architecture.test.ts checks that `#` stands for nothing else.
- */
-const PRIVATE_NAMES: Bun.BunPlugin = {
-  name: "private names are ordinary names",
-  setup(build) {
-    build.onLoad({ filter: /[/\\]src[/\\].+\.ts$/ }, async ({ path }) => ({
-      contents: (await Bun.file(path).text()).replace(PRIVATE_NAME, "_$1"),
-      loader: "ts",
-    }));
-  },
-};
-/** Where it is declared, or behind the dot where it is used. */
-export const PRIVATE_NAME = /(?<=^ +(?:[a-z]+ )*\*?|\.)#([a-zA-Z]\w*)/gm;
-
-/** src/model/catalog-text.ts says why. */
-const CATALOG: Bun.BunPlugin = {
-  name: "the catalog by letters",
-  setup(build) {
-    build.onLoad({ filter: /[/\\]src[/\\]model[/\\]catalog-text\.ts$/ }, async () => {
-      const parts = catalogParts(await Bun.file(join(ROOT, "templates/models.toml")).text());
-      const functions = [...parts].map(([letter, text]) => `${JSON.stringify(letter)}: () => ${JSON.stringify(text)}`);
-      const contents = `const parts = { ${functions.join(", ")} };
-export function rulesFrom(letter) { return Object.hasOwn(parts, letter) ? parts[letter]() : ""; }`;
-      return { contents, loader: "js" };
-    });
-  },
-};
-
-/** Exact rules by the first letter of their names, in small letters; the others under "". */
-export function catalogParts(catalog: string): Map<string, string> {
-  const parts = new Map<string, string>();
-  for (const line of catalog.split("\n")) {
-    const letter = /^ {2}\{ exact = "(.)/.exec(line)?.[1]?.toLowerCase() ?? "";
-    parts.set(letter, `${parts.get(letter) ?? "\n"}${line}\n`);
-  }
-  return parts;
-}
-
-/** src/tools/schemas.ts says why. (A macro would do it, too, but not in a directory with a quote in its name.) */
+/** src/tools/schemas.ts says why. A macro fails if the checkout's path contains a quote. */
 const SCHEMAS: Bun.BunPlugin = {
-  name: "the definitions of tools, ready made",
+  name: "ready-made tool definitions",
   setup(build) {
     build.onLoad({ filter: /[/\\]src[/\\]tools[/\\]schemas\.ts$/ }, async () => {
       const { builtinSchemas } = await import("../src/tools/schemas.ts");
@@ -147,11 +71,8 @@ export async function compile(
         autoloadBunfig: false,
         autoloadTsconfig: false,
         autoloadPackageJson: false,
-        // For the first moments, whose code runs once: compiling it took 1 ms of a one-shot answer, and more of the
-        // other processors. src/main.ts ends it.
+        // Compiling code that runs once takes 2.3 ms of a one-shot answer. src/main.ts ends it.
         jitPolicy: 64,
-        // Fewer pages to read for what a start uses: 2 ms of a one-shot answer.
-        bytecodeOrder: entry === MAIN && ORDER,
       },
       target: "bun",
       minify: true,
@@ -166,7 +87,7 @@ export async function compile(
         "process.env.NODE_ENV": '"production"',
         ...(releases !== undefined && { BUDDY_RELEASES: JSON.stringify(releases) }),
       },
-      plugins: [CITTY, TEMPLATES, CATALOG, SCHEMAS, PRIVATE_NAMES],
+      plugins: [SCHEMAS],
     });
     // A failure to make bytecode fails no build.
     if (logs.some(({ message }) => /bytecode/i.test(message))) throw new Error(logs.map(String).join("\n"));

@@ -1,8 +1,7 @@
 /** argv → exit code. */
 import { VERSION } from "./lib/version.ts";
 
-// Start-up budget: nothing else is loaded here, every command is its own chunk (--splitting), and only console.log
-// writes: touching process.stdout or process.stdin costs 11 ms.
+// Nothing else is loaded here: every command is a chunk of its own (AGENTS.md, “Start-up”).
 const argv = process.argv.slice(2);
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) console.log(`buddy ${VERSION}`);
 else if (argv.length === 1 && (argv[0] === "--help" || argv[0] === "-h" || argv[0] === "help")) {

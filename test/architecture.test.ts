@@ -2,7 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { PRIVATE_NAME } from "../scripts/build.ts";
 import { importsOf, sourceFiles, sourceText, staticallyReachable } from "./support/imports.ts";
 
 /** Folder of src → what its files may import. `types` are erased at build time and so bind less. */
@@ -27,16 +26,7 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
 };
 
 /** Packages that cost time or memory at start-up: loaded by `import()` where they are used. */
-const HEAVY = [
-  "openai",
-  "zod",
-  "cheerio",
-  "unbash",
-  "@clack/prompts",
-  "citty",
-  "smol-toml",
-  "@modelcontextprotocol/client",
-];
+const HEAVY = ["openai", "zod", "cheerio", "unbash", "@clack/prompts", "smol-toml", "@modelcontextprotocol/client"];
 
 function isHeavy(specifier: string): boolean {
   return HEAVY.some((name) => specifier === name || specifier.startsWith(`${name}/`));
@@ -89,42 +79,34 @@ describe("imports", () => {
   });
 });
 
-describe("start-up", () => {
-  const reachable = staticallyReachable("src/main.ts");
+// The three rules of AGENTS.md, “Start-up”.
 
-  test("no heavy package is loaded with src/main.ts", () => {
-    const loaded = [...reachable].filter(([to]) => isHeavy(to));
-    expect(loaded.map(([, path]) => path.join(" → "))).toEqual([]);
-  });
-
-  test("what is loaded with src/main.ts leaves process.stdout and process.stdin alone (11 ms each run)", () => {
-    const touching = [...reachable.keys()].filter(
-      (file) =>
-        file.startsWith("src/") &&
-        file.endsWith(".ts") &&
-        /process\.std(out|in)\b/.test(sourceText(file).replace(/\/\/.*$/gm, "")),
-    );
-    expect(touching).toEqual([]);
-  });
-
-  // Measured in the binary: node:fs with node:path 1 ms, node:tty 2, node:util 1, node:crypto 0.7, node:buffer 0.2.
-  test.each(["src/cli/run-command-line.ts", "src/cli/commands/exec/run-exec.ts", "src/session/log.ts"])(
-    "an answer of `buddy exec` waits for no module of the runtime but node:fs and node:path, and for no package: %s",
+describe("start-up 1: an answer loads no package, and of the runtime only node:fs and node:path", () => {
+  test.each(["src/main.ts", "src/cli/run-command-line.ts", "src/cli/commands/exec/run-exec.ts", "src/session/log.ts"])(
+    "%s",
     (file) => {
       const loaded = [...staticallyReachable(file)].filter(
         ([to, path]) =>
           !/^(src|templates)\/|^package\.json$|^node:(fs|path)$/.test(to) &&
           // Run while the program is bundled.
-          !path.includes("src/tools/schemas.ts") &&
-          // The build takes node:util out of it; then it costs 0.1 ms.
-          to !== "citty",
+          !path.includes("src/tools/schemas.ts"),
       );
       expect(loaded.map(([, path]) => path.join(" → "))).toEqual([]);
     },
   );
 });
 
-/** What a short answer of `buddy exec` does not need before its request leaves, by the moment at which it is loaded. */
+test("start-up 2: what is loaded with src/main.ts does not touch process.stdout or process.stdin", () => {
+  const touching = [...staticallyReachable("src/main.ts").keys()].filter(
+    (file) =>
+      file.startsWith("src/") &&
+      file.endsWith(".ts") &&
+      /process\.std(out|in)\b/.test(sourceText(file).replace(/\/\/.*$/gm, "")),
+  );
+  expect(touching).toEqual([]);
+});
+
+/** What an answer of `buddy exec` does not need before its request leaves, by the moment at which it is loaded. */
 const LATER: Readonly<Record<string, readonly string[]>> = {
   "with the first request, the one that is spoken": [
     "src/model/protocols/anthropic.ts",
@@ -165,7 +147,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
   "where there are several machines": ["src/app/machines/lazy-fleet.ts", "src/agent/fleet/run-on-machines.ts"],
 };
 
-describe("before the request of `buddy exec` leaves", () => {
+describe("start-up 3: only what the request needs is loaded before it leaves", () => {
   const linked = new Map(
     ["src/cli/run-command-line.ts", "src/cli/commands/exec/command.ts", "src/cli/commands/exec/run-exec.ts"]
       .flatMap((entry) => [...staticallyReachable(entry)])
@@ -188,7 +170,7 @@ describe("before the request of `buddy exec` leaves", () => {
   test("the code that is linked does not grow unseen", () => {
     const own = [...linked.keys()].filter((file) => file.startsWith("src/"));
     const bytes = own.reduce((sum, file) => sum + sourceText(file).length, 0);
-    // A start links about a millisecond of it; what a start does not use is imported where it is used.
+    // What a start does not use is imported where it is used.
     expect(Math.round(bytes / 1000)).toBeLessThanOrEqual(680);
   });
 });
@@ -243,36 +225,6 @@ describe("house style", () => {
       (file) => file !== "src/lib/start-child.ts" && /\bBun\.(spawn|\$)|child_process/.test(sourceText(file)),
     );
     expect(elsewhere).toEqual([]);
-  });
-
-  test("# begins private names only, and a class uses no private name of the one it extends", () => {
-    // The build makes ordinary names of them.
-    const wrong = files.filter((file) => {
-      const found = [...sourceText(file).matchAll(PRIVATE_NAME)];
-      const [used, declared] = [true, false].map(
-        (behindDot) =>
-          new Set(found.filter(({ input, index }) => (input[index - 1] === ".") === behindDot).map(([, name]) => name)),
-      );
-      return used!.symmetricDifference(declared!).size > 0;
-    });
-    expect(wrong).toEqual([]);
-    const names = new Map(
-      files.flatMap((file) =>
-        sourceText(file)
-          .split(/^(?=(?:export )?(?:abstract )?class )/m)
-          .slice(1)
-          .map((text) => {
-            const [, name = "", base] = /class (\w+)(?:<[^{]*>)?(?: extends (\w+))?/.exec(text) ?? [];
-            return [name, { base, own: new Set(Array.from(text.matchAll(PRIVATE_NAME), ([, own]) => own)) }] as const;
-          }),
-      ),
-    );
-    const twice = [...names].filter(([, { base, own }]) => {
-      for (let above = names.get(base ?? ""); above !== undefined; above = names.get(above.base ?? ""))
-        if (!own.isDisjointFrom(above.own)) return true;
-      return false;
-    });
-    expect(twice.map(([name]) => name)).toEqual([]);
   });
 
   test("files are in kebab-case", () => {

@@ -3,7 +3,7 @@ import type { ArgDef, ParsedArgs } from "citty";
 import type { ExitCode } from "../lib/errors.ts";
 import type { GlobalOptions } from "./args/options.ts";
 
-/** citty's definition of an argument, and what the strict parser in front of it needs in addition. */
+/** citty's definition of an argument, and what our own reader (args/parse-arguments.ts) knows in addition. */
 export type Arg = ArgDef & {
   /** Its letter. */
   readonly alias?: string;
@@ -37,7 +37,7 @@ export interface Command<T extends Args = Args> {
   run(call: Call<T>): Promise<ExitCode>;
 }
 
-interface Call<T extends Args = Args> {
+export interface Call<T extends Args = Args> {
   readonly args: ParsedArgs<T>;
   readonly globals: GlobalOptions;
   /** How many of the words, counted from the last, stood after --. */

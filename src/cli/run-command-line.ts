@@ -1,22 +1,14 @@
-/** argv → exit code: finds the command, parses strictly, lets citty run it, and turns errors into words. */
+/** argv → exit code: finds the command, reads its arguments, runs it, and turns errors into words. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { runCommand } from "citty";
 import { currentDirectory } from "../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { closestMatch } from "../lib/text.ts";
 import { tracing } from "../lib/trace.ts";
 import { RELEASES, VERSION } from "../lib/version.ts";
-import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
-import {
-  judgeTokens,
-  type ParsedArguments,
-  takeCommand,
-  type Token,
-  tokenize,
-  unknownOption,
-} from "./args/parse-arguments.ts";
-import { type Args, COMMANDS, loadCommand } from "./command.ts";
+import { type GlobalOptions, readGlobalOptions } from "./args/options.ts";
+import { argumentsOf, commandName, isCommand, judgeTokens, type Token, tokensFor } from "./args/parse-arguments.ts";
+import { COMMANDS, loadCommand } from "./command.ts";
 import { handleCrashes } from "./signals-and-crashes.ts";
 
 export async function runCommandLine(argv: readonly string[]): Promise<ExitCode> {
@@ -46,10 +38,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   const name = word !== undefined && isCommand(word) ? word : "";
   if (word !== undefined && name === "") refuseMistyped(word);
   const command = await loadCommand(name);
-  // The name of the command and the first word of what it takes.
-  const restFrom = Object.values(command.args).some((arg) => arg.verbatim === true) ? 2 : undefined;
-  const all = tokenize(argv, { ...GLOBAL_ARGS, ...command.args }, restFrom);
-  const tokens = name === "" ? all : takeCommand(all, isCommand).rest;
+  const tokens = tokensFor(argv, name, command.args);
   if (has(tokens, "version")) return print(has(tokens, "verbose") ? versionDetails() : `buddy ${VERSION}`);
   if (has(tokens, "help")) {
     const { commandHelp, rootHelp } = await import("./args/help.ts");
@@ -60,16 +49,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   enterDirectory(globals);
   checkLimits();
   if (globals.trace !== undefined || globals.debug === true) await startTrace(globals, argv);
-  const { run, args } = command;
-  const { result } = await runCommand(
-    {
-      args: given(args, parsed),
-      // Copied: citty's object looks for each name that was not given under two others.
-      run: async (call) => await run({ args: { ...call.args }, globals, literal: parsed.literal }),
-    },
-    { rawArgs: plainLine(parsed) },
-  );
-  return result as ExitCode;
+  return command.run({ args: argumentsOf(parsed, command.args), globals, literal: parsed.literal });
 }
 
 async function startTrace({ trace: file, debug, apiKey }: GlobalOptions, argv: readonly string[]): Promise<void> {
@@ -104,62 +84,8 @@ function versionDetails(): string {
   ].join("\n");
 }
 
-async function commandName(argv: readonly string[]): Promise<string | undefined> {
-  if (isCommand(argv[0] ?? "")) return argv[0];
-  const tokens = tokenizeUpToError(argv, GLOBAL_ARGS);
-  // Without a word no command can own the flag.
-  const first = tokens.find(({ kind }) => kind !== "flag");
-  if (first?.kind !== "unknown" || !tokens.some(({ kind }) => kind === "word"))
-    return takeCommand(tokens, isCommand).name;
-  // A command's own flags may precede its name; which of them take a value, only all commands together know.
-  const commands = await Promise.all(Object.keys(COMMANDS).map((one) => loadCommand(one)));
-  const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);
-  const { name } = takeCommand(tokenizeUpToError(argv, all), isCommand);
-  // After an unknown option a word may be its value: then the option is the mistake, not the word.
-  const unknown = tokenizeUpToError(argv, all).find((token) => token.kind === "unknown");
-  if (unknown !== undefined && name !== undefined && !isCommand(name)) throw unknownOption(unknown.shown, "", all);
-  return name;
-}
-
-/** Only the position of the command matters here; mistakes after it are reported once its flags are known. */
-function tokenizeUpToError(argv: readonly string[], table: Args): Token[] {
-  try {
-    return tokenize(argv, table);
-  } catch (error) {
-    for (let end = argv.length - 1; end >= 0; end--) {
-      try {
-        return tokenize(argv.slice(0, end), table);
-      } catch {
-        continue;
-      }
-    }
-    throw error;
-  }
-}
-
-function isCommand(word: string): boolean {
-  return Object.hasOwn(COMMANDS, word);
-}
-
 function has(tokens: readonly Token[], name: string): boolean {
   return tokens.some((token) => token.kind === "flag" && token.name === name);
-}
-
-/** What was parsed, written so that citty's own lenient parser cannot read it in two ways. */
-function plainLine({ own, positionals }: ParsedArguments): string[] {
-  const flags = [...own].map(([name, value]) => (value === true ? `--${name}` : `--${name}=${value}`));
-  return [...flags, "--", ...positionals];
-}
-
-/**
- * Only the definitions of what is on the line: the strict parser has checked what is required, and each definition
- * costs citty time.
- */
-function given(args: Args, { own, positionals }: ParsedArguments): Args {
-  let words = positionals.length;
-  return Object.fromEntries(
-    Object.entries(args).filter(([name, { type }]) => (type === "positional" ? words-- > 0 : own.has(name))),
-  );
 }
 
 /** Anything but a command is a prompt for the REPL, unless it looks like a command that was mistyped. */

@@ -2,7 +2,7 @@
  * What is known about a model by its name: rules in order, the user's first, then the embedded catalog, then a careful
  * default.
  */
-import { rulesFrom } from "./catalog-text.ts";
+import catalog from "../../templates/models.toml" with { type: "text" };
 import type { ModelInfo } from "./types.ts";
 
 /** For a model of no known family: small enough to fit nearly everywhere. */
@@ -131,7 +131,7 @@ function freeName(model: string): string | undefined {
 
 /**
  * The same as `findRule` over all embedded rules, and only the one that fits is read: scripts/make-catalog.ts writes
- * one rule a line, strings as JSON writes them. Reading all of them takes 4 ms, a whole TOML parser 30.
+ * one rule a line, strings as JSON writes them. Reading all of them takes 4 ms, a TOML parser 30.
  */
 function embeddedRule(model: string): CatalogRule | undefined {
   // As it is written there: the usual case, and some names differ only in their capitals.
@@ -148,24 +148,22 @@ function embeddedRule(model: string): CatalogRule | undefined {
 }
 
 function exactRule(name: string, anyCase = false): CatalogRule | undefined {
-  const text = rulesFrom(name.slice(0, 1).toLowerCase());
-  const at = (anyCase ? text.toLowerCase() : text).indexOf(`\n  { exact = ${JSON.stringify(name)}, `);
-  return at < 0 ? undefined : ruleAt(text, at);
+  const at = (anyCase ? catalog.toLowerCase() : catalog).indexOf(`\n  { exact = ${JSON.stringify(name)}, `);
+  return at < 0 ? undefined : ruleAt(at);
 }
 
 function firstRule(kind: "prefix" | "contains", fits: (word: string) => boolean): CatalogRule | undefined {
-  const text = rulesFrom("");
   const start = `\n  { ${kind} = "`;
-  for (let at = text.indexOf(start); at >= 0; at = text.indexOf(start, at + 1)) {
+  for (let at = catalog.indexOf(start); at >= 0; at = catalog.indexOf(start, at + 1)) {
     const from = at + start.length;
-    if (fits(text.slice(from, text.indexOf('"', from)).toLowerCase())) return ruleAt(text, at);
+    if (fits(catalog.slice(from, catalog.indexOf('"', from)).toLowerCase())) return ruleAt(at);
   }
   return undefined;
 }
 
 /** `at` is the line break before it. */
-function ruleAt(text: string, at: number): CatalogRule {
-  const line = text.slice(at + 1, text.indexOf("\n", at + 1));
+function ruleAt(at: number): CatalogRule {
+  const line = catalog.slice(at + 1, catalog.indexOf("\n", at + 1));
   const rule = line.slice(line.indexOf("{ ") + 2, line.lastIndexOf(" }"));
   return JSON.parse(`{"${rule.replaceAll(", ", ',"').replaceAll(" = ", '":')}}`);
 }

@@ -1,7 +1,6 @@
 /** What is known of models by name, what they cost, and how full the window is. */
 import { describe, expect, test } from "bun:test";
 import { parse } from "smol-toml";
-import { catalogParts } from "../../scripts/build.ts";
 import { type CatalogRule, infoFor } from "../../src/model/catalog.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
 import { findLocalServers, listModels, modelsIn } from "../../src/model/list-models.ts";
@@ -27,16 +26,6 @@ describe("catalog", () => {
       ]);
     for (const name of [...names, "", "x", 'a"b', "exact"])
       expect({ name, ...infoFor(name) }).toEqual({ name, ...infoFor(name, { rules }) });
-  });
-
-  test("in the binary it is one text for each first letter, and nothing is lost", () => {
-    const lines = catalogText.split("\n");
-    for (const [letter, part] of catalogParts(catalogText)) {
-      const fits = (line: string) => /^ {2}\{ exact = "(.)/.exec(line)?.[1]?.toLowerCase() === (letter || undefined);
-      expect(part).toBe(`\n${lines.filter(fits).join("\n")}\n`);
-    }
-    const letters = new Set(rules.map(({ exact = "" }) => exact.slice(0, 1).toLowerCase()));
-    expect(new Set(catalogParts(catalogText).keys())).toEqual(letters);
   });
 
   test.each([

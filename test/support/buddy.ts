@@ -132,12 +132,7 @@ async function freshBinary(): Promise<void> {
 function stale(): boolean {
   if (!existsSync(BINARY)) return true;
   const built = statSync(BINARY).mtimeMs;
-  const parts = [
-    ...new Bun.Glob("{src,templates,docs}/**/*").scanSync(ROOT),
-    "package.json",
-    "scripts/build.ts",
-    "scripts/bytecode-order.txt",
-  ];
+  const parts = [...new Bun.Glob("{src,templates,docs}/**/*").scanSync(ROOT), "package.json", "scripts/build.ts"];
   return parts.some((part) => statSync(join(ROOT, part)).mtimeMs > built);
 }
 

@@ -3,8 +3,9 @@ import { currentDirectory } from "../../lib/byte-names.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { print } from "../../lib/output.ts";
 import { askProgram } from "../../lib/start-child.ts";
-import { type Arg, type Args, COMMANDS, loadCommand } from "../command.ts";
+import { type Args, COMMANDS, loadCommand } from "../command.ts";
 import { GLOBAL_ARGS } from "./options.ts";
+import { commandName, isCommand, tokensFor } from "./parse-arguments.ts";
 
 /** One candidate a line, `word<TAB>what it is`; a first line `:files` or `:directories` asks the shell for names. */
 export async function complete(words: readonly string[]): Promise<ExitCode> {
@@ -46,37 +47,28 @@ interface Line {
   readonly runbook: string | undefined;
 }
 
-async function readLine(words: readonly string[]): Promise<Line> {
-  let command: string | undefined;
-  let args: Args = GLOBAL_ARGS;
-  let pending: string | undefined;
-  let literal = false;
-  let runbook: string | undefined;
-  const positionals: string[] = [];
-  for (const word of words) {
-    if (pending === "run") runbook = word;
-    if (pending !== undefined) pending = undefined;
-    else if (literal) positionals.push(word);
-    else if (word === "--") literal = true;
-    else if (word.startsWith("-") && word !== "-") {
-      const [name, def] = flagOf(word, args) ?? [];
-      if (def !== undefined && def.type !== "boolean" && def.optionalValue !== true && !word.includes("="))
-        pending = name;
-      if (word.startsWith("--run=")) runbook = word.slice("--run=".length);
-    } else if (command === undefined && Object.hasOwn(COMMANDS, word)) {
-      command = word;
-      args = { ...GLOBAL_ARGS, ...(await loadCommand(word)).args };
-    } else positionals.push(word);
-  }
-  if (command === undefined) args = { ...args, ...(await loadCommand()).args };
-  const overSsh = words.some((word) => word === "--ssh" || word.startsWith("--ssh="));
-  return { command, args, positionals, pending, literal, overSsh, runbook };
-}
+/** Stands for the word that is being typed; nobody can type it. */
+const CURSOR = "\0";
 
-function flagOf(word: string, args: Args): [string, Arg] | undefined {
-  return Object.entries(args).find(
-    ([name, def]) => word.split("=", 1)[0] === `--${name}` || ("alias" in def && word === `-${def.alias}`),
-  );
+async function readLine(words: readonly string[]): Promise<Line> {
+  const first = await commandName(words);
+  const command = first !== undefined && isCommand(first) ? first : undefined;
+  const { args } = await loadCommand(command);
+  const tokens = tokensFor([...words, CURSOR], command ?? "", args);
+  const valueOf = (flag: string) =>
+    tokens.flatMap((token) =>
+      token.kind === "flag" && token.name === flag && token.value !== true ? [token.value] : [],
+    )[0];
+  const last = tokens.at(-1);
+  return {
+    command,
+    args: { ...GLOBAL_ARGS, ...args },
+    positionals: tokens.flatMap((token) => (token.kind === "word" && token.text !== CURSOR ? [token.text] : [])),
+    pending: last?.kind === "flag" ? last.name : undefined,
+    literal: last?.kind === "word" && last.literal === true,
+    overSsh: valueOf("ssh") !== undefined,
+    runbook: valueOf("run"),
+  };
 }
 
 function flagNames(args: Args): string[] {

@@ -1,11 +1,11 @@
 /**
  * argv → command, flags and positionals, strictly: unknown, repeated, incomplete or extra words are errors.
- * citty's own parser lets all of that pass silently, so it gets a line that this one has checked.
+ * citty's own parser accepts all of these, reads --no-tmux as --tmux=false, and has no optional values.
  */
 import { resolve } from "node:path";
 import { closestMatch } from "../../lib/text.ts";
 import { BuddyError } from "../../lib/errors.ts";
-import { type Args, COMMANDS } from "../command.ts";
+import { type Args, COMMANDS, type Call, loadCommand } from "../command.ts";
 import { type FlagValues, GLOBAL_ARGS, SESSION_NAME } from "./options.ts";
 
 export type Token =
@@ -20,6 +20,63 @@ export interface ParsedArguments {
   readonly positionals: readonly string[];
   /** How many of the positionals, counted from the last, stood after --. */
   readonly literal: number;
+}
+
+/** The first word that is not the value of a flag; undefined if there is none. */
+export async function commandName(argv: readonly string[]): Promise<string | undefined> {
+  if (isCommand(argv[0] ?? "")) return argv[0];
+  const tokens = tokenizeUpToError(argv, GLOBAL_ARGS);
+  // Without a word no command can own the flag.
+  const first = tokens.find(({ kind }) => kind !== "flag");
+  if (first?.kind !== "unknown" || !tokens.some(({ kind }) => kind === "word")) return takeCommand(tokens).name;
+  // A command's own flags may precede its name; which of them take a value, only all commands together know.
+  const commands = await Promise.all(Object.keys(COMMANDS).map((one) => loadCommand(one)));
+  const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);
+  const { name } = takeCommand(tokenizeUpToError(argv, all));
+  // After an unknown option a word may be its value: then the option is the mistake, not the word.
+  const unknown = tokenizeUpToError(argv, all).find((token) => token.kind === "unknown");
+  if (unknown !== undefined && name !== undefined && !isCommand(name)) throw unknownOption(unknown.shown, "", all);
+  return name;
+}
+
+export function isCommand(word: string): boolean {
+  return Object.hasOwn(COMMANDS, word);
+}
+
+/** The tokens of a command's line without its name; "" is the REPL. */
+export function tokensFor(argv: readonly string[], name: string, args: Args): readonly Token[] {
+  // The name of the command and the first word of what it takes.
+  const restFrom = Object.values(args).some((arg) => arg.verbatim === true) ? 2 : undefined;
+  const tokens = tokenize(argv, { ...GLOBAL_ARGS, ...args }, restFrom);
+  return name === "" ? tokens : takeCommand(tokens).rest;
+}
+
+/** The values that a command's `run` gets, as citty's types describe them. */
+export function argumentsOf({ own, positionals }: ParsedArguments, args: Args): Call["args"] {
+  const values: Record<string, string | true | string[]> = {};
+  let word = 0;
+  for (const [name, { type }] of Object.entries(args)) {
+    const value = type === "positional" ? positionals[word++] : own.get(name);
+    if (value !== undefined) values[name] = value;
+  }
+  // Their types depend on the definitions, which only the command's own file knows.
+  return { ...values, _: [...positionals] } as unknown as Call["args"];
+}
+
+/** Only the position of the command matters here; mistakes after it are reported once its flags are known. */
+function tokenizeUpToError(argv: readonly string[], table: Args): Token[] {
+  try {
+    return tokenize(argv, table);
+  } catch (error) {
+    for (let end = argv.length - 1; end >= 0; end--) {
+      try {
+        return tokenize(argv.slice(0, end), table);
+      } catch {
+        continue;
+      }
+    }
+    throw error;
+  }
 }
 
 /**
@@ -68,10 +125,10 @@ export function tokenize(argv: readonly string[], table: Args, restFrom = Number
 }
 
 /** Takes the command's name out of the tokens: the first word that is not the value of a bare --tmux. */
-export function takeCommand(
-  tokens: readonly Token[],
-  isCommand: (word: string) => boolean,
-): { readonly name: string | undefined; readonly rest: readonly Token[] } {
+export function takeCommand(tokens: readonly Token[]): {
+  readonly name: string | undefined;
+  readonly rest: readonly Token[];
+} {
   const rest: Token[] = [];
   for (const [i, token] of tokens.entries()) {
     if (token.kind !== "word") rest.push(token);
@@ -169,7 +226,7 @@ function requirePositionals(
   return words;
 }
 
-export function unknownOption(shown: string, command: string, args: Args): BuddyError {
+function unknownOption(shown: string, command: string, args: Args): BuddyError {
   const known = [...Object.entries(args), ...Object.entries(GLOBAL_ARGS)].flatMap(([name, def]) =>
     def.type === "positional" ? [] : [`--${name}`],
   );

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { judgeTokens, takeCommand, tokenize } from "../../../src/cli/args/parse-arguments.ts";
-import { type Args, COMMANDS } from "../../../src/cli/command.ts";
+import type { Args } from "../../../src/cli/command.ts";
 import { command as exec } from "../../../src/cli/commands/exec/command.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { naming } from "../../support/errors.ts";
@@ -15,7 +15,7 @@ interface Parsed {
 
 function parse(line: readonly string[], command = "exec", args: Args = exec.args): Parsed {
   const tokens = tokenize(line, { ...GLOBAL_ARGS, ...args });
-  const taken = takeCommand(tokens, (word) => word in COMMANDS);
+  const taken = takeCommand(tokens);
   expect(taken.name ?? "").toBe(command);
   const judged = judgeTokens(taken.rest, command, args, "/start");
   return {
