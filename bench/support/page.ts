@@ -13,7 +13,7 @@ const INTRO = `# Benchmarks
 \`\`\`sh
 bun run bench            # all of them; writes this page
 bun run bench startup    # one; prints only
-bun run bench compare OTHER-BINARY agent    # dist/buddy beside another build, in pairs
+bun run bench compare OTHER-BINARY agent    # dist/buddy beside a second build, in pairs
 \`\`\`
 
 Each file of \`bench/\` measures one part, and prints its figures with the goal beside them where there is one. They assert
