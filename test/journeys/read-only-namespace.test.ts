@@ -3,7 +3,7 @@
  * over ssh, in a container.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Rows } from "../../src/policy/shell/read-only/rows.ts";
+import { Rows } from "../../src/policy/effects/notation.ts";
 import { readOnlyRows } from "../../src/policy/shell/read-only/prove.ts";
 import { call, shell } from "../support/calls.ts";
 import { type Container, containerTarget } from "../support/container.ts";

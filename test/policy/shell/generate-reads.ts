@@ -2,7 +2,7 @@
  * Random texts that are mostly reads: from the rows of the table, from their examples, changed a little, and put
  * together.
  */
-import type { Form } from "../../../src/policy/shell/read-only/form.ts";
+import type { Form } from "../../../src/policy/effects/argv.ts";
 import { readOnlyRows } from "../../../src/policy/shell/read-only/prove.ts";
 import { words } from "../../../src/lib/text.ts";
 import type { Seeded } from "../../support/seeded.ts";

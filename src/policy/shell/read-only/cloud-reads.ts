@@ -1,7 +1,7 @@
 /** Cloud command lines: calls that describe, list or get, without showing keys, tokens and secrets. */
 import { words } from "../../../lib/text.ts";
 import { isFixed } from "../syntax/field.ts";
-import { refused } from "./form.ts";
+import { refused } from "../../effects/argv.ts";
 import type { PresetReader } from "./operator.ts";
 
 const SECRETS =

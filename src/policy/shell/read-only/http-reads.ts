@@ -1,7 +1,7 @@
 /** curl and wget: GET that prints to the terminal, from allowed hosts or this machine. */
 import { isListedHost } from "../../web/urls.ts";
 import { isFixed, isUnknown, ONE, STAR } from "../syntax/field.ts";
-import type { Refusal } from "./form.ts";
+import type { Refusal } from "../../effects/argv.ts";
 import type { PresetReader } from "./operator.ts";
 
 /** `NAME:PORT:ADDRESS` with an address of this machine: requests to that name and port go to this machine. */

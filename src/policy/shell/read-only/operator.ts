@@ -3,7 +3,7 @@ import { differsBetweenShells, outsideCommonGrammar } from "../syntax/parse.ts";
 import { isFixed, isUnknown, programName } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { walkText } from "../syntax/walk.ts";
-import type { Refusal } from "./form.ts";
+import type { Refusal } from "../../effects/argv.ts";
 
 /** The settings of a preset. */
 export interface Preset {

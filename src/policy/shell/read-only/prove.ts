@@ -1,25 +1,25 @@
 /** Whether a command is proven, by its text, to change nothing. */
-import containers from "../../../../templates/policy/containers.txt" with { type: "text" };
-import files from "../../../../templates/policy/files.txt" with { type: "text" };
-import git from "../../../../templates/policy/git.txt" with { type: "text" };
-import macos from "../../../../templates/policy/macos.txt" with { type: "text" };
-import network from "../../../../templates/policy/network.txt" with { type: "text" };
-import operatorClusters from "../../../../templates/policy/operator-clusters.txt" with { type: "text" };
-import operatorData from "../../../../templates/policy/operator-data.txt" with { type: "text" };
-import operatorMachines from "../../../../templates/policy/operator-machines.txt" with { type: "text" };
-import operatorNetwork from "../../../../templates/policy/operator-network.txt" with { type: "text" };
-import operatorServices from "../../../../templates/policy/operator-services.txt" with { type: "text" };
-import packages from "../../../../templates/policy/packages.txt" with { type: "text" };
-import shell from "../../../../templates/policy/shell.txt" with { type: "text" };
-import storage from "../../../../templates/policy/storage.txt" with { type: "text" };
-import system from "../../../../templates/policy/system.txt" with { type: "text" };
+import containers from "../../../../templates/commands/containers.txt" with { type: "text" };
+import files from "../../../../templates/commands/files.txt" with { type: "text" };
+import git from "../../../../templates/commands/git.txt" with { type: "text" };
+import macos from "../../../../templates/commands/macos.txt" with { type: "text" };
+import network from "../../../../templates/commands/network.txt" with { type: "text" };
+import operatorClusters from "../../../../templates/commands/operator-clusters.txt" with { type: "text" };
+import operatorData from "../../../../templates/commands/operator-data.txt" with { type: "text" };
+import operatorMachines from "../../../../templates/commands/operator-machines.txt" with { type: "text" };
+import operatorNetwork from "../../../../templates/commands/operator-network.txt" with { type: "text" };
+import operatorServices from "../../../../templates/commands/operator-services.txt" with { type: "text" };
+import packages from "../../../../templates/commands/packages.txt" with { type: "text" };
+import shell from "../../../../templates/commands/shell.txt" with { type: "text" };
+import storage from "../../../../templates/commands/storage.txt" with { type: "text" };
+import system from "../../../../templates/commands/system.txt" with { type: "text" };
 import { once } from "../../../lib/values.ts";
 import type { Condition } from "../../verdict.ts";
 import { assignmentEffect } from "../syntax/assignments.ts";
-import { isFixed, programName, readable } from "../syntax/field.ts";
+import { type Field, isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { CLOUD_READERS } from "./cloud-reads.ts";
-import { type Form, leading, outside, type Refusal, refused } from "./form.ts";
+import { type Form, likeliest, outside, type Refusal, refused } from "../../effects/argv.ts";
 import { HTTP_READERS } from "./http-reads.ts";
 import {
   asksForState,
@@ -30,7 +30,7 @@ import {
   sendsInput,
 } from "./operator.ts";
 import { READERS } from "./readers.ts";
-import { type Call, Rows } from "./rows.ts";
+import { type Call, Rows } from "../../effects/notation.ts";
 
 /** Why it is not proven read-only, including by the rows of a preset; undefined if it is. */
 export function unproven(command: FoundCommand, preset?: Preset): string | undefined {
@@ -47,7 +47,7 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
   }
   if (command.defined) return undefined;
   if (path !== name && !USUAL.test(path)) return `${readable(path)} is not a program of the system`;
-  const args = argv.slice(1).map((word) => word.value);
+  const args = argv.slice(1);
   if (name === "git" && runsElsewhere(command)) return "git runs where buddy cannot check its repository";
   if (preset !== undefined && sendsInput(command)) return `${name} sends its input to another machine`;
   if (wrapped !== undefined) {
@@ -94,7 +94,7 @@ function below(directory: string, path: string): string {
   return directory === "" || directory === "." || /^[/~\uFDD3]/.test(path) ? path : `${directory}/${path}`;
 }
 
-function found(name: string, args: readonly string[], preset: Preset | undefined): string | undefined {
+function found(name: string, args: readonly Field[], preset: Preset | undefined): string | undefined {
   const why = notReadOnly(name, args, preset);
   return why === undefined ? undefined : refused(name, why);
 }
@@ -132,7 +132,7 @@ export const readOnlyRows = once(
     ]),
 );
 
-function notReadOnly(program: string, args: readonly string[], preset?: Preset): Refusal | undefined {
+function notReadOnly(program: string, args: readonly Field[], preset?: Preset): Refusal | undefined {
   let why: Refusal | undefined;
   for (const row of readOnlyRows().of(program)) {
     if (row.preset !== undefined && row.preset !== preset?.name) continue;
@@ -151,15 +151,15 @@ function notReadOnly(program: string, args: readonly string[], preset?: Preset):
 const NOT_LISTED = { does: "is not known to be read-only" };
 const MOST_NESTED = 3;
 
-function notCalled(call: Call, args: readonly string[], preset: Preset | undefined): Refusal | undefined {
+function notCalled(call: Call, args: readonly Field[], preset: Preset | undefined): Refusal | undefined {
   const { form, subcommands } = call;
   if (subcommands === undefined) return notCovered(form, args, preset);
-  const front = leading(form, args);
-  if ("why" in front) return front.why;
+  const front = likeliest(form, args, true);
+  if (front.unknown[0] !== undefined) return front.unknown[0];
   const rest = args.slice(front.at);
   if (rest.length === 0) return call.bare ? outside(form, args) : "without a subcommand";
   for (let count = Math.min(MOST_NESTED, rest.length); count > 0; count--) {
-    const path = rest.slice(0, count);
+    const path = rest.slice(0, count).map(({ value }) => value);
     const forms = path.every((word) => isFixed(word) && !word.includes(" "))
       ? subcommands.get(path.join(" "))
       : undefined;
@@ -168,16 +168,16 @@ function notCalled(call: Call, args: readonly string[], preset: Preset | undefin
     const [why = NOT_LISTED] = whys;
     return whys.includes(undefined) ? undefined : { does: refused(path.join(" "), why) };
   }
-  return isFixed(rest[0] as string)
-    ? { does: refused(rest[0] as string, NOT_LISTED) }
-    : "with a subcommand that is only known when it runs";
+  const [{ value: first }] = rest as [Field];
+  return isFixed(first) ? { does: refused(first, NOT_LISTED) } : "with a subcommand that is only known when it runs";
 }
 
-function notCovered(form: Form, args: readonly string[], preset: Preset | undefined): Refusal | undefined {
+function notCovered(form: Form, args: readonly Field[], preset: Preset | undefined): Refusal | undefined {
   const { reader } = form;
   if (reader === undefined) return outside(form, args);
+  const words = args.map(({ value }) => value);
   const asking = Object.hasOwn(PRESET_READERS, reader) ? PRESET_READERS[reader] : undefined;
-  if (asking !== undefined && preset !== undefined) return asking(args, preset);
+  if (asking !== undefined && preset !== undefined) return asking(words, preset);
   const read = Object.hasOwn(READERS, reader) ? READERS[reader] : undefined;
-  return read === undefined ? notReadOnly(reader, args, preset) : read(args);
+  return read === undefined ? notReadOnly(reader, args, preset) : read(words);
 }

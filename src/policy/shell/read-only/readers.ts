@@ -3,7 +3,7 @@ import { isDeviceToRead } from "../dangers/protected-paths.ts";
 import { areNumbers, field, isFixed, isGlob, isUnknown, maybeOption, SPLIT, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { awk } from "./awk.ts";
-import type { Refusal } from "./form.ts";
+import type { Refusal } from "../../effects/argv.ts";
 import { sed } from "./sed.ts";
 
 /** Undefined if proven to change nothing. */

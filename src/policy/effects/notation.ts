@@ -1,6 +1,6 @@
-/** Reads the notation of the read-only table (see templates/policy/README.md); rows are parsed when they are needed. */
-import type { Form, Operand, Option, Shape } from "./form.ts";
-import { isPsqlRead, isSqlRead } from "./sql-reads.ts";
+/** Reads the notation of the table of commands (templates/commands/README.md); rows are parsed when they are needed. */
+import type { Form, Operand, Option, Shape } from "./argv.ts";
+import { isPsqlRead, isSqlRead } from "../shell/read-only/sql-reads.ts";
 
 /** The forms of some programs; a command line must match one of them. */
 export interface Row {
@@ -27,11 +27,11 @@ export class Rows {
   readonly #parsed = new Map<string[], Row>();
   readonly #sets = new Map<string, string>();
   readonly #shapes = new Map<string, Shape>([
-    ["FILE", { pattern: undefined, contents: true }],
-    ["PATH", { pattern: undefined, contents: false }],
-    ["TEXT", { pattern: undefined, contents: false }],
-    ["SQL", { pattern: { test: isSqlRead }, contents: false }],
-    ["PSQL", { pattern: { test: isPsqlRead }, contents: false }],
+    ["FILE", shapeOf("FILE", undefined, { contents: true })],
+    ["PATH", shapeOf("PATH", undefined)],
+    ["TEXT", shapeOf("TEXT", undefined)],
+    ["SQL", shapeOf("SQL", { test: isSqlRead })],
+    ["PSQL", shapeOf("PSQL", { test: isPsqlRead })],
   ]);
   readonly #preset = new Map<string[], string>();
 
@@ -70,7 +70,7 @@ export class Rows {
         throw new SyntaxError(`declared twice: ${front}`);
       if (named !== undefined) this.#sets.set(named, text);
       else if (shape !== undefined)
-        this.#shapes.set(shape, { pattern: new RegExp(text), contents: shape.endsWith("FILE") });
+        this.#shapes.set(shape, shapeOf(shape, new RegExp(text), { contents: shape.endsWith("FILE") }));
       else if (section !== undefined) preset = section;
       else {
         block = [line];
@@ -159,6 +159,7 @@ export class Rows {
       options,
       operands,
       groups: new Set([...options.values()].map(({ group }) => group).filter((group) => group > 0)),
+      asks: false,
       open: flags.has("open"),
       words: whole,
       reorders: flags.has("reorders"),
@@ -182,6 +183,7 @@ export class Rows {
       apart: value?.startsWith(":") === true,
       shape: shape === undefined || shape === "" ? undefined : this.#shape(shape),
       group: marks.length,
+      asks: false,
     };
     if (name.startsWith("--") || whole || name === "-#") return [[name, option]];
     return Array.from(name.slice(1), (letter): [string, Option] => [`-${letter}`, option]);
@@ -203,10 +205,14 @@ export class Rows {
     if (known !== undefined) return known;
     const literal = /^<([^>]+)>$/.exec(name)?.[1] ?? (/^[a-z0-9|.-]+$/.test(name) ? name : undefined);
     if (literal === undefined) throw new SyntaxError(`no shape is called ${name}`);
-    const shape: Shape = { pattern: new RegExp(`^(?:${literal})$`), contents: false };
+    const shape = shapeOf(name, new RegExp(`^(?:${literal})$`));
     this.#shapes.set(name, shape);
     return shape;
   }
+}
+
+function shapeOf(name: string, pattern: Shape["pattern"], more: Partial<Shape> = {}): Shape {
+  return { name, pattern, contents: false, rest: false, ...more };
 }
 
 /** The lines of one way to call a program. */
