@@ -54,7 +54,7 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   docker: words("docker-compose docker-buildx"),
   xargs: ["echo"],
   pidof: ["killall5"],
-  man: words("whatis apropos"),
+  man: words("whatis apropos gzip bzip2 xz lzip zstd"),
   busybox: ["busybox"],
   vgdisplay: ["lvm"],
   systemctl: words("systemd-sysv-install getopt ls"),
