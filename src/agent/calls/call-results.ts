@@ -8,7 +8,7 @@ import type { HeldText } from "../../lib/secrets/redact.ts";
 import { mapTexts } from "../../lib/values.ts";
 import { isTimeout } from "../../lib/waiting.ts";
 import type { ToolCall } from "../../model/types.ts";
-import type { OutputKind } from "../../policy/privacy/output-kind.ts";
+import type { OutputKind } from "../../policy/privacy/listed-secrets.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 import { boundText } from "../../tools/bound-output.ts";
 import { type TargetFacts, type Tool, type ToolResult, withNote } from "../../tools/tool.ts";

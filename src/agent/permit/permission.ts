@@ -1,7 +1,7 @@
 /** What a decision on a call needs, and the decision: it runs, or the model gets a result that says why not. */
 import type { ApprovalRequest, Approvals, Decision } from "../../policy/approvals.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
-import type { OutputKind } from "../../policy/privacy/output-kind.ts";
+import type { OutputKind } from "../../policy/privacy/listed-secrets.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 import type { Lockout } from "../../policy/shell/dangers/lockout.ts";
 import type { ShellJudgement, Verdict } from "../../policy/verdict.ts";

@@ -5,7 +5,8 @@
 import { defined } from "../../lib/values.ts";
 import type { Stated } from "../../policy/approvals.ts";
 import type { EffectiveRules } from "../../policy/machine-rules.ts";
-import { isSecret, outputKind } from "../../policy/privacy/output-kind.ts";
+import { isSecret } from "../../policy/privacy/listed-secrets.ts";
+import { outputKind } from "../../policy/privacy/output-kind.ts";
 import { outsideRoots } from "../../policy/shell/shell-roots.ts";
 import { type RequiredAnswer, requiredAnswer, type ShellJudgement, type Verdict } from "../../policy/verdict.ts";
 import type { ShellPlace, Unasked } from "../../targets/target.ts";

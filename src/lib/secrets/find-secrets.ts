@@ -173,6 +173,9 @@ function findInDocuments(text: string, spans: SecretSpan[]): void {
     if (/^[ \t]*(?:machine[ \t]+\S|default[ \t]*$)/m.test(text))
       groupSpans(text, /^[ \t]*password[ \t]+(?!\[redacted\]|‹secret-)(\S{3,})[ \t]*$/gm, "password", spans);
   }
+  if (text.includes("chpasswd") || text.includes("newusers") || text.includes("--stdin")) givenToChpasswd(text, spans);
+  if (text.includes("<auth-user-pass>"))
+    groupSpans(text, /<auth-user-pass>\r?\n[^\n]*\n(?!\[redacted\]|‹secret-)([^\n]{3,200}?)\r?$/gm, "password", spans);
   // host:port:database:user:password
   if (text.includes(":*:") || text.includes(":543") || text.includes(":643"))
     groupSpans(
@@ -185,6 +188,36 @@ function findInDocuments(text: string, spans: SecretSpan[]): void {
     kubernetesYaml(text, spans);
     kubernetesJson(text, spans);
   }
+}
+
+/** `user:password` in a pipe, a here-string or a here-document to chpasswd, and in the YAML of cloud-init. */
+function givenToChpasswd(text: string, spans: SecretSpan[]): void {
+  const users = (match: RegExpMatchArray): void => {
+    const [whole, body = ""] = match;
+    const from = (match.index ?? 0) + whole.indexOf(body);
+    const inner: SecretSpan[] = [];
+    groupSpans(
+      body,
+      /(?<![\w.:/-])[\w.-]{1,64}:(?!\[redacted\]|‹secret-|\$[A-Za-z_({]|%s)((?:(?!\\n)[^\s"'|]){3,200})/g,
+      "password",
+      inner,
+    );
+    for (const { start, end, kind } of inner) spans.push({ start: from + start, end: from + end, kind });
+  };
+  const pipe = /(?:echo|printf)[ \t]([^|;\n]{3,4000})\|[^|\n]{0,200}?\b(?:chpasswd|newusers)\b/g;
+  for (const match of text.matchAll(pipe)) users(match);
+  for (const match of text.matchAll(/\bchpasswd\b[^\n|;]{0,80}<<<([^\n;|]{3,400})/g)) users(match);
+  for (const match of text.matchAll(
+    /\b(?:chpasswd|newusers)\b[^\n]{0,80}<<-?\s?["']?\w+["']?\n([^]{3,20000}?)\n\s*\w+$/gm,
+  ))
+    users(match);
+  for (const match of text.matchAll(/^\s*chpasswd:[ \t]*\n((?:[ \t]+.*\n?){1,200})/gm)) users(match);
+  groupSpans(
+    text,
+    /(?:echo|printf)[ \t]+(?:-[neE]{1,3}[ \t]+)?["']?(?!\$|\[redacted\]|‹secret-)([^\s"'|$]{3,200})["']?[ \t]*\|[^|\n]{0,200}?\bpasswd[ \t][^\n|;]{0,80}--stdin/g,
+    "password",
+    spans,
+  );
 }
 
 /** Adds the first group of each match. */

@@ -70,7 +70,8 @@ const scan = once(
       SHAPE_STARTS.split(" "),
       `authorization bearer cookie client-key token secret passw passp _pass -pass _pw -pw bindpw rootpw --pass psk
       sshpass mysql curl redis docker podman vault sqlcmd ldap openssl htpasswd smbclient credential device code_ codev
-      auth akia asia ://`.split(/\s+/),
+      rootpwm modpw rootpw community rocom rwcom com2sec createuser defauth defpriv defpass snmp requirepass masterauth insecure-p
+      stats identified ipmitool rabbitmq mosquitto useradd usermod olcroot userp auth akia asia ://`.split(/\s+/),
       [KEY],
     ]),
 );

@@ -91,7 +91,7 @@ export function safeCut(text: string, spaced: readonly string[] = []): number {
     before = cut;
     const key = text.lastIndexOf("-----BEGIN ");
     // complete when the last line of the block is before the cut
-    if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
+    if (key >= 0 && !/-----END [\w -]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
     // "Authorization: Bearer " and what follows belong together
     const lead = unfinished().exec(text.slice(Math.max(0, cut - 200), cut));
     if (lead !== null) cut -= lead[0].length;

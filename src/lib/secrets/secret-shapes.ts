@@ -59,6 +59,8 @@ const tokenShapes = (): readonly Shape[] => [
   { kind: "Telegram token", shape: /[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])/ },
   { kind: "age key", shape: /AGE-SECRET-KEY-1[A-Z0-9]{40,}/ },
   { kind: "JWT", shape: /eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?/ },
+  { kind: "password hash", shape: /SCRAM-SHA-(?:1|256|512)\$[0-9]{1,9}:[A-Za-z0-9+/=$:]{20,}/ },
+  { kind: "password hash", shape: /\{(?:S?SHA|S?MD5|PBKDF2-SHA|SSHA-?)[0-9]{0,3}\}[A-Za-z0-9+/=$.]{20,}/ },
   { kind: "password hash", shape: /\$(?:1|5|6|7|y|gy|apr1|2[abxy]|argon2id?|scrypt)\$[A-Za-z0-9./$,=+-]{20,}/ },
 ];
 
@@ -72,7 +74,8 @@ const QUOTE = String.raw`\\{0,3}["']`;
 /** Already replaced. */
 const MASKED = String.raw`\[redacted\]|‹secret-`;
 
-const KEY_LABEL = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?";
+const KEY_LABEL =
+  "(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN (?:Static key V1|tls-crypt-v2 (?:client|server) key))";
 /** PEM: up to its end line, or to the end of the base64 if that is missing. Never past an unescaped quote. */
 const PRIVATE_KEY = String.raw`-----BEGIN ${KEY_LABEL}-----(?:[^-"]*(?:(?:-(?!----)|(?<=(?<!\\)\\)")[^-"]*)*-----END ${KEY_LABEL}-----|(?:(?:\s|\\{1,3}[nr])*[A-Za-z0-9+/=]{20,})+)`;
 const PUTTY_KEY = String.raw`Private-Lines: [0-9]{1,3}(?:\r?\n[A-Za-z0-9+/=]{4,64})+`;
@@ -115,7 +118,7 @@ class Hint {
 
 /** How each shape begins. */
 export const SHAPE_STARTS =
-  "sk- sk_ rk_ whsec_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glagent- glimt- xox xapp- AKIA ASIA ABIA ACCA AIza ya29. GOCSPX- npm_ pypi- hf_ gsk_ xai- r8_ doo_v1_ dop_v1_ dor_v1_ dckr_ hvs. hvb. hvr. tskey- SG. glsa_ glc_ shpat_ shpca_ shppa_ shpss_ dapi ATATT3 NRAK- lin_api_ ntn_ secret_ key- figd_ 1//0 FwoGZXIvYXdz IQoJb3JpZ2lu pul- fo1_ fm1_ fm2_ rnd_ sq0 PMAK- ops_ pplx- nvapi- lsv2_ bkua_ CCIP nfp_ nfc_ sntry dp. sbp_ sb_secret_ :AA AGE-SECRET-KEY- eyJ $1$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $2a$ $2b$ $2x$ $2y$ $argon2 $scrypt$ -----BEGIN Private-Lines https://hooks https://discord";
+  "sk- sk_ rk_ whsec_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glagent- glimt- xox xapp- AKIA ASIA ABIA ACCA AIza ya29. GOCSPX- npm_ pypi- hf_ gsk_ xai- r8_ doo_v1_ dop_v1_ dor_v1_ dckr_ hvs. hvb. hvr. tskey- SG. glsa_ glc_ shpat_ shpca_ shppa_ shpss_ dapi ATATT3 NRAK- lin_api_ ntn_ secret_ key- figd_ 1//0 FwoGZXIvYXdz IQoJb3JpZ2lu pul- fo1_ fm1_ fm2_ rnd_ sq0 PMAK- ops_ pplx- nvapi- lsv2_ bkua_ CCIP nfp_ nfc_ sntry dp. sbp_ sb_secret_ :AA AGE-SECRET-KEY- eyJ $1$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $2a$ $2b$ $2x$ $2y$ $argon2 $scrypt$ SCRAM-SHA- {SSHA {SHA {SMD5 {MD5} {PBKDF2 -----BEGIN Private-Lines https://hooks https://discord";
 
 export const shapeHint = once(() => {
   const compile = () => new RegExp(SHAPE_STARTS.split(" ").map(RegExp.escape).join("|"), "g");
@@ -150,8 +153,8 @@ const HEADER_NAME =
 const KEY_WORD =
   "(?:api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|shared_?access|subscription|hmac|webhook|pre_?shared)";
 const FIELD_NAME = `(?:access_?token|refresh_?token|id_?token|auth_?token|session_?token|identity_?token|registry_?token|bot_?token|client_?secret|secret_?access_?key|secret_?key_?base|secret_?string|${KEY_WORD}_?key|password|passwd|passphrase|code_?verifier|device_?code|authorization_?code|client-key-data|wpa_?psk)`;
-const SETTING_NAME = `(?:${FIELD_NAME}|token|secret|credentials?|psk|(?<=[A-Za-z0-9][_-])(?:pass|pwd|pw))`;
-const FLAG_NAME = "(?:api-?key|token|password|passwd|pass|secret|access-key)";
+const SETTING_NAME = `(?:${FIELD_NAME}|token|secret|credentials?|authtok|psk|(?<=[A-Za-z0-9][_-])(?:pass|pwd|pw))`;
+const FLAG_NAME = "(?:api-?key|token|password|passphrase|passwd|pass|secret|access-key)";
 /** Between the name of a program and an option. */
 const WORDS = String.raw`\s(?:[^\n;|&]{0,100}\s)?`;
 /** DB_PASSWORD, dbPassword, spring.datasource.password */
@@ -171,8 +174,8 @@ const COOKIE = String.raw`(?!${MASKED})[^\s=;,"'\\]{1,200}=[^\s"',;<>\\]+`;
 /** Where secrets appear: what precedes one, and the secret itself. Each lead contains a match of `placeHint`. */
 const places = (): readonly { readonly lead: string; readonly secret: string }[] => [
   {
-    // Authorization: Bearer …
-    lead: String.raw`${HEADER_NAME}(?:\s{0,4}[:=]\s{0,4}(?:${QUOTE})?|${QUOTE}\s{0,4}[:=,]\s{0,4}${QUOTE})${SCHEME}\s{1,4}`,
+    // Authorization: Bearer …   proxy_set_header Authorization "Basic …"
+    lead: String.raw`${HEADER_NAME}(?:[ \t]{1,8}${QUOTE}|\s{0,4}[:=]\s{0,4}(?:${QUOTE})?|${QUOTE}\s{0,4}[:=,]\s{0,4}${QUOTE})${SCHEME}\s{1,4}`,
     secret: String.raw`(?!${MASKED}|\$|${SCHEME}\s)[^\s"',;<>\\]{4,}`,
   },
   {
@@ -242,13 +245,38 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
   },
   {
     // define('DB_PASSWORD', '…')
-    lead: String.raw`${named(QUOTE)}${PREFIX}(?:password|secret|token|api_key|secret_key)${QUOTE}\s{0,4},\s{0,4}${QUOTE}${TELLING}`,
+    lead: String.raw`(?:(?<=[(\[{]\s{0,4}${QUOTE})|(?=--))${named(QUOTE)}${PREFIX}(?:password|secret|token|api_key|secret_key)${QUOTE}\s{0,4},\s{0,4}${QUOTE}${TELLING}`,
     secret: VALUE,
   },
   {
-    // bindpw …   rootpw …
-    lead: String.raw`(?:bind|root)pw[ \t]{1,8}(?:${QUOTE})?`,
-    secret: String.raw`(?!${MASKED}|\$)[^"'\s\\]{4,}`,
+    // bindpw …   rootpw …   olcRootPW:: …   userPassword: {SSHA}…
+    lead: String.raw`(?:(?:bind|root|rootpwmod|olcroot)pw(?:[ \t]{1,8}|::?[ \t]{0,8}|[ \t]{0,4}=[ \t]{0,4})|userPassword::?[ \t]{1,8})(?:${QUOTE})?`,
+    secret: String.raw`(?!${MASKED}|\$|--)[^"'\s\\]{4,}`,
+  },
+  {
+    // rocommunity …   com2sec6 -Cn … name source …   snmp-server community …   snmpwalk -c …
+    lead: String.raw`(?:(?:ro|rw|trap|auth|def)community6?|com2sec6?(?:[ \t]{1,8}-Cn[ \t]{1,8}\S{1,64})?[ \t]{1,8}\S{1,64}[ \t]{1,8}\S{1,64}|(?<=snmp-server[ \t]{1,4})community|snmp[a-z]{1,12}${WORDS}-c)[ \t]{1,8}(?:${QUOTE})?`,
+    secret: String.raw`(?!${MASKED}|\$|(?:public|private|default|string|name)(?:["'\s\\]|$))[^"'\s\\]{3,}`,
+  },
+  {
+    // createUser bob SHA … AES …   defAuthPassphrase …   snmpget -A … -X …
+    lead: String.raw`(?:createUser[ \t]{1,8}(?:-e[ \t]{1,8}\S{1,64}[ \t]{1,8})?\S{1,64}[ \t]{1,8}(?:MD5|SHA)[0-9-]{0,4}|def(?:auth|priv)?passphrase|snmp[a-z]{1,12}${WORDS}-[AX])[ \t]{1,8}`,
+    secret: String.raw`(?!${MASKED}|\$|\()[^\s\\(][^\n\\]{2,200}`,
+  },
+  {
+    // requirepass …   auth-pass main …   insecure-password …   stats auth admin:…
+    lead: String.raw`(?:(?:requirepass|masterauth|insecure-password|auth-pass[ \t]{1,4}\S{1,60})[ \t]{1,8}(?:${QUOTE})?|stats[ \t]{1,8}auth[ \t]{1,8}[^\s:]{1,64}:)${TELLING}`,
+    secret: VALUE,
+  },
+  {
+    // IDENTIFIED BY '…'   ALTER ROLE app PASSWORD '…'   SET PASSWORD FOR app = '…'
+    lead: String.raw`(?:identified[ \t]{1,4}(?:with[ \t]{1,4}\S{1,40}[ \t]{1,4})?(?:by|as)[ \t]{1,4}(?:password[ \t]{1,4})?|(?<=(?:role|user)[ \t][^\n;]{1,120}[ \t])password[ \t]{1,4}|(?<=set[ \t]{1,4})password[^\n;=]{0,120}=[ \t]{0,4}(?:password\()?|(?:master|source)_password[ \t]{0,4}=[ \t]{0,4})${QUOTE}`,
+    secret: String.raw`(?!${MASKED}|[$<%])(?:[^"'\\\n]|\\[^\n"']){3,200}`,
+  },
+  {
+    // ipmitool -P …   rabbitmqctl add_user bob …   mosquitto_pub -P …   mysqladmin password …   usermod -p …
+    lead: String.raw`(?:ipmitool${WORDS}-P|rabbitmqctl${WORDS}(?:add_user|change_password)\s{1,4}\S{1,64}|mosquitto_[a-z]{2,6}${WORDS}-P|mysqladmin${WORDS}password|user(?:add|mod)${WORDS}(?:-p|--password)|s?ldappasswd${WORDS}-s|slappasswd${WORDS}-s)\s{1,4}(?:${QUOTE})?`,
+    secret: String.raw`(?!${MASKED}|[$-])[^"'\s\\]{4,}`,
   },
   {
     // the password is …   password for user bob: …
@@ -275,18 +303,13 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
 /** Words in front of `key`. */
 export const KEYS =
   "api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|subscription|hmac|webhook|shared|functions";
-export const PLACE = String.raw`authorization|bearer\s|cookie(?::|\\{0,3}["'])|(?:${KEYS})[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|(?:bind|root)pw\s|--?pass\b|psk|sshpass|mysql|curl\s|redis-cli\s|(?:docker|podman|vault)\slogin|sqlcmd\s|ldap[a-z]{2,8}\s|openssl\senc|htpasswd\s|smbclient\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@`;
+export const PLACE = String.raw`authorization|bearer\s|cookie(?::|\\{0,3}["'])|(?:${KEYS})[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|(?:bind|root|mod)pw\b|community|com2sec|createuser|def(?:auth|priv)?pass|snmp[a-z]{1,12}\s|requirepass|masterauth|auth-pass|stats\s{1,8}auth|identified\s|ipmitool\s|rabbitmqctl\s|mosquitto_|user(?:add|mod)\s|authtok|--?pass\b|psk|sshpass|mysql|curl\s|redis-cli\s|(?:docker|podman|vault)\slogin|sqlcmd\s|ldap[a-z]{2,8}\s|openssl\senc|htpasswd\s|smbclient\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@`;
 
 /** Every lead contains one of these words. */
-export const placeHint = once(
-  () =>
-    new Hint(
-      "auth bearer cookie key token secret pass pw psk mysql curl redis-cli login sqlcmd ldap openssl smbclient credential device verifier akia asia ://".split(
-        " ",
-      ),
-      () => new RegExp(PLACE, "gi"),
-    ),
-);
+export const PLACE_WORDS =
+  "auth bearer cookie key token secret pass pw psk mysql curl redis-cli login sqlcmd ldap openssl smbclient credential device verifier akia asia communit com2sec createuser snmp identified ipmitool rabbitmq mosquitto useradd usermod ://";
+
+export const placeHint = once(() => new Hint(PLACE_WORDS.split(" "), () => new RegExp(PLACE, "gi")));
 
 /** Matches a lead and its secret at `lastIndex`; the group that matched is the lead. */
 export const inPlace = once(
@@ -299,16 +322,18 @@ export const inPlace = once(
     ),
 );
 
-/** Stands for a secret in documentation. */
-const placeholder = once(
-  () => /^(?:password|passwd|pass|secret|token|api_?key|key|changeme|example|x{3,}|\*{3,}|\.{3,}|…+)$/i,
+/** Stands for a secret in documentation, or is a default that everybody can look up. */
+export const placeholder = once(
+  () =>
+    /^(?:password|passwd|pass|secret|token|api_?key|key|changeme|changeit|example|admin|SW2YcwTIb9zpOOhoPsMm|MySUPER--secret-0123passw0rd|my(?:auth|priv)phrase.*|new-password|@\w+@|x{3,})$/i,
 );
 
 /** Whether a value after this lead is not a secret: a placeholder, or a word assigned to a lower-case name (code). */
 export function plainValue(lead: string): (value: string) => boolean {
   const isUrl = lead.includes("://");
   const isCode = /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase();
-  return (value) => (!isUrl && placeholder().test(value)) || (isCode && /^[A-Za-z_-]+$/.test(value));
+  return (value) =>
+    (!isUrl && placeholder().test(value)) || !/[A-Za-z0-9]/.test(value) || (isCode && /^[A-Za-z_-]+$/.test(value));
 }
 
 /** Counters and pagination tokens: not secrets, despite their names. */
@@ -342,7 +367,9 @@ export const unfinished = once(
   () =>
     new RegExp(
       String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME}|\bsshpass\s{1,4}-p|\blogin\s{1,4}[^\s"']{1,100}\s{1,4}password)(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$|\bcookie${HEADER_SIGN}(?:[^\s"',;<>\\]{1,200};[ \t]{0,4}){1,50}$|\bcookie${QUOTE}\s{0,4}[:=,]\s{0,4}\[\s{0,4}$` +
-        String.raw`|\b(?:redis-cli|(?:docker|podman|vault)\slogin|sqlcmd|ldap[a-z]{2,8}|openssl\senc|htpasswd|smbclient|password (?:is|was|for))\s[^\n;|&]{0,160}$|(?:password|passwd|passphrase|secret|token)>[^<>\s]{0,400}$|(?:bind|root)pw\s{0,8}$`,
+        String.raw`|\b(?:redis-cli|(?:docker|podman|vault)\slogin|sqlcmd|ldap[a-z]{2,8}|openssl\senc|htpasswd|smbclient|password (?:is|was|for))\s[^\n;|&]{0,160}$|(?:password|passwd|passphrase|secret|token)>[^<>\s]{0,400}$|(?:bind|root|mod)pw(?:[ \t]|:){0,8}$` +
+        // The lead is the beginning of a line, or the secret comes before the word that shows it.
+        String.raw`|(?:community6?|com2sec6?|createuser|passphrase|requirepass|masterauth|insecure-password|auth-pass|stats\s{1,8}auth|\bsnmp[a-z-]{1,12}|ipmitool|rabbitmqctl|mosquitto_[a-z]{2,6}|user(?:add|mod)|identified|userPassword:{0,2}|\b(?:echo|printf|create|alter|set)|<<<)[ \t][^\n;]{0,160}$`,
       "i",
     ),
 );

@@ -2,16 +2,32 @@
 import type { SecretSpan } from "../../lib/secrets/find-secrets.ts";
 import { once } from "../../lib/values.ts";
 import { words } from "../../lib/text.ts";
-import type { OutputKind } from "./output-kind.ts";
+import { settingSecrets } from "./setting-secrets.ts";
+
+/**
+ * `screen`: a terminal that may still show a listing of variables. `opaque`: secrets in a form that a program changed
+ * (`rev .env`), so that every line may be one.
+ */
+export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
 
 export function listedSecrets(text: string, kind: OutputKind): SecretSpan[] {
   const spans: SecretSpan[] = [];
   if (kind === "ordinary" || kind === "settings") foundInFiles(text, spans);
   if (kind === "ordinary") return spans;
-  if (kind === "settings") settings(text, spans);
+  if (kind === "settings") settingSecrets(text, spans);
   // A table of names: `kubectl get secret` without -o shows no value.
   else if (kind !== "secrets" || !isTable(text)) lines(text, kind, spans);
   return spans;
+}
+
+/** Names and values, or values alone: all values are masked, not only those that look like secrets. */
+export function isListing(kind: OutputKind | undefined): boolean {
+  return kind === "variables" || kind === "secrets" || kind === "opaque";
+}
+
+/** Its values are secrets whatever they look like. */
+export function isSecret(kind: OutputKind | undefined): boolean {
+  return kind === "secrets" || kind === "opaque";
 }
 
 /** Whether a name suggests a secret. */
@@ -26,19 +42,6 @@ function foundInFiles(text: string, spans: SecretSpan[]): void {
     line(match[2] ?? "", match.index + (match[1] ?? "").length, "screen", spans);
 }
 
-/** In settings even a plain word is a secret after a name that suggests one. */
-function settings(text: string, spans: SecretSpan[]): void {
-  for (const match of text.matchAll(SETTING)) {
-    const [, lead = "", value = ""] = match;
-    if (harmlessValue(value) || /^(?:string|text|bool|object|array|integer)$/i.test(value)) continue;
-    const start = match.index + lead.length;
-    spans.push({ start, end: start + value.length, kind: "password" });
-  }
-}
-
-const SETTING =
-  /^([+-]?[ \t]*["']?[A-Za-z0-9_.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|[_-]pass|[_-]pwd|requirepass|masterauth)["']?[ \t]*[:= ][ \t]*["']?)([^\s"',;#<>{}$]{3,})/gim;
-
 function isTable(text: string): boolean {
   const first = /^\s*(\S.*)/.exec(text)?.[1] ?? "";
   return /^[A-Z][A-Z-]*(?:\s{2,}[A-Z][A-Z()-]*)+\s*$/.test(first);
@@ -47,12 +50,19 @@ function isTable(text: string): boolean {
 type Listed = "screen" | "variables" | "secrets" | "opaque";
 
 function lines(text: string, kind: Listed, spans: SecretSpan[]): void {
+  let isPublic = false;
   for (let at = 0; at < text.length;) {
     const end = nextBreak(text, at);
-    line(text.slice(at, end), at, kind, spans);
+    const one = text.slice(at, end);
+    isPublic = kind !== "opaque" && (isPublic || PUBLIC_PEM.test(one));
+    if (!isPublic) line(one, at, kind, spans);
+    else if (one.includes("-----END ")) isPublic = false;
     at = end + 1;
   }
 }
+
+/** Files of keys may also have, or only have, certificates and parameters. */
+const PUBLIC_PEM = /^-----BEGIN [A-Z0-9 ]*(?:CERTIFICATE|CERTIFICATE REQUEST|PUBLIC KEY|PARAMETERS|CRL)-----/;
 
 function nextBreak(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {

@@ -1,23 +1,7 @@
 /** What a command prints or a file contains: ordinary text, variables, settings, or only secrets. */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
-import { isSecretVariable } from "./listed-secrets.ts";
-
-/**
- * `screen`: a terminal that may still show a listing of variables. `opaque`: secrets in a form that a program changed
- * (`rev .env`), so that every line may be one.
- */
-export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
-
-/** Names and values, or values alone: all values are masked, not only those that look like secrets. */
-export function isListing(kind: OutputKind | undefined): boolean {
-  return kind === "variables" || kind === "secrets" || kind === "opaque";
-}
-
-/** Its values are secrets whatever they look like. */
-export function isSecret(kind: OutputKind | undefined): boolean {
-  return kind === "secrets" || kind === "opaque";
-}
+import { isSecretVariable, type OutputKind } from "./listed-secrets.ts";
 
 /** The strictest kind of all commands and of the files they name. `extra` is [privacy] mask_output. */
 export function outputKind(commands: readonly (readonly string[])[], extra: readonly string[]): OutputKind {
@@ -106,7 +90,7 @@ export function fileKind(path: string): OutputKind {
   if (SECRET_FILE.test(path)) return "secrets";
   if (/(?:^|\/)\.env(?:\.[\w.-]+)?$|\.env$|(?:^|\/)\.?envrc$|^\/proc\/[^/]+\/(?:task\/[^/]+\/)?environ$/.test(path))
     return /\.(?:example|sample|template|dist)$/.test(path) ? "settings" : "variables";
-  return /\.(?:ini|conf|cnf|cfg|ya?ml|toml|properties|json|tfvars|xml)$/.test(path) ? "settings" : "ordinary";
+  return SETTINGS_FILE.test(path) ? "settings" : "ordinary";
 }
 
 /** The strictest kind of the files that a pattern may match; it must contain two characters of the name. */
@@ -148,9 +132,13 @@ const namesOnly = once(
     ),
 );
 
+/** Configuration files: by their directory, or by how their names end. */
+const SETTINGS_FILE =
+  /^\/(?:usr\/local\/)?etc\/|\.(?:ini|conf|config|cnf|cfg|cf|ya?ml|toml|properties|json|tfvars|xml|ldif|service|ext)$|(?:^|\/)(?:\.(?:my\.cnf|npmrc|pypirc|s3cfg|boto|msmtprc|fetchmailrc|muttrc|mbsyncrc|dockercfg|smbcredentials)|wp-config\.php|user-data)$/;
+
 /** Files that contain only keys. */
 const SECRET_FILE =
-  /(?:^|\/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_[a-z0-9]+_key|\.pgpass|\.netrc|_netrc|\.git-credentials|\.vault-token|\.htpasswd|g?shadow-?|credentials\.csv)$|(?:^|\/)\.aws\/credentials$|\.(?:pem|key|p8|ppk|keytab|jks|pfx|p12|kdbx)$/;
+  /(?:^|\/)(?:(?:sasl_passwd|passwd\.client|opasswd|samba\/(?:private\/)?smbpasswd|pam_radius_auth\.conf|\.erlang\.cookie|ldap\.secret|[\w.-]*[.-]secrets|(?:ntp|chrony)\.keys|pgbouncer\/userlist\.txt|corosync\/authkey)|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_[a-z0-9]+_key|\.pgpass|\.netrc|_netrc|\.git-credentials|\.vault-token|\.htpasswd|g?shadow-?|credentials\.csv)$|(?:^|\/)\.aws\/credentials$|\.(?:pem|key|p8|ppk|keytab|jks|pfx|p12|kdbx)$/;
 
 /** Whether it lists all variables, or some whose names suggest a secret. */
 export function listsSecrets([program = "", ...rest]: readonly string[]): boolean {

@@ -6,11 +6,10 @@ import { collectAfter } from "../../lib/large-texts.ts";
 import { findSecrets, replaceSpans, type SecretSpan } from "../../lib/secrets/find-secrets.ts";
 import { type KnownSpan, KnownSecrets } from "../../lib/secrets/known-secrets.ts";
 import { HeldText, safeCut } from "../../lib/secrets/redact.ts";
-import { placeHint, unfinished } from "../../lib/secrets/secret-shapes.ts";
+import { PLACE_WORDS, placeHint, unfinished } from "../../lib/secrets/secret-shapes.ts";
 import { detached } from "../../lib/text.ts";
-import { suggestsSecret, listedSecrets } from "./listed-secrets.ts";
 import type { SecretValue } from "./outgoing-secret.ts";
-import { isListing, type OutputKind } from "./output-kind.ts";
+import { isListing, listedSecrets, type OutputKind, suggestsSecret } from "./listed-secrets.ts";
 import { insertLiterals } from "./shell-literal.ts";
 
 export interface NamedSecret {
@@ -155,7 +154,7 @@ export class Privacy {
 
   /** For output that arrives in pieces: an end that may become a secret is held back, up to a limit. */
   stream(context: MaskContext): HeldText {
-    const cutAt = isListing(context.output ?? "ordinary") ? afterLastLine : afterLastWord;
+    const cutAt = (context.output ?? "ordinary") === "ordinary" ? afterLastWord : afterLastLine;
     return new HeldText((text) => this.mask(text, context), cutAt);
   }
 
@@ -337,7 +336,7 @@ function isTokenSign(code: number): boolean {
 
 const [EQUALS, AT, COLON, SPACE] = [61, 64, 58, 32];
 const LONG_TOKEN = 14;
-const SECRET_WORDS = "pass secret token key login cookie bearer auth curl mysql psk credential -----begin".split(" ");
+const SECRET_WORDS = `${PLACE_WORDS} -----begin scram-sha {s`.split(" ");
 
 /** The beginning of a well-known key. */
 const BEGUN =
