@@ -71,30 +71,47 @@ export class NewerLog extends BuddyError {
   }
 }
 
-/** Whole events may follow half an event, a block of NULs, or each other on one line. */
+/**
+ * Whole events may follow half an event, a block of NULs, or each other on one line. The work is bounded for the line
+ * as a whole: each half event can be as long as the rest of it.
+ */
 function salvage(line: string): FoundEvent[] {
-  const starts: number[] = [];
-  for (let at = line.indexOf(START); at >= 0 && starts.length < MOST_JOINED; at = line.indexOf(START, at + 1))
-    starts.push(at);
-  const ends = [...starts, line.length];
   const found: FoundEvent[] = [];
-  for (let first = 0; first < starts.length;) {
-    let next = first + 1;
-    for (let last = ends.length - 1; last > first; last -= 1) {
-      const text = line.slice(starts[first], ends[last]);
-      const event = parseEvent(text);
-      if (event === undefined) continue;
-      found.push({ event, bytes: Buffer.from(text) });
-      next = last;
-      break;
-    }
-    first = next;
+  let budget = Math.max(MIN_SALVAGE, SALVAGE_TIMES * line.length);
+  for (let at = line.indexOf(START); at >= 0 && found.length < MAX_JOINED && budget > 0;) {
+    const end = objectEnd(line, at, at + budget);
+    budget -= (end ?? line.length) - at;
+    const text = end === undefined ? "" : line.slice(at, end);
+    const event = parseEvent(text);
+    if (event !== undefined) found.push({ event, bytes: Buffer.from(text) });
+    at = line.indexOf(START, event === undefined ? at + 1 : at + text.length);
   }
   return found;
 }
 
+/** Where the JSON object that begins at `at` ends; undefined if it does not, before `limit`. */
+function objectEnd(line: string, at: number, limit: number): number | undefined {
+  let depth = 0;
+  for (let here = at; here < line.length && here < limit; here++) {
+    const code = line.charCodeAt(here);
+    if (code === QUOTE) {
+      for (here++; here < line.length && line.charCodeAt(here) !== QUOTE; here++)
+        if (line.charCodeAt(here) === BACKSLASH) here++;
+    } else if (code === OPEN) depth++;
+    else if (code === CLOSE && --depth === 0) return here + 1;
+  }
+  return undefined;
+}
+
 const START = '{"v":';
-const MOST_JOINED = 32;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const MAX_JOINED = 32;
+/** Characters looked at for a line, as a multiple of its length; a short line may have more. */
+const SALVAGE_TIMES = 3;
+const MIN_SALVAGE = 4 * 1024 * 1024;
 
 interface FoundEvent {
   readonly event: AgentEvent;

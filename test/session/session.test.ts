@@ -386,6 +386,13 @@ describe("damage", () => {
     await again.close();
   });
 
+  test("a long line of half events took half a minute", async () => {
+    const piece = `{"v":1,"x":"${"a{}".repeat(200_000)}`;
+    const log = await damaged(`${piece.repeat(30)}${signed(turn("kept"))}\n${signed(turn("after"))}\n`);
+    expect(readEvents(log.path, () => {})).toMatchObject({ damaged: 1 });
+    // The work grows with the length alone: some tenths of a second.
+  }, 15_000);
+
   test("lines of valid JSON that are no event crashed resume, list and export; they are damaged lines", async () => {
     const lines = [
       { type: "message" },

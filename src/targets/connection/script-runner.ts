@@ -100,6 +100,7 @@ const BEGINS = "+";
 
 const MAX_RESPONSE = 96 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
+const MAX_REPORT = 64 * 1024;
 /** ssh prints a long warning about a changed host key. */
 const MAX_LAST_WORDS = 4000;
 const SLOW_LINE_BYTES_PER_MS = 50;
@@ -430,7 +431,9 @@ class Report {
       this.line.resolve(bytes.toString("utf8", at + this.token.length + 1, end));
       return { others: Buffer.concat([bytes.subarray(0, at), bytes.subarray(end + 1)]), come: true };
     }
-    const from = at < 0 ? bytes.length - this.#begun(bytes) : at;
+    const isEndless = at >= 0 && bytes.length - at > MAX_REPORT;
+    if (isEndless) this.line.reject(new Error("a report without end"));
+    const from = at < 0 || isEndless ? bytes.length - this.#begun(bytes) : at;
     this.#held = bytes.subarray(from);
     return { others: bytes.subarray(0, from), come: false };
   }

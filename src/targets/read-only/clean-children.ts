@@ -204,11 +204,14 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   /** The script prints one line: "ready KIND FILE ENTER…" or "none WHY"; later it remakes the namespace by itself. */
   async #listen(child: Process, report: (line: string) => void): Promise<void> {
     const decoder = new TextDecoder();
-    let text = "";
+    let text: string | undefined = "";
     for await (const chunk of child.stdout) {
+      if (text === undefined) continue;
       text += decoder.decode(chunk, { stream: true });
       const line = /^(.*)\n/.exec(text)?.[1];
-      if (line !== undefined) report(line);
+      if (line === undefined && text.length < MAX_LINE) continue;
+      report(line ?? "");
+      text = undefined;
     }
   }
 
@@ -229,6 +232,7 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   }
 }
 
+const MAX_LINE = 64 * 1024;
 const CLOSE_MS = 1500;
 const WATCH_MS = 10_000;
 /** After this many times, buddy stops making it again. */

@@ -30,8 +30,16 @@ const SPACE = 0x20;
 const NEWLINE = 10;
 const BACKSLASH = 0x5c;
 const CLOSE_MS = 1000;
-/** A line of the protocol is one read of a pane (some KiB) or one line of a reply. */
-const MAX_LINE = 64 * 1024 * 1024;
+/** A line of the protocol is one read of a pane (some KiB); a reply is at most a pane with its whole history. */
+const MAX_REPLY = 64 * 1024 * 1024;
+/** Output of the start-up script. */
+const MAX_PREAMBLE = 1024 * 1024;
+/** What a line takes in memory beside its text. */
+const LINE_BYTES = 64;
+/** tmux writes a reply at once; a slow connection may need this long for a large one. */
+const REPLY_MS = 120_000;
+/** Requests without a reply: each event of tmux may cause one. */
+const MAX_PENDING = 10_000;
 
 export class ControlClient {
   /** Lines before the protocol began: the output of the start-up script. */
@@ -42,7 +50,9 @@ export class ControlClient {
   readonly #before: string[] = [];
   readonly #gone = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<readonly string[]>();
-  #reply: { readonly lines: string[]; readonly mark: string } | undefined;
+  #reply: { readonly lines: string[]; readonly mark: string; readonly since: number } | undefined;
+  /** Of the lines that are kept: of the reply, or of the preamble. */
+  #kept = 0;
   #carry: Buffer[] = [];
   #carried = 0;
   #begun = false;
@@ -51,6 +61,7 @@ export class ControlClient {
   #hasExited = false;
   #exitReason = "";
   #stderr = "";
+  #broken = false;
   /** When anything last came from tmux. */
   lastHeard = performance.now();
 
@@ -67,11 +78,18 @@ export class ControlClient {
     return this.#closed;
   }
 
+  /** It was given up because what came is not tmux's protocol: another connection would not help. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
   /**
    * Sends the lines in one write and returns a reply for each; `taken` gets the replies before anything that tmux sends
    * after the last of them is processed.
    */
   async send(lines: readonly string[], taken?: (replies: readonly Reply[]) => void): Promise<Reply[]> {
+    if (this.#closed) throw lostError(this.#exitReason);
+    if (this.#pending.length > MAX_PENDING) this.#breakOff("tmux does not answer its commands");
     if (this.#closed) throw lostError(this.#exitReason);
     const got: Reply[] = [];
     const take = (reply: Reply) => {
@@ -122,9 +140,23 @@ export class ControlClient {
     this.#end(why);
   }
 
+  #breakOff(why: string): void {
+    this.#broken = true;
+    this.abandon(why);
+  }
+
+  /** Keeps a line, and gives up if all together are too long. */
+  #keep(lines: string[], text: string, limit: number): void {
+    this.#kept += text.length + LINE_BYTES;
+    if (this.#kept > limit) this.#breakOff("tmux sent an answer without end");
+    else lines.push(text);
+  }
+
   #end(why: string): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#reply = undefined;
+    this.#carry = [];
     this.#gone.resolve();
     this.#exitReason ||= why;
     const error = lostError(why);
@@ -187,7 +219,7 @@ export class ControlClient {
 
   #take(chunk: Buffer): void {
     let from = 0;
-    for (;;) {
+    while (!this.#closed) {
       const end = chunk.indexOf(NEWLINE, from);
       if (end < 0) break;
       if (this.#carried > 0) {
@@ -199,10 +231,10 @@ export class ControlClient {
       } else this.#line(chunk.subarray(from, end));
       from = end + 1;
     }
-    if (from >= chunk.length) return;
+    if (from >= chunk.length || this.#closed) return;
     this.#carry.push(Buffer.from(chunk.subarray(from)));
     this.#carried += chunk.length - from;
-    if (this.#carried > MAX_LINE) this.abandon("tmux sent a line without end");
+    if (this.#carried > MAX_REPLY) this.#breakOff("tmux sent a line without end");
   }
 
   #line(line: Buffer): void {
@@ -228,7 +260,8 @@ export class ControlClient {
     if (this.#reply !== undefined) {
       const end = /^%(end|error) (.*)$/.exec(text);
       if (end === null || end[2] !== this.#reply.mark) {
-        this.#reply.lines.push(text);
+        this.#keep(this.#reply.lines, text, MAX_REPLY);
+        if (performance.now() - this.#reply!.since > REPLY_MS) this.#breakOff("tmux sent an answer without end");
         return;
       }
       const { lines, mark } = this.#reply;
@@ -241,8 +274,9 @@ export class ControlClient {
     }
     if (text.startsWith("%begin ")) {
       this.#begun = true;
-      this.#reply = { lines: [], mark: text.slice("%begin ".length) };
-    } else if (!this.#begun) this.#before.push(text);
+      this.#kept = 0;
+      this.#reply = { lines: [], mark: text.slice("%begin ".length), since: performance.now() };
+    } else if (!this.#begun) this.#keep(this.#before, text, MAX_PREAMBLE);
     else {
       if (text.startsWith("%exit")) this.#exitReason ||= text.slice("%exit".length).trim() || "detached";
       this.#events.event(text);

@@ -18,7 +18,7 @@ export interface PaneSink {
 export class PaneFollowers {
   readonly #sinks = new Map<string, PaneSink>();
   /** Output of panes without a follower yet: a new pane prints before its id is known. */
-  readonly #early = new Map<string, Buffer[]>();
+  readonly #early = new Map<string, { readonly parts: Buffer[]; bytes: number }>();
 
   get none(): boolean {
     return this.#sinks.size === 0;
@@ -26,7 +26,7 @@ export class PaneFollowers {
 
   follow(pane: string, sink: PaneSink): () => void {
     this.#sinks.set(pane, sink);
-    const early = this.#early.get(pane) ?? [];
+    const early = this.#early.get(pane)?.parts ?? [];
     this.#early.delete(pane);
     for (const bytes of early) sink.output(bytes);
     return () => {
@@ -37,11 +37,13 @@ export class PaneFollowers {
   output(pane: string, bytes: Buffer): void {
     const sink = this.#sinks.get(pane);
     if (sink !== undefined) return sink.output(bytes);
-    const early = this.#early.get(pane) ?? [];
+    const early = this.#early.get(pane) ?? { parts: [], bytes: 0 };
     this.#early.set(pane, early);
     const oldest = this.#early.keys().next().value;
     if (this.#early.size > EARLY_PANES && oldest !== undefined) this.#early.delete(oldest);
-    if (early.reduce((sum, one) => sum + one.length, 0) < EARLY_BYTES) early.push(bytes);
+    if (early.bytes >= EARLY_BYTES) return;
+    early.bytes += bytes.length + PART_BYTES;
+    early.parts.push(bytes);
   }
 
   /** It belongs to another session, or to another buddy that used this one. */
@@ -85,4 +87,6 @@ export class PaneFollowers {
 }
 
 const EARLY_BYTES = 256 * 1024;
+/** What a part takes in memory beside its bytes. */
+const PART_BYTES = 128;
 const EARLY_PANES = 8;

@@ -336,7 +336,9 @@ export class TmuxSession {
       output: (pane, bytes) => this.#followers.output(pane, bytes),
       event: (line) => this.#event(client, line),
       closed: (why) => {
-        if (this.#link.kind === "up" && this.#link.client === client) this.#lost(why);
+        if (this.#link.kind !== "up" || this.#link.client !== client) return;
+        if (client.broken) this.#giveUp(why);
+        else this.#lost(why);
       },
     });
     // If the process was never started, its pid rejects with the reason.
