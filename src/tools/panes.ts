@@ -115,11 +115,16 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
   },
   async run(args, context) {
     const pane = await paneFor(await context.target(), args);
-    const { unasked, onlyWhere } = context;
+    const { unasked, onlyIn, onlyWhere } = context;
     if (unasked !== undefined) {
       const [line = ""] = typedLines("", args).lines;
-      await pane.run(line, { noWait: true, unasked, signal: context.signal });
-      return SENT;
+      const { outcome } = await pane.run(line, {
+        noWait: true,
+        unasked,
+        signal: context.signal,
+        ...defined({ onlyIn }),
+      });
+      return outcome.kind === "lost" ? { ok: false, outcome: "failed", result: `Not sent: ${outcome.why}` } : SENT;
     }
     const keys = keyList(args.keys);
     await pane.keys({

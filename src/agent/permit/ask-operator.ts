@@ -100,15 +100,12 @@ export class AskedShell {
   readonly target: Target;
   readonly #shell: Shell;
   #seen: ShellPlace | undefined;
+  #isAsked = false;
+  #hasMoved = false;
 
   constructor(target: Target, shell: Shell) {
     this.target = target;
     this.#shell = shell;
-  }
-
-  /** The question said where it would happen. */
-  get known(): boolean {
-    return this.#seen !== undefined;
   }
 
   /** As far as it is known. */
@@ -119,8 +116,13 @@ export class AskedShell {
     return { machine, user: seen || user, shell: `${shellName}${where ?? ""}` };
   }
 
+  /** For each question anew: what is shown is compared with what was shown first, for which it was judged. */
   async look(): Promise<RequestPlace> {
-    const { cwd, pane } = (this.#seen = await this.#now());
+    this.#isAsked = true;
+    const seen = await this.#now();
+    this.#hasMoved ||= this.#seen !== undefined && differ(this.#seen, seen);
+    this.#seen ??= seen;
+    const { cwd, pane } = seen;
     const { subject } = this;
     return {
       where: `${subject.user}@${this.target.identity.host}`,
@@ -130,11 +132,13 @@ export class AskedShell {
     };
   }
 
-  /** The shell is in another directory, or belongs to another user, than the question said. */
+  /**
+   * The shell is in another directory, or belongs to another user, than the question said, or did not answer in time
+   * for it. Where nobody was asked, the directory that was judged is compared when it runs.
+   */
   async changed(): Promise<boolean> {
-    if (this.#seen === undefined) return false;
-    const now = await this.#now();
-    return now.cwd !== this.#seen.cwd || now.user !== this.#seen.user;
+    if (!this.#isAsked) return false;
+    return this.#seen === undefined || this.#hasMoved || differ(this.#seen, await this.#now());
   }
 
   /**
@@ -146,6 +150,10 @@ export class AskedShell {
     const known = () => ({ cwd: this.#shell.cwd, user: this.#seen?.user ?? "", typed: "" });
     return ask().catch(ask).catch(known);
   }
+}
+
+function differ(one: ShellPlace, other: ShellPlace): boolean {
+  return one.cwd !== other.cwd || one.user !== other.user;
 }
 
 /** The one that is adopted next may be on another machine that calls itself the same. */

@@ -33,6 +33,8 @@ interface KeysVerdict {
   readonly judged: readonly ShellJudgement[];
   /** The one line they enter is not typed, but runs as a clean child. */
   readonly unasked?: Unasked;
+  /** The directory in which the lines were judged. */
+  readonly cwd: string;
   readonly place: ShellPlace;
   /** Their effect is known: they enter lines in a shell, or only stop or move something. */
   readonly known: boolean;
@@ -47,6 +49,7 @@ async function judgeKeys(
   const target = await parts.target();
   const input = call.reveal(call.input) as KeysInput & { pane?: string; session?: string; target?: string };
   const pane = await paneFor(target, input);
+  const { cwd } = pane;
   const place = await pane.where();
   const atPrompt = place.program === undefined;
   const { lines, rest, unknown } = typedLines(place.typed, input);
@@ -55,7 +58,7 @@ async function judgeKeys(
   const texts = isRead ? [...lines, ...(rest === "" ? [] : [rest])] : [];
   // A space at the end of the line cannot be seen: the line is judged with one, too.
   if (isRead && place.typed !== "") texts.push(...typedLines(`${place.typed} `, input).lines);
-  const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, pane.cwd, rules)));
+  const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, cwd, rules)));
   // What one of the lines requires counts for all of them.
   const answer = judged.reduce<RequiredAnswer | undefined>(
     (all, { verdict }) => (verdict.kind === "ask" ? requiredAnswer(all, verdict.answer) : all),
@@ -65,13 +68,13 @@ async function judgeKeys(
     verdict: verdict.kind === "ask" && answer !== undefined ? { ...verdict, answer } : verdict,
     judged,
     place,
+    cwd,
     known: (isRead && unknown === undefined) || onlyMoves(input),
     ...defined({ unasked }),
   });
   for (const one of judged) {
     if (one.verdict.kind === "deny") return done(one.verdict);
-    const outside =
-      parts.shellRoots.length === 0 ? undefined : outsideRoots(one, place.cwd || pane.cwd, parts.shellRoots);
+    const outside = parts.shellRoots.length === 0 ? undefined : outsideRoots(one, place.cwd || cwd, parts.shellRoots);
     if (outside !== undefined) return done(outside);
   }
   // buddy itself would read them: an approval in advance must not answer buddy's own questions.
@@ -92,7 +95,7 @@ async function judgeKeys(
     // A proof holds only for the clean child; what the configuration allows holds in the operator's shell, too.
     return done(allowed ? (judged[0]?.verdict ?? ASK) : ASK);
   }
-  const how = await unaskedRun(target, texts[0] ?? "", only, pane.cwd, parts.secondLock, call.context.signal);
+  const how = await unaskedRun(target, texts[0] ?? "", only, cwd, parts.secondLock, call.context.signal);
   return "ask" in how ? done({ kind: "ask", why: how.ask }) : done(only.verdict, how.unasked);
 }
 
@@ -114,7 +117,7 @@ export async function permitKeys(
 ): Promise<Permission> {
   const target = await given.target();
   const here = await given.rules(target);
-  const { verdict: keys, judged, unasked, place, known } = await judgeKeys(given, call, intent, here);
+  const { verdict: keys, judged, unasked, place, cwd, known } = await judgeKeys(given, call, intent, here);
   const rules = await rulesOfText(
     given,
     here,
@@ -139,7 +142,8 @@ export async function permitKeys(
   );
   if (unasked === undefined && place.program === undefined && isSecret(output)) return denied(UNSEEN_SECRETS);
   const run: Permission = { kind: "run", input, output, onlyWhere: place };
-  if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
+  if (verdict.kind === "allow")
+    return unasked === undefined ? run : { kind: "run", input, output, unasked, onlyIn: cwd };
   // What is already in the line is entered with the keys.
   const line = place.typed.trim() === "" ? "" : parts.privacy.mask(place.typed, { from: "the line in the pane" });
   const action = line === "" ? intent.title : `${intent.title}, behind ${JSON.stringify(line)}`;

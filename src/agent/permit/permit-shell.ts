@@ -41,13 +41,14 @@ export async function permitShell(
   let { command } = intent;
   let edited = false;
   let moved = "";
-  let place: { readonly onlyIn?: string } = {};
-  for (;;) {
-    const judged = await given.judgeShell(command, shell.cwd, here);
+  for (let round = 1; ; round++) {
+    // What was judged for this directory runs in it, whoever or whatever approves it.
+    const onlyIn = shell.cwd;
+    const judged = await given.judgeShell(command, onlyIn, here);
     const rules = await rulesOfText(given, here, judged.commands);
     const same = rules === here;
     const parts: PermitParts = same ? given : { ...given, rules: () => Promise.resolve(rules) };
-    const it = { parts, call, intent, target, rules, shell };
+    const it = { parts, call, intent, target, rules, shell, cwd: onlyIn };
     const prepared = await prepare(it, command, edited, same ? judged : undefined);
     if ("kind" in prepared) return prepared;
     const { run, verdict, secrets, revert } = prepared;
@@ -55,8 +56,8 @@ export async function permitShell(
     // The operator typed an edited command: the policy may still refuse it, but there is no second question, unless the
     // name of the machine must be typed, or the model's own revert would run.
     const isTyped = edited && answer !== "typed" && revert?.own === undefined;
-    if (verdict.kind === "allow" || isTyped) return { ...run, ...place };
-    if (!confirms(parts, rules) && secrets.length === 0 && answer === undefined) return run;
+    if (verdict.kind === "allow" || isTyped) return { ...run, onlyIn };
+    if (!confirms(parts, rules) && secrets.length === 0 && answer === undefined) return { ...run, onlyIn };
     const where = new AskedShell(target, shell);
     const decision = await decide(parts, call, where, {
       ...questionAbout(command, call, intent, prepared, moved),
@@ -64,15 +65,19 @@ export async function permitShell(
     });
     if (decision.kind === "denied") return refused(decision, command);
     if (decision.kind === "edited") command = decision.command;
-    if (await where.changed()) {
+    if (shell.cwd !== onlyIn || (await where.changed())) {
+      if (round === MAX_ROUNDS) return denied(RESTLESS);
       moved = "the shell changed its directory since you were asked; ";
       continue;
     }
-    place = where.known ? { onlyIn: shell.cwd } : {};
-    if (decision.kind === "approved") return { ...run, ...place };
+    if (decision.kind === "approved") return { ...run, onlyIn };
     edited = true;
   }
 }
+
+/** So often it is asked again because the shell moved. */
+const MAX_ROUNDS = 5;
+const RESTLESS = "Not run: its shell changed its directory, or did not say where it is, each time it was asked about.";
 
 function questionAbout(
   command: string,
@@ -106,6 +111,8 @@ interface ShellCall {
   readonly target: Target;
   readonly rules: EffectiveRules;
   readonly shell: Shell;
+  /** Where it is judged. */
+  readonly cwd: string;
 }
 
 /** What runs if it is approved, and what the policy says about it. */
@@ -125,17 +132,16 @@ async function prepare(
   edited: boolean,
   known: ShellJudgement | undefined,
 ): Promise<Refusal | PreparedCommand> {
-  const { parts, call, intent, target, rules, shell } = it;
+  const { parts, call, intent, target, rules, cwd } = it;
   const { names: secrets } = parts.privacy.used(command);
   // Judged as it will run: the value of a secret may be a path or an option.
   const inShell = rules.mode === "read-only" ? target.locks.shell : target.identity.shellName;
   const real = secrets.length === 0 ? command : parts.privacy.revealCommand(command, inShell);
-  const judged = (real === command ? known : undefined) ?? (await parts.judgeShell(real, shell.cwd, rules));
+  const judged = (real === command ? known : undefined) ?? (await parts.judgeShell(real, cwd, rules));
   const first = withSecrets(await shellVerdict(it, judged), secrets, parts.privacy);
   if (first.kind === "deny") return refusedByPolicy(first);
   const way = await wayToRun(it, real, judged, first, edited);
-  if (way === undefined)
-    return withheld(parts, target, rules, { command, directory: shell.cwd, why: intent.declared.why });
+  if (way === undefined) return withheld(parts, target, rules, { command, directory: cwd, why: intent.declared.why });
   const verdict = underGuard(way.verdict, stricter(intent.declared, statedOf(judged)).risk, rules);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   const readOnly = judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
@@ -152,7 +158,7 @@ async function prepare(
   parts.privacy.dumpsSecret = dumpsSecret;
   // Secrets in a file get their names before a single column of it is shown.
   if (way.unasked !== undefined && isHere(target))
-    for (const file of changedFiles(real, judged, shell.cwd))
+    for (const file of changedFiles(real, judged, cwd))
       parts.privacy.mask(file.text, { from: file.path, output: fileKind(file.path) });
   const run = {
     kind: "run",
@@ -172,13 +178,13 @@ function statedOf({ risk, mutation, privesc }: ShellJudgement): Stated {
 
 /** In the clean child or in the shell, and whether a doubt about the machine needs a question; undefined: neither. */
 async function wayToRun(
-  { parts, call, target, rules, shell }: ShellCall,
+  { parts, call, target, rules, shell, cwd }: ShellCall,
   real: string,
   judged: ShellJudgement,
   verdict: Exclude<Verdict, { kind: "deny" }>,
   edited: boolean,
 ): Promise<{ verdict: Exclude<Verdict, { kind: "deny" }>; unasked?: Unasked } | undefined> {
-  const clean = () => unaskedRun(target, real, judged, shell.cwd, parts.secondLock, call.context.signal);
+  const clean = () => unaskedRun(target, real, judged, cwd, parts.secondLock, call.context.signal);
   const atLeastAsk = (one: typeof verdict): typeof verdict =>
     one.kind === "allow" && parts.atLeastAsk !== undefined ? { kind: "ask", why: parts.atLeastAsk } : one;
   if (rules.mode === "read-only") {
@@ -190,8 +196,8 @@ async function wayToRun(
   const how = judged.readOnly ? await clean() : undefined;
   if (how !== undefined && "ask" in how) return { verdict: { kind: "ask", why: how.ask } };
   const doubt =
-    (how === undefined ? await conditionDoubt(target.transport, judged.conditions, shell.cwd) : undefined) ??
-    (await doubtWhereItIs(target, judged, shell));
+    (how === undefined ? await conditionDoubt(target.transport, judged.conditions, cwd) : undefined) ??
+    (await doubtWhereItIs(target, judged, shell, cwd));
   if (doubt !== undefined) return { verdict: { kind: "ask", why: doubt } };
   const settled = atLeastAsk(verdict);
   return settled.kind === "allow" && how !== undefined ? { verdict: settled, ...how } : { verdict: settled };
@@ -201,12 +207,12 @@ async function wayToRun(
 export const UNSEEN_SECRETS =
   "Not allowed: this prints secrets. Run it with run_shell and wait for it: then they are masked in its output.";
 
-async function shellVerdict({ parts, intent, shell }: ShellCall, judged: ShellJudgement): Promise<Verdict> {
+async function shellVerdict({ parts, intent, shell, ...at }: ShellCall, judged: ShellJudgement): Promise<Verdict> {
   if (judged.verdict.kind === "deny") return judged.verdict;
   if (parts.shellRoots.length > 0) {
     // Asks the machine: a mark that reported the directory may be forged.
     const { cwd } = await shell.where();
-    const outside = outsideRoots(judged, cwd || shell.cwd, parts.shellRoots);
+    const outside = outsideRoots(judged, cwd || at.cwd, parts.shellRoots);
     if (outside !== undefined) return outside;
   }
   const { declared } = intent;
@@ -226,10 +232,11 @@ async function doubtWhereItIs(
   target: Target,
   { conditions }: ShellJudgement,
   shell: Shell,
+  judgedIn: string,
 ): Promise<string | undefined> {
   if (conditions.length === 0 || target.isAdopted === true) return undefined;
   const { cwd } = await shell.where();
-  return cwd === "" || cwd === shell.cwd ? undefined : conditionDoubt(target.transport, conditions, cwd);
+  return cwd === "" || cwd === judgedIn ? undefined : conditionDoubt(target.transport, conditions, cwd);
 }
 
 /** The revert that the model wrote is judged, too: it would run on its own. */

@@ -30,6 +30,7 @@ import {
 import type { StandingScript } from "../read-only/clean-children.ts";
 import type { CleanScript } from "../read-only/clean-script.ts";
 import { lean } from "../script-line.ts";
+import { movedAway } from "../tmux/typed-keys.ts";
 import { type Gone, LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { NO_OUTPUT, Recording } from "../output/recording.ts";
@@ -169,6 +170,10 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   async #run(command: string, options: RunOptions): Promise<RunResult> {
+    if (options.onlyIn !== undefined && options.onlyIn !== this.#cwd) {
+      const outcome = { kind: "lost", why: movedAway(this.#cwd, options.onlyIn), notRun: true } as const;
+      return { outcome, output: NO_OUTPUT, cwd: this.#cwd, notes: [] };
+    }
     const stdout = new Recording(this.#options.outputStore.open(), options, "stdout");
     const stderr = new Recording(this.#options.outputStore.open("err"), options, "stderr");
     const notes: string[] = [];
