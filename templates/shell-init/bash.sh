@@ -159,6 +159,13 @@ __buddy_marked_prompt() {
   case ${PS0-} in "$__buddy_start"*) ;; *) __buddy_is_fixed PS0 || PS0=$__buddy_start${PS0-} ;; esac
 }
 
+# Either this shell or buddy decides about a command: whoever makes its file. False: buddy has withdrawn it, or it was taken.
+__buddy_claim() {
+  builtin local -
+  builtin set -C
+  { builtin : >"$__buddy_run/$__buddy_pane.claim.$1"; } 2>/dev/null
+}
+
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
   builtin local __b_tag= __b_line= __b_shown= __b_for=
@@ -179,6 +186,7 @@ __buddy_take() {
   # With set -e, the end of a file is not to end the shell.
   { IFS= builtin read -r __b_tag; IFS= builtin read -r -d '' __b_line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next" || builtin :
   builtin : >|"$__buddy_run/$__buddy_pane.next"
+  if [[ -n "$__b_line" ]] && ! __buddy_claim "$__b_tag"; then __b_tag= __b_line=; fi
   __buddy_aside=$__buddy_lines$READLINE_LINE __buddy_lines=
   builtin printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$__b_tag" "${__buddy_aside//[[:cntrl:]]/ }"
   { IFS= builtin read -r __b_for; IFS= builtin read -r -d '' __b_shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown" || builtin :

@@ -83,6 +83,10 @@ function __buddy_take
     test -s $__buddy_run/$__buddy_pane.next; and read -z content <$__buddy_run/$__buddy_pane.next
     builtin echo -n >$__buddy_run/$__buddy_pane.next
     set -l parts (string split -m 1 \n -- $content)
+    # Either this shell or buddy decides about a command: whoever makes its file. Otherwise buddy has withdrawn it, or it was taken.
+    if test -n "$parts[2]"; and not builtin echo -n 2>/dev/null >?$__buddy_run/$__buddy_pane.claim.$parts[1]
+        set parts ''
+    end
     set -g __buddy_taken 1
     __buddy_last
     builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"

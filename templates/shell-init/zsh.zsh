@@ -79,6 +79,12 @@ __buddy_start() {
   builtin printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s%s\a' $__buddy_key $__buddy_tag $__buddy_at $__buddy_key $__buddy_tag $line
 }
 
+# Either this shell or buddy decides about a command: whoever makes its file. False: buddy has withdrawn it, or it was taken.
+__buddy_claim() {
+  builtin emulate -L zsh; builtin setopt noxtrace noclobber
+  { builtin : >$__buddy_run/$__buddy_pane.claim.$1 } 2>/dev/null
+}
+
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
   builtin emulate -L zsh; builtin setopt noxtrace
@@ -94,6 +100,7 @@ __buddy_take() {
   fi
   { IFS= builtin read -r tag; IFS= builtin read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
   builtin : >|$__buddy_run/$__buddy_pane.next
+  if [[ -n $line ]] && ! __buddy_claim $tag; then tag= line=; fi
   __buddy_aside=$__buddy_lines$BUFFER __buddy_lines=
   builtin printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${__buddy_aside//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}

@@ -69,7 +69,7 @@ export function deliver(
   if (!place.editor) {
     const once = secret === undefined ? command : `${removed(secret.script, place.shell)}\n${command}`;
     return {
-      files: { [script]: typedScript(shown ?? command, tag, place.shell, once) },
+      files: { [script]: typedScript(shown ?? command, tag, place, once) },
       lines: [leaveMode, typeSource(place, source)],
       shown: false,
       shownLines: linesShown(shown ?? command),
@@ -124,7 +124,7 @@ function deliverClean(
     return {
       files: {
         [file("run")]: run,
-        [file("sh")]: typedScript(seen, tag, place.shell, gone("sh") + child, true),
+        [file("sh")]: typedScript(seen, tag, place, gone("sh") + child, true),
       },
       lines: [leaveMode, typeSource(place, source)],
       shown: false,
@@ -206,7 +206,12 @@ export function giveUpLine(place: DeliveryTarget): string[] {
   return [`copy-mode -q -t ${place.pane}`, `send-keys -t ${place.pane} ${keys}`];
 }
 
-/** Withdraws the command: a key or line that arrives late runs nothing. */
+/** Made by whoever decides about the command: its shell takes it, or buddy withdraws it. */
+export function claimFile({ directory, pane }: DeliveryTarget, tag: number): string {
+  return `${directory}/${pane.slice(1)}.claim.${tag}`;
+}
+
+/** What a withdrawn command left for the shell. */
 export function withdraw(place: DeliveryTarget): string[] {
   const number = place.pane.slice(1);
   const file = (name: string) => `${place.directory}/${number}.${name}`;
@@ -308,14 +313,15 @@ function removed(script: string, shell: PaneShell["kind"]): string {
  * The script marks start and end, since the shell has no hooks. `clean`: the lines run a child, in one group with the
  * mark of the start, because with `set -v` the shell prints each line that it reads.
  */
-function typedScript(command: string, tag: number, shell: PaneShell["kind"], run: string, clean = false): string {
+function typedScript(command: string, tag: number, place: DeliveryTarget, run: string, clean = false): string {
+  const { shell } = place;
   // A shell that replaced the pane's own (`exec sh`) does not have its functions: nothing runs there.
-  // A typed line can arrive twice if the first was slow: the second does nothing.
+  // Either this shell or buddy decides about a command: whoever makes its file. A typed line can arrive late, or twice.
   // Not an alias or function of that name.
   const own = `${asItself(shell)}${shell === "sh" ? "command" : "builtin"}`;
   const leave = shell === "sh" ? "\\return" : `${own} return`;
   const look = shell === "sh" ? "-v" : "type";
-  const once = `${own} ${look} __buddy_head >/dev/null 2>&1 || ${leave} 0\ncase \${__buddy_done-} in ${tag}) ${leave} 0 ;; esac\n__buddy_done=${tag}`;
+  const once = `${own} ${look} __buddy_head >/dev/null 2>&1 || ${leave} 0\n{ ( \\set -C; ${own} true >${quote(claimFile(place, tag))} ); } 2>/dev/null || ${leave} 0`;
   const print = `${own} printf`;
   const head = `${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}`;
   // mksh traces these lines, too, with the key: only what was asked for is traced.

@@ -1,7 +1,10 @@
 /** What buddy does to a pane: sends each command once, withdraws one that was not taken, presses Ctrl-C, signals. */
+import { randomInt } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
 import { within } from "../../lib/waiting.ts";
 import {
   byTmux,
+  claimFile,
   deliver,
   type Delivery,
   type DeliveryTarget,
@@ -19,6 +22,7 @@ import {
   probeForeground,
   signalForeground,
 } from "./probe.ts";
+import type { RunOutcome } from "../target.ts";
 import type { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -33,11 +37,29 @@ const ANSWERS_PRESSES = 2;
 const ECHO = "display-message -p ''";
 const ECHO_MS = 1000;
 const UNTAKEN = "the shell in the pane did not accept the command; it did not run";
+/** Prints whether this process made file $1, so that no other can. */
+const CLAIM = 'if (set -C; : >"$1") 2>/dev/null; then echo buddy; elif [ -e "$1" ]; then echo shell; fi';
+/** So many files of claims may stay behind. */
+const MAX_CLAIMS = 50;
 const UNDELIVERED = "the connection was lost before the command was delivered; it did not run";
+
+/** How long the target may take to answer who has a command. */
+const CLAIM_MS = 3000;
+
+function claimHere(file: string): "buddy" | "shell" | "unknown" {
+  try {
+    writeFileSync(file, "", { flag: "wx", mode: 0o600 });
+    return "buddy";
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EEXIST" ? "shell" : "unknown";
+  }
+}
 
 export class PaneInput {
   readonly #session: TmuxSession;
   readonly #state: PaneState;
+  /** Of commands that their shell may have taken. */
+  #claims: string[] = [];
 
   constructor(session: TmuxSession, state: PaneState) {
     this.#session = session;
@@ -60,11 +82,17 @@ export class PaneInput {
     return this.#session.closed;
   }
 
+  /** tmux and its shells run on this machine. */
+  get #isHere(): boolean {
+    return this.#session.options.transport.kind === "local";
+  }
+
   send(command: RunningCommand, delivery: Delivery): void {
     const { id } = this.#state;
     this.#state.sending(command);
     command.delivered(delivery);
-    const isPut = this.#session.options.transport.kind === "local" && putHere(delivery.files);
+    this.#identify(command);
+    const isPut = this.#isHere && putHere(delivery.files);
     this.#session.send(isPut ? delivery.lines : byTmux(delivery)).then(
       async (replies) => {
         const refused = replies.find((reply) => !reply.ok);
@@ -81,8 +109,8 @@ export class PaneInput {
 
   /**
    * The shell did not take the line. First restores the files (something may have removed the directory) and sends the
-   * command once more; then types it, since the shell may have no line editor. It runs at most once: each delivery can
-   * be taken only once.
+   * command once more; then types it, since the shell may have no line editor. It runs at most once: a command can be
+   * taken only once, and is claimed before it is delivered in another way or given up.
    */
   async sendAgain(command: RunningCommand): Promise<void> {
     const state = this.#state;
@@ -94,19 +122,56 @@ export class PaneInput {
       await this.#session.restoreFiles();
       await state.changes.until(() => state.phase === "ready" || !isPending(), READY_MS);
       if (!isPending()) return;
+      if (attempt > 1 && (await this.#claim(command)) !== "buddy") return;
+      if (!isPending()) return;
       if (attempt > 2) {
         state.forgetAside(command);
         return state.finish({ kind: "lost", why: command.refusal ?? UNTAKEN, notRun: true });
       }
+      if (attempt === 2) this.#identify(command, randomInt(1, 2 ** 31 - 1));
       state.sendingAgain(attempt === 2);
       const delivery = deliver(command.text, command.tag, this.place, command);
       command.delivered(delivery);
       await this.#session.send(byTmux(delivery));
     } catch (error) {
-      if (state.current !== command) return;
-      const why = `the command could not be delivered (${messageOf(error)}); it did not run`;
-      state.finish({ kind: "lost", why, notRun: true });
+      if (!isPending()) return;
+      const why = `the command could not be delivered (${messageOf(error)})`;
+      if (!(await this.withdraw(command, { kind: "lost", why: `${why}; it did not run`, notRun: true })) && isPending())
+        state.finish({ kind: "lost", why });
     }
+  }
+
+  /** Who decides whether the command runs: buddy from now on, or the shell, which has taken it. */
+  async #claim(command: RunningCommand): Promise<"buddy" | "shell" | "unknown"> {
+    const { claim } = command;
+    const by = this.#isHere ? claimHere(claim) : await this.#claimThere(claim);
+    // It stays: a key that comes late must find it.
+    if (by === "buddy") this.#claims = this.#claims.filter((one) => one !== claim);
+    return by;
+  }
+
+  async #claimThere(file: string): Promise<"buddy" | "shell" | "unknown"> {
+    const { transport } = this.#session.options;
+    const result = await transport
+      .run(CLAIM, { args: [file], quick: true, timeoutMs: CLAIM_MS })
+      .catch(() => undefined);
+    const by = result?.stdout.toString().trim();
+    return by === "buddy" || by === "shell" ? by : "unknown";
+  }
+
+  #identify(command: RunningCommand, tag = command.tag): void {
+    command.tag = tag;
+    command.claim = claimFile(this.place, tag);
+    if (this.#claims.push(command.claim) > MAX_CLAIMS) this.#removeClaims();
+  }
+
+  #removeClaims(): void {
+    const old = this.#claims.splice(0, MAX_CLAIMS);
+    if (this.#isHere) for (const file of old) rmSync(file, { force: true });
+    else
+      void this.#session.options.transport.run('rm -f -- "$@"', { args: old, quick: true }).catch(() => {
+        // They are removed with the directory.
+      });
   }
 
   /** Restores what the operator had typed when a command was sent. */
@@ -138,19 +203,29 @@ export class PaneInput {
   }
 
   /** True if it was not taken and never will be. */
-  async withdraw(command: RunningCommand): Promise<boolean> {
-    if (command.phase !== "sent") return false;
-    await this.#session.send(withdraw(this.place));
-    if (command.phase !== "sent") return false;
-    this.#state.withdrawn(command);
+  async withdraw(command: RunningCommand, outcome?: RunOutcome): Promise<boolean> {
+    if (command.phase !== "sent" || (await this.#claim(command)) !== "buddy") return false;
+    this.#state.withdrawn(command, outcome);
+    // What a key that comes late would find.
+    await this.#session.send(withdraw(this.place)).catch(() => {});
     return true;
+  }
+
+  /** Its shell has it, or may have it, and reports nothing. */
+  giveUp(command: RunningCommand, outcome: RunOutcome): void {
+    if (this.#state.current === command) this.#state.finish(outcome);
+  }
+
+  /** The pane went before its shell took the command, and no shell will. */
+  async neverTaken(command: RunningCommand): Promise<boolean> {
+    return !command.wasTaken && (await this.#claim(command)) === "buddy";
   }
 
   /**
    * The connection dropped while it was being sent, so it may or may not have arrived: makes sure that it never runs.
    */
   async withdrawUndelivered(command: RunningCommand): Promise<void> {
-    if (await this.withdraw(command)) this.#state.withdrawn(command, { kind: "lost", why: UNDELIVERED, notRun: true });
+    await this.withdraw(command, { kind: "lost", why: UNDELIVERED, notRun: true });
   }
 
   /** Ctrl-C, once. */

@@ -8,7 +8,7 @@ import { type Mark, MarkScanner } from "./markers.ts";
 import type { PaneRow } from "./session-info.ts";
 import type { ForegroundState } from "./probe.ts";
 import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
-import type { RunningCommand } from "./running-command.ts";
+import { RunningCommand } from "./running-command.ts";
 import { isTerminalReply, OWN_SCRIPT, RECALL, SHOWN_BYTES, TypedLine, YANK } from "./typed-line.ts";
 import type { TypedLines } from "./typed-keys.ts";
 import { shorten } from "../../lib/text.ts";
@@ -60,6 +60,10 @@ const PLACE_QUESTION = "\u001b[6n";
 const INTERRUPTED = 130;
 /** How many prompts in the middle of a command, printed or real, are checked. */
 const MAX_UNMARKED = 20;
+const MAX_UNKNOWN = 20;
+const MAX_PROMPT = 64 * 1024;
+/** What the model has not been told yet: the last of it is what counts. */
+const MAX_ASIDES = 50;
 
 const FIX_HINT = "The pane shows the exit code; the operator can fix the cause and press Enter in the pane.";
 const READ_ONLY =
@@ -87,6 +91,8 @@ export class PaneState {
   #current: RunningCommand | undefined;
   #last: RunningCommand | undefined;
   #asides: string[] = [];
+  /** Lost before a mark showed that their shell had them: they may still run. */
+  #unknown: RunningCommand[] = [];
   /** What the model left in the line at this prompt, and whether it pressed any keys. */
   #modelLine = "";
   #modelTyped = false;
@@ -103,6 +109,7 @@ export class PaneState {
   #typed = new TypedLine();
   /** The bytes of the prompt so far; undefined once it is drawn. */
   #drawing: Buffer[] | undefined;
+  #drawnBytes = 0;
   #prompt = Buffer.alloc(0);
   /** The last command sent a query to the terminal: replies that it did not read are in the line. */
   #answers = false;
@@ -295,6 +302,10 @@ export class PaneState {
     this.#last = command;
     this.#modelLines = [];
     this.#answers = command.recording.asked;
+    if (outcome.kind === "lost" && outcome.notRun !== true && !command.wasTaken) {
+      this.#unknown.push(command);
+      if (this.#unknown.length > MAX_UNKNOWN) this.#unknown.shift();
+    }
     command.finish(outcome);
   }
 
@@ -319,7 +330,7 @@ export class PaneState {
 
   /** A half-typed command of several lines is abandoned for one of buddy. */
   discardLines(): void {
-    this.#asides.push(DISCARDED);
+    this.#aboutNext(DISCARDED);
   }
 
   /** Ctrl-C is being pressed at a line: the state is unknown until the next prompt. */
@@ -380,8 +391,20 @@ export class PaneState {
 
   /** Reports to the operator, and to the model with its next command. */
   tell(kind: "warning" | "lost-state", text: string): void {
-    this.#asides.push(text);
+    this.#aboutNext(text);
     this.#effects.notice({ kind, text });
+  }
+
+  /** For the model, with the result of the current or next command. */
+  #aboutNow(text: string): void {
+    const notes = this.#current?.notes ?? this.#asides;
+    notes.push(text);
+    if (notes.length > MAX_ASIDES) notes.shift();
+  }
+
+  #aboutNext(text: string): void {
+    this.#asides.push(text);
+    if (this.#asides.length > MAX_ASIDES) this.#asides.shift();
   }
 
   /** From its mark, or from what tmux remembers if that was missed. Reported once for each shell. */
@@ -407,7 +430,7 @@ export class PaneState {
       return;
     }
     this.#current?.output(bytes);
-    this.#drawing?.push(Buffer.from(bytes));
+    this.#draw(bytes);
     if (!this.#editor && this.#current === undefined && bytes.includes(PLACE_QUESTION)) this.#placeAsked();
     if (this.#phase === "continuation") this.#typedAt = performance.now();
     if (this.#phase !== "ready") return;
@@ -415,6 +438,13 @@ export class PaneState {
     // A prompt that redraws itself (an asynchronous theme) begins with a carriage return; fish does so for every key.
     if (!bytes.includes(CARRIAGE_RETURN) || this.shell.kind === "fish") this.#typedAt = performance.now();
     if (!this.#editor && bytes.includes(10)) this.#unsure = true;
+  }
+
+  /** A prompt; a program can print its mark and then anything. */
+  #draw(bytes: Buffer): void {
+    if (this.#drawing === undefined || this.#drawnBytes > MAX_PROMPT) return;
+    this.#drawing.push(Buffer.from(bytes));
+    this.#drawnBytes += bytes.length + 1;
   }
 
   /** tmux has replied: the reply precedes what is typed from now on, so no command reads it. */
@@ -436,6 +466,7 @@ export class PaneState {
         this.#editor = this.shell.kind !== "sh" && mark.typed !== true;
         if (mark.plain === true) this.startUpSkipped(undefined);
         this.#drawing = [];
+        this.#drawnBytes = 0;
         // The same prompt, redrawn by the editor of mksh or busybox: nothing has run since.
         if (this.#phase === "ready" && mark.id === this.#promptId) {
           this.#typed = new TypedLine();
@@ -458,10 +489,11 @@ export class PaneState {
           if (this.#gaveUpLines && mark.aside === "") command.note(DISCARDED);
           this.#gaveUpLines = false;
           command.taken(this.#takeAside(mark.aside));
-        } else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
+        } else if (mark.tag !== 0) this.#startsLate(mark.tag);
+        else if (command?.phase === "sent" && command.attempts === 0) {
           this.#gaveUpLines = true;
           this.#effects.sendAgain(command);
-        } else if (mark.tag === 0 && command === undefined) {
+        } else if (command === undefined) {
           this.notBroken();
           this.#breaking = false;
         }
@@ -614,12 +646,27 @@ export class PaneState {
     if (byModel) {
       const line = isUnseen ? "A line" : JSON.stringify(named(command));
       const text = `${line}, typed with send-keys, ended with exit code ${code}.`;
-      (this.#current?.notes ?? this.#asides).push(text);
+      this.#aboutNow(text);
       return;
     }
     const text = `The operator ran ${JSON.stringify(named(command))} in the pane (exit code ${code}).`;
-    (this.#current?.notes ?? this.#asides).push(text);
+    this.#aboutNow(text);
     this.#effects.notice({ kind: "operator", text });
+  }
+
+  /** A command whose end was reported as unknown: its shell takes it only now. */
+  #startsLate(tag: number): void {
+    const lost = this.#unknown.find((command) => command.tag === tag);
+    if (lost === undefined) return;
+    this.#unknown = this.#unknown.filter((command) => command !== lost);
+    this.tell("warning", `A command that was reported as lost runs in the pane now: ${named(lost.shown ?? lost.text)}`);
+    if (this.#current !== undefined) return;
+    const options = lost.shown === undefined ? {} : { shown: lost.shown };
+    const command = new RunningCommand(tag, lost.text, this.#options.outputStore.open(), options, false, lost.clean);
+    command.delivered({ shown: lost.isShown, shownLines: lost.shownLines });
+    command.promptId = this.#promptId;
+    this.#current = command;
+    command.taken("");
   }
 
   #followCommand(mark: Mark & { kind: "started" }, snapshot: PaneSnapshot): void {

@@ -330,21 +330,11 @@ export class TmuxPane implements Pane, PaneSink {
       return this.#result(running, running.outcome ?? { kind: "running", why: "no-wait" });
     }
     const result = await this.#watch(running, options);
-    if (result.outcome.kind !== "lost" || this.#state.alive || !(await this.#neverTaken(running))) return result;
+    if (result.outcome.kind !== "lost" || this.#state.alive || !(await this.#input.neverTaken(running))) return result;
     return {
       ...result,
       outcome: { ...result.outcome, why: `${result.outcome.why}; the command did not run`, notRun: true },
     };
-  }
-
-  /** The pane went before its shell took the command: the file that it would have emptied shows that. */
-  async #neverTaken({ tag }: RunningCommand): Promise<boolean> {
-    const { directory, pane } = this.#input.place;
-    const args = [`${directory}/${pane.slice(1)}.next`, String(tag)];
-    const script = 'IFS= read -r tag <"$1" && [ "$tag" = "$2" ] && : >|"$1"';
-    const { transport } = this.#options.session.options;
-    const { code } = await transport.run(script, { args, quick: true }).catch(() => ({ code: 1 }));
-    return code === 0;
   }
 
   async #watch(command: RunningCommand, options: RunOptions): Promise<RunResult> {

@@ -8,7 +8,10 @@ import type { StoredOutput } from "../output/stored-output.ts";
 const MAX_BEFORE = 64 * 1024;
 
 export class RunningCommand {
-  readonly tag: number;
+  /** In its marks. A new one for another way of delivery, when it is certain that the one before was not taken. */
+  tag: number;
+  /** The file of whoever decides about it: its shell takes it, or buddy withdraws it. */
+  claim = "";
   readonly text: string;
   /** Runs it as a clean child, without approval. */
   readonly clean: CleanRun | undefined;
@@ -20,6 +23,8 @@ export class RunningCommand {
   /** Resolves when the shell has taken the line. */
   readonly begun = Promise.withResolvers<void>();
   phase: "sent" | "taken" | "started" | "over" = "sent";
+  /** A mark has shown that its shell has it. */
+  wasTaken = false;
   outcome: RunOutcome | undefined;
   /** Its exit code, if that was reported before the prompt. */
   code: number | undefined;
@@ -66,6 +71,10 @@ export class RunningCommand {
     this.shownLines = shownLines;
   }
 
+  get isShown(): boolean {
+    return this.#shown;
+  }
+
   output(bytes: Buffer): void {
     this.lastActivity = performance.now();
     if (this.#frozen || this.phase === "sent") return;
@@ -82,6 +91,7 @@ export class RunningCommand {
 
   taken(aside: string): void {
     this.phase = "taken";
+    this.wasTaken = true;
     this.setAside(aside);
     this.begun.resolve();
   }
@@ -100,6 +110,7 @@ export class RunningCommand {
 
   started(greets = false): void {
     this.phase = "started";
+    this.wasTaken = true;
     this.#before = [];
     this.#beforeBytes = 0;
     this.#hidden = Number(this.#shown) + Number(greets);

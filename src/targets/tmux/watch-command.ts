@@ -101,7 +101,8 @@ async function watched(
       continue;
     }
     if (command.phase === "sent" && idle && performance.now() - command.lastActivity > UNANSWERED_MS) {
-      if (await pane.withdraw(command).catch(() => false)) return { kind: "lost", why: UNANSWERED };
+      if (await pane.withdraw(command)) return { kind: "lost", why: NOT_ACCEPTED, notRun: true };
+      if (command.phase === "sent") pane.giveUp(command, { kind: "lost", why: UNANSWERED });
       continue;
     }
     const waiting = seen === undefined || !isTaken ? undefined : judge(seen, before, command);
@@ -129,6 +130,8 @@ async function watched(
   }
 }
 
+const NOT_ACCEPTED =
+  "the shell in the pane does not accept commands; it did not run. Look at the pane, and close it to get a new one";
 const UNANSWERED =
   "the shell in the pane does not report what happens to commands; look at the pane before you run it again, and close the pane to get a new one";
 
@@ -188,7 +191,7 @@ async function atDeadline(
   pane: PaneInput,
   before: ForegroundState | undefined,
 ): Promise<RunOutcome> {
-  if (command.phase === "sent" && (await pane.withdraw(command).catch(() => false))) {
+  if (command.phase === "sent" && (await pane.withdraw(command))) {
     command.notes.push("The command was not started: another program kept the pane busy. It was withdrawn.");
     return { kind: "stopped", by: "deadline" };
   }
