@@ -107,15 +107,12 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     dryRun,
     around: async (call, run) => {
       const store = await changes();
-      const kept = async () => {
-        if (store === undefined) return run();
-        const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
-        return (await import("./changes/keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
-      };
       const { revert } = call.permission;
-      return revert === undefined
-        ? kept()
-        : (await import("./changes/guard-lockout.ts")).guardLockout(call, revert, kept);
+      const guarded = async () =>
+        revert === undefined ? run() : (await import("./changes/guard-lockout.ts")).guardLockout(call, revert, run);
+      if (store === undefined) return guarded();
+      const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
+      return (await import("./changes/keep-changes.ts")).keepChanges({ store, hasSecret }, call, guarded);
     },
     ...(config.safety.lockout === "guard" ? { planRevert: revertPlanner(config.safety.lockout_revert) } : {}),
   });

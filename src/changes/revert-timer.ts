@@ -25,13 +25,19 @@ export type RevertState = "armed" | "kept" | "reverting" | "reverted" | "failed"
 export class RevertTimer {
   readonly #run: ScriptOnTarget;
   readonly #directory: string;
-  /** The latest time at which it fires, by the clock of this process. */
-  readonly firesAt: number;
+  readonly #ms: number;
+  #firesAt: number;
 
-  private constructor(run: ScriptOnTarget, directory: string, firesAt: number) {
+  private constructor(run: ScriptOnTarget, directory: string, ms: number) {
     this.#run = run;
     this.#directory = directory;
-    this.firesAt = firesAt;
+    this.#ms = ms;
+    this.#firesAt = Date.now() + ms;
+  }
+
+  /** The time at which it fires, by the clock of this process. */
+  get firesAt(): number {
+    return this.#firesAt;
   }
 
   /**
@@ -45,9 +51,8 @@ export class RevertTimer {
   ): Promise<RevertTimer> {
     const args = [id, String(seconds), save, back, asRoot ? "root" : "user"];
     const { code, stdout, stderr } = await (asRoot ? root : run)(ARM, { args });
-    const firesAt = Date.now() + seconds * 1000;
     const said = Buffer.from(stdout).toString().trim();
-    if (code === 0) return new RevertTimer(run, said, firesAt);
+    if (code === 0) return new RevertTimer(run, said, seconds * 1000);
     const why = `${said}\n${stderr}`.trim().split("\n").at(-1) ?? "";
     throw new BuddyError("target", `the revert cannot be prepared on the target: ${why || `exit code ${code}`}`, {
       hint: "Nothing was changed.",
@@ -59,7 +64,15 @@ export class RevertTimer {
     return this.#ask(KEEP);
   }
 
-  /** Reverts now, and waits until that is done. */
+  /** Starts its time anew; false: it has fired, or does not answer. */
+  async extend(signal: AbortSignal): Promise<boolean> {
+    const asked = Date.now();
+    if ((await this.#ask(EXTEND, signal)) !== "armed") return false;
+    this.#firesAt = asked + this.#ms;
+    return true;
+  }
+
+  /** Reverts now, and waits until that is done; once more, if it has reverted before. */
   fire(signal?: AbortSignal): Promise<RevertState> {
     return this.#ask(FIRE, signal);
   }
@@ -99,16 +112,28 @@ cd "$1" || exit 1
 trap '' HUP
 say() { echo "$1" >state.new && chmod 644 state.new && mv -f state.new state; }
 echo $$ >pid
-left=$2 nap=1
-if sleep 0.2 2>/dev/null; then left=$((left * 5)) nap=0.2; fi
-while [ "$left" -gt 0 ] && [ ! -d answer/claim ]; do sleep $nap; left=$((left - 1)); done
-if mkdir answer/claim 2>/dev/null || [ -e answer/now ]; then
+revert() {
   say reverting
+  rm -f answer/now
   if sh ./back >log 2>&1; then say reverted; else chmod 644 log; say failed; fi
-else say kept; fi
-# buddy may still ask for the outcome.
-left=3600
-while [ -d "$1/answer" ] && [ ! -e answer/done ] && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
+}
+all=$2 nap=1
+if sleep 0.2 2>/dev/null; then all=$((all * 5)) nap=0.2; fi
+left=$all
+while [ "$left" -gt 0 ] && [ ! -d answer/claim ]; do
+  if [ -e answer/more ]; then left=$all; rm -f answer/more; fi
+  sleep $nap
+  left=$((left - 1))
+done
+if mkdir answer/claim 2>/dev/null || [ -e answer/now ]; then revert; else say kept; fi
+# buddy may still ask for the outcome, or to revert once more.
+left=18000
+if [ $nap = 1 ]; then left=3600; fi
+while [ -d "$1/answer" ] && [ ! -e answer/done ] && [ "$left" -gt 0 ]; do
+  if [ -e answer/now ]; then revert; fi
+  sleep $nap
+  left=$((left - 1))
+done
 cd / && rm -rf -- "$1"
 `;
 
@@ -174,6 +199,22 @@ ${DECIDED}`;
 const FIRE = `
 cd "$1" 2>/dev/null || { echo gone; exit 0; }
 : >answer/now; mkdir answer/claim 2>/dev/null
+n=0
+while [ -e answer/now ] && [ $n -lt 60 ]; do n=$((n + 1)); sleep 0.2 2>/dev/null || sleep 1; done
+if [ -e answer/now ]; then echo gone; exit 0; fi
 ${DECIDED}`;
+
+/** Its time is extended only once the process that waits has seen it. */
+const EXTEND = `
+cd "$1" 2>/dev/null || { echo gone; exit 0; }
+: >answer/more
+n=0
+while [ -e answer/more ] && [ $n -lt 10 ] && [ ! -d answer/claim ]; do
+  n=$((n + 1))
+  sleep 0.1 2>/dev/null || sleep 1
+done
+if [ -e answer/more ]; then echo gone; exit 0; fi
+cat state 2>/dev/null || echo gone
+`;
 
 const STATE = `cat "$1/state" 2>/dev/null || echo gone`;

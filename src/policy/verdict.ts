@@ -70,6 +70,8 @@ export interface ShellJudgement {
   readonly dangers: readonly (keyof ShellRules["safety"])[];
   /** Parts that could lock the operator out. */
   readonly lockouts: readonly Lockout[];
+  /** Parts of it may run on after it has ended. */
+  readonly outlives: boolean;
   /** An `allow` requires all of these; otherwise the operator is asked. */
   readonly conditions: readonly Condition[];
 }

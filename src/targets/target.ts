@@ -209,7 +209,8 @@ export type RunOutcome =
     }
   | { readonly kind: "incomplete"; readonly hint: string }
   | { readonly kind: "shell-ended"; readonly code: number }
-  | { readonly kind: "stopped"; readonly by: "user" | "deadline" }
+  /** `guard`: a revert waits for its end. `unseen`: it may still run. */
+  | { readonly kind: "stopped"; readonly by: "user" | "deadline" | "guard"; readonly unseen?: true }
   /** The connection, pane or shell is gone. `notRun`: the command did not run; otherwise that is not known. */
   | { readonly kind: "lost"; readonly why: string; readonly notRun?: true };
 

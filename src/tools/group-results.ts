@@ -2,7 +2,7 @@
 import { foldNames } from "../lib/names.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
-import type { ToolResult } from "./tool.ts";
+import { type ToolResult, withNotes } from "./tool.ts";
 import { plural } from "../lib/text.ts";
 
 export interface MachineResult {
@@ -216,13 +216,16 @@ function restLine(groups: readonly ResultGroup[], people: boolean): string {
   );
 }
 
+/** With the notes, so that machines that differ only in what buddy says are not one group. */
 export function printedBy({ result }: MachineResult): string {
-  if (result.printed !== undefined) return result.printed;
-  return typeof result.result === "string" ? result.result : JSON.stringify(result.result);
+  const { result: text, printed } = withNotes(result);
+  if (printed === undefined) return typeof text === "string" ? text : JSON.stringify(text);
+  return String(withNotes({ ...result, result: printed }).result);
 }
 
 function shownBy(one: MachineResult): string {
-  return one.result.printed ?? one.result.display ?? printedBy(one);
+  const { printed, display } = withNotes(one.result);
+  return printed === undefined ? (display ?? printedBy(one)) : printedBy(one);
 }
 
 /** Not inside another word: a machine may be called `n`. */

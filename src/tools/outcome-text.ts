@@ -34,8 +34,9 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const exitCode = outcome.kind === "exited" || outcome.kind === "shell-ended" ? outcome.code : undefined;
   return {
     ok: exitCode === undefined ? outcome.kind === "running" && outcome.why === "no-wait" : exitCode === 0,
-    outcome: isTyped(outcome, context.shell) ? outcome.kind : "not-run",
+    outcome: outcomeOf(outcome, context.shell),
     ...defined({ exitCode }),
+    ...(isRun(outcome, context.shell) ? {} : { notRun: true }),
     result: forModel,
     ...(outcome.kind === "exited" ? { printed: [output, ...notes].filter((line) => line !== "").join("\n") } : {}),
     ...(cut ? { cut } : {}),
@@ -46,6 +47,11 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   };
 }
 
+function outcomeOf(outcome: RunOutcome, shell: OutcomeContext["shell"]): string {
+  if (outcome.kind === "stopped" && outcome.unseen === true) return "lost";
+  return isTyped(outcome, shell) ? outcome.kind : "not-run";
+}
+
 /** Without what is shown with the command anyway, such as an exit code. */
 function inWordsForPeople(outcome: RunOutcome, { shell, waitMs }: OutcomeContext, head: readonly string[]): string[] {
   if (outcome.kind === "exited" || (outcome.kind === "stopped" && outcome.by === "user")) return [];
@@ -54,9 +60,15 @@ function inWordsForPeople(outcome: RunOutcome, { shell, waitMs }: OutcomeContext
   return head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
 }
 
+/** False: nothing of it has run, and nothing will. */
+function isRun(outcome: RunOutcome, shell: OutcomeContext["shell"]): boolean {
+  if (outcome.kind === "incomplete") return false;
+  return outcome.kind === "lost" ? outcome.notRun !== true : isTyped(outcome, shell);
+}
+
 /** A pane does not end commands at their deadline: one that was stopped had not begun. */
 function isTyped(outcome: RunOutcome, shell: OutcomeContext["shell"]): boolean {
-  if (outcome.kind === "stopped") return outcome.by === "user" || shell === "direct";
+  if (outcome.kind === "stopped") return outcome.by !== "deadline" || shell === "direct";
   return !(outcome.kind === "running" && outcome.why === "busy") && !(outcome.kind === "waiting" && outcome.earlier);
 }
 
@@ -82,6 +94,11 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
       return running(outcome, waitMs);
     case "stopped":
       if (outcome.by === "user") return ["operation cancelled by user"];
+      if (outcome.by === "guard")
+        return [
+          "[stopped: it had not ended, and a revert waits for its end]",
+          "Use options that need no input (-y, --force), or give a longer wait.",
+        ];
       return [
         `[command timed out after ${formatDuration(waitMs)}]`,
         shell === "tmux"

@@ -88,7 +88,7 @@ async function run(args: RunShellInput, context: ToolContext, settings: ShellSet
   return runAndWatch(
     shell,
     args.command,
-    noWait ? { noWait } : { waitMs: waitMillis(args, settings) },
+    noWait ? { noWait } : { waitMs: waitMillis(args, settings, context) },
     target,
     context,
   );
@@ -117,12 +117,12 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
   };
 }
 
-function waitMillis(args: RunShellInput, settings: ShellSettings): number {
-  const limit = args.mode === "slow" ? settings.slowTimeoutMs : settings.timeoutMs;
-  const { wait } = args;
-  return wait === undefined || typeof wait === "boolean" || wait === "true"
-    ? limit
-    : Math.min(millisOf(wait), LONGEST_WAIT);
+function waitMillis({ mode, wait }: RunShellInput, settings: ShellSettings, { mustEnd }: ToolContext): number {
+  const limit = mode === "slow" ? settings.slowTimeoutMs : settings.timeoutMs;
+  if (wait === undefined || typeof wait === "boolean" || wait === "true") return limit;
+  const given = Math.min(millisOf(wait), LONGEST_WAIT);
+  // A look after two seconds is no reason to stop what is about to change something.
+  return mustEnd === true ? Math.max(given, limit) : given;
 }
 
 function isNoWait(wait: RunShellInput["wait"]): boolean {
@@ -154,11 +154,22 @@ async function runAndWatch(
     ...following(target, context),
     ...defined({ unasked, onlyIn }),
   });
-  const result = unasked?.inNamespace === true ? withNamespaceNote(ran) : ran;
+  const over = context.mustEnd === true ? await stoppedUnlessEnded(shell, ran) : ran;
+  const result = unasked?.inNamespace === true ? withNamespaceNote(over) : over;
   const reported = ended(result, shell, "waitMs" in wait ? wait.waitMs : 0, target, context);
   if (!("noWait" in wait) || result.outcome.kind !== "exited") return reported;
   const head = `[command sent, not waited for]\nIt has already ended with exit code ${result.outcome.code}:\n`;
   return { ...reported, result: head + String(reported.result) };
+}
+
+/** A program that waits for input has not ended, either. */
+async function stoppedUnlessEnded(shell: Shell, ran: RunResult): Promise<RunResult> {
+  const { outcome } = ran;
+  const goesOn =
+    (outcome.kind === "running" && outcome.why !== "busy") || (outcome.kind === "waiting" && outcome.earlier !== true);
+  if (!goesOn) return ran;
+  const left = await shell.wait({ signal: AbortSignal.abort() });
+  return left.outcome.kind === "stopped" ? { ...left, outcome: { ...left.outcome, by: "guard" } } : left;
 }
 
 /** A program that needs temporary files fails where nothing can be written: the model learns what to do. */

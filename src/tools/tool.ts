@@ -137,6 +137,8 @@ export interface ToolContext {
   readonly onlyWhere?: ShellPlace;
   /** For commands: run without a question, because the policy proved that they only read. */
   readonly unasked?: Unasked;
+  /** For commands: a revert waits for the end, so what has not ended in time is stopped. */
+  readonly mustEnd?: boolean;
 }
 
 export interface ToolResult {
@@ -146,6 +148,8 @@ export interface ToolResult {
   /** exited, running, waiting, lost, failed, ... ; for events. */
   readonly outcome: string;
   readonly exitCode?: number;
+  /** Nothing of the command has run. */
+  readonly notRun?: true;
   /** Where the shell was when a command began. */
   readonly cwd?: string;
   /** For a model that reads images. */
@@ -164,6 +168,8 @@ export interface ToolResult {
   readonly cut?: boolean;
   /** How it went on each of several machines. */
   readonly machines?: readonly MachineOutcome[];
+  /** What buddy adds for the model and for people: that the operator changed the command, that it was reverted. */
+  readonly notes?: readonly string[];
 }
 
 export interface MachineOutcome {
@@ -195,7 +201,14 @@ export function withNote(result: unknown, note: string): unknown {
 
 /** Adds a note for the model and for people. */
 export function noted(result: ToolResult, note: string): ToolResult {
-  const text = typeof result.result === "string" ? result.result : JSON.stringify(result.result);
-  const shown = result.display ?? (text === NO_OUTPUT ? "" : text);
-  return { ...result, result: withNote(result.result, note), display: `${shown === "" ? "" : `${shown}\n`}[${note}]` };
+  return { ...result, notes: [...(result.notes ?? []), note] };
+}
+
+/** With the notes in what the model and people read. */
+export function withNotes({ notes = [], ...result }: ToolResult): ToolResult {
+  return notes.reduce<ToolResult>((all, note) => {
+    const text = typeof all.result === "string" ? all.result : JSON.stringify(all.result);
+    const shown = all.display ?? (text === NO_OUTPUT ? "" : text);
+    return { ...all, result: withNote(all.result, note), display: `${shown === "" ? "" : `${shown}\n`}[${note}]` };
+  }, result);
 }

@@ -69,6 +69,7 @@ export function judged(command: string, part: Partial<ShellJudgement> = {}): She
     uncertain: [],
     dangers: [],
     lockouts: [],
+    outlives: false,
     conditions: [],
     ...part,
   };

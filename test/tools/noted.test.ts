@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { NO_OUTPUT, noted } from "../../src/tools/tool.ts";
+import { NO_OUTPUT, noted, withNotes } from "../../src/tools/tool.ts";
 
 test("a remark on a command without output was shown below an empty line", () => {
   const result = { ok: true, outcome: "exited", result: NO_OUTPUT };
-  expect(noted(result, "not kept")).toMatchObject({ result: "[not kept]", display: "[not kept]" });
-  expect(noted({ ...result, display: "" }, "not kept").display).toBe("[not kept]");
-  expect(noted({ ...result, result: "a" }, "not kept")).toMatchObject({ display: "a\n[not kept]" });
+  expect(withNotes(noted(result, "not kept"))).toMatchObject({ result: "[not kept]", display: "[not kept]" });
+  expect(withNotes(noted({ ...result, display: "" }, "not kept")).display).toBe("[not kept]");
+  expect(withNotes(noted({ ...result, result: "a" }, "not kept"))).toMatchObject({ display: "a\n[not kept]" });
 });

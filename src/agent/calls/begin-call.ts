@@ -12,7 +12,7 @@ import type { Privacy } from "../../policy/privacy/privacy.ts";
 import type { Shell, Target } from "../../targets/target.ts";
 import { boundText } from "../../tools/bound-output.ts";
 import { paneFor, shellFor } from "../../tools/run-shell.ts";
-import { type Tool, type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
+import { noted, type Tool, type ToolContext, type ToolResult } from "../../tools/tool.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";
 import { printing } from "../permit/permit-shell.ts";
@@ -27,7 +27,6 @@ import {
   refusedWithoutRecord,
   secretTexts,
   type Stream,
-  textOf,
   unknownSecrets,
   withValues,
 } from "./call-results.ts";
@@ -192,15 +191,15 @@ class OneCall {
       const target = this.#pinned ?? (await this.#target());
       await this.#printed.remember(ready.tool, permission.input, target, permission.output, ran);
     }
-    if (batch.signal.aborted) return { ...cancelled(batch.signal), ...defined({ outputs: ran.outputs }) };
+    if (batch.signal.aborted)
+      return { ...cancelled(batch.signal), ...defined({ outputs: ran.outputs, notes: ran.notes }) };
     const { cwd } = this.#record;
     const kept = { ...bounded(ran, budget), ...defined({ cwd }) };
-    return permission.note === undefined
-      ? kept
-      : { display: textOf(kept.result), ...kept, result: withNote(kept.result, permission.note) };
+    return permission.note === undefined ? kept : noted(kept, permission.note);
   }
 
-  #permittedContext(parts: PermitParts, { path, unasked, onlyIn, onlyWhere, shown }: Granted): ToolContext {
+  #permittedContext(parts: PermitParts, granted: Granted): ToolContext {
+    const { path, unasked, onlyIn, onlyWhere, shown, revert } = granted;
     const mayVisit = async (url: string): Promise<boolean> => {
       const refused = await permitUrl(parts, this.#wanted, url, false);
       if (refused?.unapproved !== undefined) this.#turn.refuse(refused.unapproved, refused.onlyByPerson);
@@ -209,7 +208,7 @@ class OneCall {
     return {
       ...this.#context,
       mayVisit,
-      ...defined({ onlyAt: path, unasked, onlyIn, onlyWhere, shown }),
+      ...defined({ onlyAt: path, unasked, onlyIn, onlyWhere, shown, mustEnd: revert === undefined ? undefined : true }),
     };
   }
 

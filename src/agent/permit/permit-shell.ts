@@ -153,6 +153,7 @@ async function prepare(
       ? undefined
       : await checkedRevert(parts, parts.planRevert, lockouts, { text: real, revert: input.revert }, target);
   if (revert !== undefined && "problem" in revert) return denied(revert.problem);
+  if (revert !== undefined && (intent.detached === true || judged.outlives)) return denied(OUTLIVES_REVERT);
   const output = outputKind(printing(judged, real), parts.maskOutput);
   if (intent.detached === true && input.mode !== "background" && isSecret(output)) return denied(UNSEEN_SECRETS);
   parts.privacy.dumpsSecret = dumpsSecret;
@@ -202,6 +203,9 @@ async function wayToRun(
   const settled = atLeastAsk(verdict);
   return settled.kind === "allow" && how !== undefined ? { verdict: settled, ...how } : { verdict: settled };
 }
+
+const OUTLIVES_REVERT =
+  "Not allowed: this can lock the operator out, and what runs on after the call cannot be reverted. Run it in the foreground and wait for it.";
 
 /** What is printed while no call waits for it would be on the screen unmasked. */
 export const UNSEEN_SECRETS =

@@ -53,6 +53,7 @@ function unknownRevert(elsewhere: boolean, unknown: readonly string[]): string {
   return `${why} Call run_shell again with the reverse command in "revert"; it runs on the target unless the operator keeps the change.`;
 }
 
+/** Around the run itself, after every question: from here on the clock is what brings the machine back. */
 export async function guardLockout(
   call: PermittedCall,
   plan: RevertPlan,
@@ -64,40 +65,74 @@ export async function guardLockout(
   const say = (text: string) => emit({ stream: "info", text });
   // If a new connection asks for a password, only the operator can try one.
   const before = await transport.connectAnew(limited(signal, PROBE_MS));
+  signal.throwIfAborted();
   const timer = await arm(call, target, plan);
   say(`a revert is armed on the target: it runs in ${formatDuration(plan.seconds * 1000)} unless you keep the change`);
-  const reverted = (result: ToolResult, note: string): ToolResult => {
+  const reverted = async (result: ToolResult, why: string): Promise<ToolResult> => {
+    const seen = await revert(timer, why, signal.aborted ? STOPPED_MS : FIRE_MS);
+    const isOver = !GOES_ON.has(result.outcome);
+    const note = isOver ? seen.note : `${seen.note}; the command may still run, and what it changes from now on stays`;
     say(note);
-    return endedWith(result, note, false);
+    return { ...noted(result, note), ok: false, outcome: seen.reverted && isOver ? "reverted" : "lost" };
   };
-  const running = run();
-  // Reverted at once: later, the revert would overwrite newer changes.
-  const failed = async () => {
-    if (!signal.aborted) say(await fired(timer, "the call failed"));
-  };
-  const result = await within(running, timer.firesAt - Date.now()).catch(async (error: unknown) => {
-    await failed();
+  const result = await extended(timer, run).catch(async (error: unknown) => {
+    // At once: later, it would overwrite newer changes.
+    say((await revert(timer, "the call failed", FIRE_MS)).note);
     throw error;
   });
-  if (signal.aborted) return reverted(result ?? (await running), STOPPED);
-  if (result === undefined) return reverted(await running, await ended(timer, "no answer came back in time"));
-  if (call.intent.kind === "write" && !result.ok) {
-    await failed();
+  if (result.notRun === true || (call.intent.kind === "write" && !result.ok)) {
+    // Nothing was changed; a part of a file that could not be written is put back.
+    const { reverted: isBack, note } = await revert(timer, "nothing is left of it", FIRE_MS);
+    if (!isBack) say(note);
     return result;
   }
+  if (signal.aborted) return reverted(result, "it was stopped");
+  if (GOES_ON.has(result.outcome)) return reverted(result, "its end was not seen");
+  if (result.outcome === "stopped") return reverted(result, "it was stopped before it had ended");
+  if (!(await restarted(timer, signal))) return reverted(result, "no answer came back in time");
   const after = await transport.connectAnew(limited(signal, Math.min(PROBE_MS, timer.firesAt - Date.now())));
-  if (before === undefined && after !== undefined)
-    return reverted(result, await fired(timer, `a new connection failed: ${after}`));
+  if (before === undefined && after !== undefined) return reverted(result, `a new connection failed: ${after}`);
+  if (!(await restarted(timer, signal))) return reverted(result, "no answer came back in time");
   const kept = await call.askToKeep(timer.firesAt - MARGIN_MS, question(target, before));
-  if (signal.aborted) return reverted(result, STOPPED);
-  if (!kept) return reverted(result, await fired(timer, "the operator did not keep it"));
-  const state = await timer.keep();
-  if (state !== "kept") return reverted(result, await endedAs(timer, state, "the answer came too late to keep it"));
-  await timer.clean();
-  return endedWith(result, "the operator kept the change", true);
+  if (signal.aborted) return reverted(result, "it was stopped");
+  if (!kept) return reverted(result, "the operator did not keep it");
+  const state = await within(
+    timer.keep().catch(() => undefined),
+    FIRE_MS,
+  );
+  if (state !== "kept") return reverted(result, "the answer came too late to keep it");
+  await timer.clean().catch(() => undefined);
+  return noted(result, "the operator kept the change");
 }
 
-const STOPPED = "it was stopped; the change will be reverted when its time is up";
+/** While the change is being made, its time does not run out as long as the target can be reached. */
+async function extended<T>(timer: RevertTimer, run: () => Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const every = Math.max(200, (timer.firesAt - Date.now()) / 3);
+  const extending = (async () => {
+    while (!over.signal.aborted) {
+      await pause(every, over.signal);
+      await restarted(timer, over.signal);
+    }
+  })().catch((error: unknown) => {
+    if (!over.signal.aborted) throw error;
+  });
+  try {
+    return await run();
+  } finally {
+    over.abort();
+    await extending;
+  }
+}
+
+async function restarted(timer: RevertTimer, signal: AbortSignal): Promise<boolean> {
+  const left = timer.firesAt - Date.now();
+  if (left <= 0) return false;
+  return timer.extend(limited(signal, left)).catch(() => false);
+}
+
+/** The command may still make changes. */
+const GOES_ON: ReadonlySet<string> = new Set(["running", "waiting", "lost", "cancelled", "timeout"]);
 
 function question({ transport }: Target, before: string | undefined): string {
   if (transport.kind === "local")
@@ -126,41 +161,42 @@ function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Prom
   });
 }
 
-/** Runs the revert now; if the connection is cut until it has run, waits for that. */
-async function fired(timer: RevertTimer, why: string): Promise<string> {
-  const state = await within(
-    timer.fire(AbortSignal.timeout(FIRE_MS)).catch(() => undefined),
-    FIRE_MS,
-  );
-  return state === undefined ? ended(timer, why) : endedAs(timer, state, why);
-}
-
-async function ended(timer: RevertTimer, why: string): Promise<string> {
-  const until = timer.firesAt + RETURN_MS;
-  for (;;) {
-    const left = Math.min(ASK_MS, until - Date.now());
-    if (left <= 0) return `${why}; the revert is due, but the target does not answer`;
-    const state = await within(
-      timer.state(AbortSignal.timeout(left)).catch(() => undefined),
+/**
+ * Reverts now that the command has ended, also if its time was up before that; if the connection is cut until then,
+ * waits for it. `reverted`: the target reported that all was restored.
+ */
+async function revert(
+  timer: RevertTimer,
+  why: string,
+  ms: number,
+): Promise<{ readonly reverted: boolean; readonly note: string }> {
+  const until = Math.max(timer.firesAt + RETURN_MS, Date.now() + ms);
+  let state: RevertState | undefined;
+  while (state === undefined && Date.now() < until) {
+    const left = Math.min(ms, until - Date.now());
+    state = await within(
+      timer.fire(AbortSignal.timeout(left)).catch(() => undefined),
       left,
     );
-    if (state !== undefined && state !== "armed" && state !== "reverting") return endedAs(timer, state, why);
-    await pause(Math.min(1000, Math.max(1, left)));
+    if (ms < FIRE_MS) break;
+    if (state === undefined) await pause(1000);
   }
-}
-
-async function endedAs(timer: RevertTimer, state: RevertState, why: string): Promise<string> {
-  if (state === "kept") return `${why}; the change was kept`;
-  const log = state === "failed" ? await timer.log().catch(() => "") : "";
-  if (state === "reverted") await timer.clean().catch(() => undefined);
-  if (state === "failed") return `${why}; the revert ran and failed, look at the target now: ${log}`;
-  return state === "reverted"
-    ? `${why}; the change was reverted`
-    : `${why}; it is not known whether the revert ran (${state})`;
-}
-
-function endedWith(result: ToolResult, note: string, ok: boolean): ToolResult {
-  return { ...noted(result, note), ok: result.ok && ok, outcome: ok ? result.outcome : "reverted" };
+  switch (state) {
+    case "reverted":
+      await timer.clean().catch(() => undefined);
+      return { reverted: true, note: `${why}; the change was reverted` };
+    case "failed": {
+      const log = await timer.log().catch(() => "");
+      return { reverted: false, note: `${why}; the revert ran and failed, look at the target now: ${log}` };
+    }
+    case undefined:
+      return { reverted: false, note: `${why}; the revert is due, but the target does not answer` };
+    case "kept":
+    case "armed":
+    case "reverting":
+    case "gone":
+      return { reverted: false, note: `${why}; it is not known whether the revert ran (${state})` };
+  }
 }
 
 function limited(signal: AbortSignal, ms: number): AbortSignal {
@@ -171,6 +207,7 @@ const PROBE_MS = 15_000;
 /** For the answer to reach the target before the revert runs. */
 const MARGIN_MS = 1_000;
 const FIRE_MS = 20_000;
-const ASK_MS = 10_000;
+/** When the operator stops the call. */
+const STOPPED_MS = 5_000;
 /** How long after the revert the target may take to answer again. */
 const RETURN_MS = 60_000;

@@ -78,6 +78,7 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
     uncertain,
     dangers: [...new Set(dangers.map(({ check }) => check))],
     lockouts: locking,
+    outlives: walked.unwaited || walked.commands.some(detaches),
     conditions: conditions(walked.commands, judged),
   };
 }
@@ -90,6 +91,15 @@ function conditions(found: readonly FoundCommand[], judged: readonly Judged[]): 
   const key = (one: Condition) => `${one.directory}\0${one.entered === true}`;
   return [...new Map(all.map((one) => [key(one), one])).values()];
 }
+
+/** It starts something and does not wait for it. */
+function detaches({ argv, unwaited }: FoundCommand): boolean {
+  return unwaited || DETACHING.has(programName(argv[0]?.value ?? ""));
+}
+
+const DETACHING = new Set(
+  wordList("at batch crontab daemon daemonize disown screen setsid start-stop-daemon systemd-run tmux"),
+);
 
 const isFound = (danger: Danger | undefined): danger is Danger => danger !== undefined;
 

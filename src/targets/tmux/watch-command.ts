@@ -215,9 +215,9 @@ async function stop(command: RunningCommand, pane: PaneInput): Promise<RunOutcom
     await next(command, round === 0 ? INTERRUPT_MS : INTERRUPT_MS / 2, undefined);
   }
   if (command.outcome?.kind === "lost") return command.outcome;
-  if (command.outcome === undefined)
-    command.notes.push("The program could not be ended; it may still run in the pane.");
-  return stopped;
+  if (command.outcome !== undefined) return stopped;
+  command.notes.push("The program could not be ended; it may still run in the pane.");
+  return { ...stopped, unseen: true };
 }
 
 async function reached<T>(act: Promise<T>): Promise<T | false | "silent"> {
@@ -227,8 +227,10 @@ async function reached<T>(act: Promise<T>): Promise<T | false | "silent"> {
 }
 
 function unreachable(command: RunningCommand): RunOutcome {
-  if (command.outcome === undefined) command.notes.push("The target does not answer: the program may still run there.");
-  return { kind: "stopped", by: "user" };
+  const stopped: RunOutcome = { kind: "stopped", by: "user" };
+  if (command.outcome !== undefined) return stopped;
+  command.notes.push("The target does not answer: the program may still run there.");
+  return { ...stopped, unseen: true };
 }
 
 export const ADOPT = " If it is a shell at its prompt, the operator can let buddy work in it: /adopt.";

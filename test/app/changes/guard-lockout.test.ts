@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Turn } from "../../support/scripted-model/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approvals.ts";
 import { drain } from "../../support/agent.ts";
+import { readRecord } from "../../../src/audit/record-files.ts";
 import { RevertTimer, type ScriptOnTarget } from "../../../src/changes/revert-timer.ts";
 import { call, DECLARED, shell } from "../../support/calls.ts";
 import { Here } from "../../support/in-process.ts";
@@ -15,7 +16,7 @@ import { until } from "../../support/until.ts";
 
 setDefaultTimeout(90_000);
 
-const { afterAll, beforeAll, beforeEach, describe, test } = await needs("linux", "root", "sshd", "ip", "nft");
+const { afterAll, beforeAll, beforeEach, describe, test } = await needs("linux", "root", "sshd", "ip", "nft", "tmux");
 
 let machine: Machine;
 beforeAll(async () => {
@@ -34,22 +35,34 @@ const DROP =
 interface Ran {
   readonly asked: readonly ApprovalRequest[];
   readonly results: readonly string[];
+  /** How each call ended, in its event and in the audit log. */
+  readonly outcomes: readonly string[];
 }
 
 /** `keep`: what the operator answers when asked whether the change stays. */
-async function runOn(turns: readonly Turn[], keep?: ApprovalAnswer, seconds = 60): Promise<Ran> {
+async function runOn(
+  turns: readonly Turn[],
+  keep?: ApprovalAnswer | (() => ApprovalAnswer),
+  seconds = 60,
+  pane = false,
+): Promise<Ran> {
   const answer = (request: ApprovalRequest): ApprovalAnswer =>
     request.keep === undefined
       ? { kind: "yes", ...(request.typed === undefined ? {} : { typed: request.typed }) }
-      : (keep ?? { kind: "no-terminal" });
+      : ((typeof keep === "function" ? keep() : keep) ?? { kind: "no-terminal" });
   await using here = new Here([...turns, { text: "done" }], {
     answer,
     config: `[safety]\nlockout_revert = "${seconds}s"`,
   });
   process.env.PATH = machine.env.PATH;
-  const run = await here.compose({ ssh: "guarded", "no-tmux": true });
-  await drain(run.agent.runTurn("do it", new AbortController().signal));
-  return { asked: here.asked, results: here.results().map(String) };
+  const run = await here.compose({ ssh: "guarded", ...(pane ? {} : { "no-tmux": true }) });
+  const events = await drain(run.agent.runTurn("do it", new AbortController().signal));
+  const ended = events.flatMap((event) => (event.type === "tool_finished" ? [event.outcome] : []));
+  await run.recorder.close();
+  const recorded = [...readRecord(join(here.home, ".local/state/buddy"))].flatMap((entry) =>
+    entry.kind === "effect" ? [entry.outcome] : [],
+  );
+  return { asked: here.asked, results: here.results().map(String), outcomes: [...ended, ...recorded] };
 }
 
 const ruleset = () => machine.run("nft list ruleset");
@@ -245,6 +258,94 @@ test("what buddy cannot revert needs a reverse from the model, which the questio
   expect(results[0]).toContain('"revert"');
   expect(asked[0]).toMatchObject({ action: command, reverse: "tc qdisc del dev lo root" });
   expect(machine.run("tc qdisc show dev lo")).not.toContain("pfifo ");
+});
+
+describe("the revert outlives what it guards", () => {
+  const late = "nft add table inet late";
+  const slow = `sleep 4; ${late}; echo done`;
+  const ROWS: readonly (readonly [
+    what: string,
+    args: Readonly<Record<string, unknown>>,
+    keep: ApprovalAnswer["kind"],
+  ])[] = [
+    ["a command that takes longer than its time", { command: slow }, "no"],
+    ["and is kept", { command: slow }, "yes"],
+    ["a wait that is shorter than the command", { command: slow, wait: "1s" }, "no"],
+  ];
+  test.each(ROWS.flatMap(([what, args, keep]) => [false, true].map((pane) => [what, pane, args, keep] as const)))(
+    "%s (in a pane: %p)",
+    async (_what, pane, args, keep) => {
+      const before = ruleset();
+      let when = "";
+      const { asked, results } = await runOn(
+        [shell("", { ...HIGH, ...args })],
+        () => ((when = ruleset()), { kind: keep } as ApprovalAnswer),
+        2,
+        pane,
+      );
+      expect(asked.filter((one) => one.keep !== undefined)).toHaveLength(1);
+      expect(when).toContain("inet late");
+      expect(results[0]).toContain(keep === "yes" ? "kept" : REVERTED);
+      if (keep === "yes") expect(ruleset()).toContain("inet late");
+      else expect(ruleset()).toBe(before);
+    },
+  );
+
+  test.each([
+    ["in the background", { command: slow, mode: "background" }],
+    ["not waited for", { command: slow, wait: false }],
+    ["behind &", { command: `(${slow}) & echo started` }],
+    ["in a session of its own", { command: `setsid sh -c '${slow}'` }],
+  ] as const)("what would outlive the call is refused: %s", async (_what, args) => {
+    const { asked, results } = await runOn([shell("", { ...HIGH, ...args })], { kind: "yes" }, 2, true);
+    expect(asked).toEqual([]);
+    expect(results[0]).toContain("foreground");
+    expect(left()).toBe("");
+  });
+
+  test("a command that waits for input is stopped, and what it has changed is reverted", async () => {
+    const before = ruleset();
+    const { asked, results } = await runOn([shell(`${late}; read answer; ${late}er`, HIGH)], { kind: "yes" }, 2, true);
+    expect(asked.filter((one) => one.keep !== undefined)).toEqual([]);
+    expect(results[0]).toContain("stopped");
+    expect(results[0]).toContain(REVERTED);
+    expect(ruleset()).toBe(before);
+  });
+
+  test("what a command changes after its time was up, while the connection was cut, is reverted as well", async () => {
+    const before = ruleset();
+    const { results, outcomes } = await runOn([shell(`${DROP}; sleep 5; ${late}`, HIGH)], { kind: "yes" }, 2, true);
+    expect(results[0]).toContain(REVERTED);
+    expect(outcomes).toEqual(["reverted", "reverted"]);
+    expect(ruleset()).toBe(before);
+  });
+
+  test("it is armed after the last question", async () => {
+    machine.run("echo mine >~/.ssh/authorized_keys");
+    const armed: string[] = [];
+    await using here = new Here([shell("echo key >> ~/.ssh/authorized_keys", HIGH), { text: "done" }], {
+      answer: ({ keep }) => {
+        armed.push(left().trim() === "" ? "no" : "yes");
+        return { kind: keep === undefined ? "yes" : "no" };
+      },
+    });
+    // Nothing can be kept for an undo, which is a question.
+    here.write("home/.local/state/buddy/changes", "");
+    process.env.PATH = machine.env.PATH;
+    const run = await here.compose({ ssh: "guarded", "no-tmux": true });
+    await drain(run.agent.runTurn("do it", new AbortController().signal));
+    expect(armed).toEqual(["no", "no", "yes"]);
+    expect(machine.run("cat ~/.ssh/authorized_keys")).toBe("mine\n");
+  });
+
+  test("a revert that failed is not called reverted, in the result, in events and in the audit log", async () => {
+    const command = shell("tc qdisc add dev lo root pfifo", { ...HIGH, revert: "false" });
+    const { results, outcomes } = await runOn([command], { kind: "no" });
+    machine.run("tc qdisc del dev lo root");
+    expect(results[0]).toContain("failed");
+    expect(results[0]).not.toContain(REVERTED);
+    expect(outcomes).toEqual(["lost", "lost"]);
+  });
 });
 
 test("kill -9 of buddy after the revert is armed: it fires all the same", async () => {

@@ -12,6 +12,7 @@ import type { ModelClient } from "../../../model/types.ts";
 import { showText, TerminalText } from "../../../policy/screen/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
 import { groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
+import { type ToolResult, withNotes } from "../../../tools/tool.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
 import { type MachineNotice, MachineNotices, oneLine, progressWords, withMachine } from "../../../ui/words.ts";
@@ -286,7 +287,10 @@ class RunPrinter {
     const texts = new Map<string, Texts>();
     for (const one of results) texts.set(one.machine, await readTexts(one, textOf));
     const printed = (to: keyof Texts): MachineResult[] =>
-      results.map((one) => ({ ...one, result: { ...one.result, printed: texts.get(one.machine)?.[to] ?? "" } }));
+      results.map((one) => ({
+        ...one,
+        result: { ...one.result, printed: texts.get(one.machine)?.[to] ?? "", notes: [] },
+      }));
     const groups = groupResults(printed("stdout").filter((one) => isAnswer(one) || one.result.printed !== ""));
     for (const group of groups) await this.#group(group, groups[0]!);
     const errors = printed("stderr").filter(({ result }) => result.printed !== "");
@@ -350,7 +354,8 @@ async function readTexts({ result }: MachineResult, textOf: (id: string) => Prom
   return { stdout: await read("out-"), stderr: await read("err-") };
 }
 
-function wordsOf({ display, result }: MachineResult["result"]): string {
+function wordsOf(given: ToolResult): string {
+  const { display, result } = withNotes(given);
   return display ?? (typeof result === "string" ? result : "");
 }
 

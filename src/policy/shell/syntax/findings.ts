@@ -34,6 +34,8 @@ export class Findings {
   substitutions = 0;
   /** The shell may not be bash: only the grammar that all shells share is certain. */
   anyShell = false;
+  /** Something was started that the shell does not wait for. */
+  unwaited = false;
   readonly #commands = new Map<string, FoundCommand>();
   readonly #uncertain = new Set<string>();
   readonly #effects = new Set<string>();
@@ -51,6 +53,7 @@ export class Findings {
       secretVariable: this.secretVariable,
       texts: this.texts,
       forkBomb: this.calls.isBomb(),
+      unwaited: this.unwaited,
       work: this.#work,
     };
   }
@@ -58,6 +61,11 @@ export class Findings {
   readonly uncertain = (why: string): void => {
     if (this.#uncertain.size < MOST_REASONS) this.#uncertain.add(why);
   };
+
+  background(why: string): void {
+    this.unwaited = true;
+    this.effect(why);
+  }
 
   effect(why: string): void {
     if (this.#effects.size < MOST_REASONS) this.#effects.add(why);
@@ -146,6 +154,7 @@ export interface Walked {
   readonly environment: boolean;
   readonly secretVariable: string | undefined;
   readonly forkBomb: boolean;
+  readonly unwaited: boolean;
   /** In units of about a microsecond. */
   readonly work: number;
 }

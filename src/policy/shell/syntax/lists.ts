@@ -104,7 +104,7 @@ export class Lists {
         this.found.uncertain("it cannot be parsed: two commands without a separator");
       previous = statement;
       if (statement.background === true) {
-        this.found.effect("it starts something in the background");
+        this.found.background("it starts something in the background");
         this.by.scope.maybe(() => {
           this.found.calls.inBackground(() => {
             printed = this.#statement(statement);
@@ -178,7 +178,7 @@ export class Lists {
         this.commands.define(node.name.value, node.body);
         return "";
       case "Coproc":
-        this.found.effect("it starts a coprocess");
+        this.found.background("it starts a coprocess");
         this.found.calls.forking(() => {
           if (node.body.type === "CompoundList") this.list(node.body.commands);
           else this.command(node.body, { kind: "unknown" });
