@@ -15,8 +15,8 @@ import {
   SETTINGS,
   targetSettings,
 } from "../src/config/schema.ts";
-import type { Setting } from "../src/config/setting.ts";
-import { zod } from "../src/config/zod.ts";
+import { type Setting, shownValue } from "../src/config/setting.ts";
+import { expectation, schemaOf } from "../src/config/value-schemas.ts";
 
 type Table = Readonly<Record<string, Setting<unknown>>>;
 
@@ -58,8 +58,8 @@ the template is used without a file. \`buddy init\` asks a few questions first; 
 \`buddy.toml.<seconds>.bak\`. An empty file is a working configuration: every key has a default.
 
 Flags override environment variables, these override the files, and the files override the defaults. \`buddy doctor\` shows where
-values come from. An unknown key is a warning that suggests the closest known one; a value of the wrong type is an error with
-file, line, key, the value and what is expected.
+values come from. An unknown key is a warning that suggests the closest known one. All mistakes of a file are reported together, each with file, line,
+what was found and what is expected.
 
 The file that buddy writes refers to a schema next to it, \`buddy.schema.json\`, with which editors that have a TOML language server
 (taplo, Even Better TOML) complete keys, show their meaning and mark mistakes. The same schema is in the documentation
@@ -180,8 +180,8 @@ ${CONFIG_TEMPLATE.trim()}
 
 function rows(table: Table): string[] {
   const lines = Object.entries(table).map(([key, setting]) => {
-    const fallback = setting.fallback === undefined ? "" : `\`${setting.show(setting.fallback)}\``;
-    return `| \`${key}\` | ${cell(setting.expects)} | ${cell(fallback)} | ${cell(setting.text)} |`;
+    const fallback = setting.fallback === undefined ? "" : `\`${shownValue(setting, setting.fallback)}\``;
+    return `| \`${key}\` | ${cell(expectation(setting.of))} | ${cell(fallback)} | ${cell(setting.text)} |`;
   });
   return ["| key | value | default | |", "|---|---|---|---|", ...lines];
 }
@@ -218,7 +218,7 @@ export function configurationSchema(): Record<string, unknown> {
 
 function tableSchema(table: Table): Record<string, unknown> {
   const properties = Object.entries(table).map(([key, setting]) => {
-    const { $schema: _, ...shape } = z.toJSONSchema(setting.schema(zod), { io: "input" });
+    const { $schema: _, ...shape } = z.toJSONSchema(schemaOf(setting.of), { io: "input" });
     return [key, { description: setting.text, ...shape, ...defaultOf(setting) }];
   });
   return { type: "object", additionalProperties: false, properties: Object.fromEntries(properties) };
@@ -228,7 +228,7 @@ function tableSchema(table: Table): Record<string, unknown> {
 function defaultOf(setting: Setting<unknown>): { default?: unknown } {
   if (setting.fallback === undefined) return {};
   try {
-    return { default: JSON.parse(setting.show(setting.fallback)) };
+    return { default: JSON.parse(shownValue(setting, setting.fallback)) };
   } catch {
     return {};
   }

@@ -121,10 +121,12 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/app/model/first-model.ts",
     "src/cli/report-error.ts",
   ],
-  "with a value that is not plainly right, or a file of the working directory": [
-    "src/config/zod.ts",
-    "src/config/trust.ts",
+  "with a configuration file": [
     "src/config/create.ts",
+    "src/config/read-settings.ts",
+    "src/config/toml.ts",
+    "src/config/trust.ts",
+    "src/config/value-schemas.ts",
   ],
   "while the answer is awaited": [
     "src/model/http/answer.ts",

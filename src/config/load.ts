@@ -18,7 +18,7 @@ import {
   type Place,
   shownPath,
 } from "./paths.ts";
-import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
+import type { FileSettings, FoundValue } from "./read-settings.ts";
 import {
   BUILT_IN_PROFILES,
   type Config,
@@ -32,8 +32,7 @@ import {
   ruleSettings,
   SETTINGS,
 } from "./schema.ts";
-import { judged, type Setting } from "./setting.ts";
-import { parseToml } from "./toml.ts";
+import { type Setting, shownValue } from "./setting.ts";
 import type { AskTrust } from "./trust.ts";
 import { quote } from "../lib/quote.ts";
 
@@ -88,7 +87,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     layers.push({ path: directory.path, settings });
   }
   const merged = new Layers(layers);
-  await judged(() => merged.setFromEnv(env));
+  await merged.setFromEnv(env);
   merged.setFromFlags(flags);
   const files = layers.map(({ path }) => path).filter((path) => path !== "");
   const wrote = created !== undefined && created.path !== "";
@@ -99,7 +98,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     warnings,
     files,
     created: wrote,
-    ...(await judged(() => overrides(flags, env))),
+    ...(await overrides(flags, env)),
   };
   hideFromChildren(loaded.keyVariables);
   return loaded;
@@ -129,14 +128,17 @@ export function explainSetting(loaded: LoadedConfig, key: string): string {
   const [section = "", name = ""] = key.split(".");
   const table = SETTINGS[section as keyof typeof SETTINGS] as Readonly<Record<string, Setting<unknown>>> | undefined;
   const value = (loaded.config as unknown as Record<string, Record<string, unknown>>)[section]?.[name];
+  const setting = table?.[name];
   const origin = loaded.origins.get(key) ?? { kind: "default" };
-  return `${key} = ${table?.[name]?.show(value) ?? String(value)} ${describeOrigin(origin, loaded)}`;
+  const shown = setting === undefined ? String(value) : shownValue(setting, value);
+  return `${key} = ${shown} ${describeOrigin(origin, loaded)}`;
 }
 
 async function readFile(file: ConfigFile, place: Place, warnings: string[]): Promise<FileSettings> {
   const shown = file.path === "" ? "the built-in template" : shownPath(file.path, place);
-  const toml = await parseToml(file.text, shown);
-  const settings = await judged(() => readSettings(toml, shown));
+  // With zod and smol-toml, in a chunk of its own: 1.5 ms of a start.
+  const { readSettings } = await import("./read-settings.ts");
+  const settings = readSettings(file.text, shown);
   warnings.push(...settings.warnings);
   warnIfReadable(file, settings, shown, warnings);
   return settings;
@@ -186,12 +188,15 @@ function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string,
   }
 }
 
-function overrides(flags: ConfigFlags, env: Env): Pick<LoadedConfig, "endpoint" | "key"> {
+async function overrides(flags: ConfigFlags, env: Env): Promise<Pick<LoadedConfig, "endpoint" | "key">> {
   const url = flagOrVariable(flags.baseUrl, "--base-url", buddyVariable(env, "BASE_URL"));
   const key = flagOrVariable(flags.apiKey, "--api-key", buddyVariable(env, "API_KEY"));
-  const setting = PROFILE_SETTINGS.api_base_url;
-  if (url?.origin.kind === "env" && (setting.read(url.value) === undefined || !URL.canParse(url.value)))
-    throw new BuddyError("config", `${url.origin.name} must be ${setting.expects}`);
+  if (url?.origin.kind === "env") {
+    const { expectation, readValue } = await import("./value-schemas.ts");
+    const setting = PROFILE_SETTINGS.api_base_url;
+    if (readValue(setting, url.value) === undefined || !URL.canParse(url.value))
+      throw new BuddyError("config", `${url.origin.name} must be ${expectation(setting.of)}`);
+  }
   return {
     ...(url === undefined ? {} : { endpoint: { url: url.value, origin: url.origin } }),
     ...(key === undefined ? {} : { key }),
@@ -236,13 +241,14 @@ class Layers {
     this.#profileOfFile = typeof chosen === "string" ? chosen : SETTINGS.agent.model.fallback;
   }
 
-  setFromEnv(env: Env): void {
+  async setFromEnv(env: Env): Promise<void> {
     const model = buddyVariable(env, "MODEL");
     if (model !== undefined) this.#set("agent.model", model.value, { kind: "env", name: model.name });
     for (const key of ["api_timeout", "fetch_timeout"] as const) {
       const variable = buddyVariable(env, key.toUpperCase()) ?? buddyVariable(env, `${key.toUpperCase()}_SECS`);
       if (variable === undefined) continue;
-      const value = SETTINGS.network[key].read(variable.value);
+      const { readValue } = await import("./value-schemas.ts");
+      const value = readValue(SETTINGS.network[key], variable.value);
       if (value === undefined) {
         throw new BuddyError("config", `${variable.name} must be ${DURATION_FORMAT}, found "${variable.value}"`, {
           hint: `Correct it, or unset it: unset ${variable.name}`,

@@ -1,6 +1,5 @@
 /** The values of a configuration file, checked against the table of settings, each with its line. */
 import { closestMatch } from "../lib/text.ts";
-import { BuddyError } from "../lib/errors.ts";
 import {
   DEMO_PROFILE,
   hookSettings,
@@ -11,7 +10,8 @@ import {
   SETTINGS,
 } from "./schema.ts";
 import type { Setting } from "./setting.ts";
-import type { TomlFile } from "./toml.ts";
+import { mistakesError, readToml, type TomlFile } from "./toml.ts";
+import { expectation, readValue } from "./value-schemas.ts";
 
 export interface FoundValue {
   readonly value: unknown;
@@ -23,8 +23,17 @@ export type FileSettings = Pick<SettingsReader, "values" | "profiles" | "rules" 
 type SettingTable = Readonly<Record<string, Setting<unknown>>>;
 type Path = readonly (string | number)[];
 
-/** Wrong values are one error that names them all; unknown keys are warnings. `file` is its name in messages. */
-export function readSettings(toml: TomlFile, file: string): FileSettings {
+interface Message {
+  readonly path: Path;
+  readonly text: string;
+}
+
+/**
+ * All mistakes of a file are one error. Without a mistake, unknown keys are only warnings. `file` is its name in
+ * messages.
+ */
+export function readSettings(text: string, file: string): FileSettings {
+  const toml = readToml(text);
   const reader = new SettingsReader(toml, file);
   for (const [section, table] of Object.entries(toml.data)) {
     if (section === "models" || section === "model") reader.readProfiles(section, table);
@@ -53,8 +62,8 @@ class SettingsReader {
   readonly named = new Map<string, Map<string, FoundValue>>();
   readonly hooks: Map<string, FoundValue>[] = [];
   readonly warnings: string[] = [];
-  readonly #problems: string[] = [];
-  #unknown = 0;
+  readonly #problems: Message[] = [];
+  readonly #unknown: Message[] = [];
   readonly #toml: TomlFile;
   readonly #file: string;
 
@@ -84,11 +93,11 @@ class SettingsReader {
       }
       // An optional text left empty (`api_key = ""`) counts as not set.
       if (raw === "" && setting.fallback === undefined) continue;
-      const value = setting.read(raw);
+      const value = readValue(setting, raw);
       if (value !== undefined) found.set(key, this.#found(value, at));
       else {
         const shown = key === "api_key" ? "" : `, ${foundText(raw)}`;
-        this.#problem(at, `${dotted(at)} must be ${setting.expects}${shown}`);
+        this.#problem(at, `${dotted(at)} must be ${expectation(setting.of)}${shown}`);
       }
     }
     return found;
@@ -135,7 +144,7 @@ class SettingsReader {
   readRules(rules: unknown): void {
     for (const [i, { found, table }] of this.#readTables("model_rules", rules, ruleSettings()).entries()) {
       const matches = ["exact", "prefix", "contains"].filter((key) => key in table);
-      if (matches.length !== 1) {
+      if (matches.length !== 1 && this.#toml.mistakes.length === 0) {
         this.#problem(["model_rules", i], "a [[model_rules]] table needs exactly one of exact, prefix, contains");
       }
       this.rules.push(found);
@@ -177,6 +186,8 @@ class SettingsReader {
 
   #checkTarget(path: Path, found: ReadonlyMap<string, FoundValue>, empty: boolean): void {
     const [via, attach] = ["via", "attach_via"].map((key) => found.get(key)?.value as readonly unknown[] | undefined);
+    // A key that could not be read may be the one that is missing.
+    if (this.#toml.mistakes.length > 0) return;
     const problem =
       path.at(-1) === "local"
         ? "is this machine; choose another name"
@@ -193,6 +204,7 @@ class SettingsReader {
   #checkServer(path: Path, table: Record<string, unknown>, found: ReadonlyMap<string, FoundValue>): void {
     const [program, address] = ["command" in table, "url" in table];
     if (program === address) {
+      if (this.#toml.mistakes.length > 0) return;
       this.#problem(
         path,
         `${dotted(path)} needs ${program ? "only one of" : "either"} command ${program ? "and" : "or"} url`,
@@ -210,7 +222,8 @@ class SettingsReader {
   readHooks(hooks: unknown): void {
     for (const [i, { found, table }] of this.#readTables("hooks", hooks, hookSettings()).entries()) {
       for (const key of ["on", "command"])
-        if (!(key in table)) this.#problem(["hooks", i], `a [[hooks]] table needs ${key}`);
+        if (!(key in table) && this.#toml.mistakes.length === 0)
+          this.#problem(["hooks", i], `a [[hooks]] table needs ${key}`);
       this.hooks.push(found);
     }
   }
@@ -237,15 +250,19 @@ class SettingsReader {
       ]);
   }
 
-  /** Throws the problems found. */
+  /** Throws the mistakes found. */
   finish(): void {
-    if (this.#unknown > MOST_UNKNOWN) {
-      this.warnings.push(`${this.#file}: ${this.#unknown - MOST_UNKNOWN} more unknown keys are ignored`);
+    const { mistakes } = this.#toml;
+    if (mistakes.length + this.#problems.length > 0) {
+      // In a broken file an unknown key is part of what must be fixed.
+      const others = [...this.#problems, ...this.#unknown].slice(0, MAX_PLACED);
+      throw mistakesError(this.#file, mistakes, this.#placed(others));
     }
-    const [first, ...more] = this.#problems;
-    if (first === undefined) return;
-    const hint = more.length > 0 ? [...more.slice(0, 10), "Correct these lines."] : ["Correct the line, or remove it."];
-    throw new BuddyError("config", first, { hint: hint.join("\n") });
+    const named = this.#unknown.slice(0, MAX_UNKNOWN);
+    const ignored = (text: string) => text.replace(/(;.*)?$/, " is ignored$1");
+    this.warnings.push(...this.#placed(named.map(({ path, text }) => ({ path, text: ignored(text) }))));
+    const more = this.#unknown.length - named.length;
+    if (more > 0) this.warnings.push(`${this.#file}: ${more} more unknown keys are ignored`);
   }
 
   #found(value: unknown, at: Path): FoundValue {
@@ -259,24 +276,25 @@ class SettingsReader {
   }
 
   #warnUnknown(path: Path, key: string, known: readonly string[]): void {
-    this.#unknown++;
-    if (this.#unknown > MOST_UNKNOWN) return;
     const meant = closestMatch(key.slice(0, 100), known);
-    const text = `unknown key ${dotted(path)} is ignored`;
-    this.#warning(path, meant === undefined ? text : `${text}; did you mean ${dotted([...path.slice(0, -1), meant])}?`);
+    const hint = meant === undefined ? "" : `; did you mean ${dotted([...path.slice(0, -1), meant])}?`;
+    this.#unknown.push({ path, text: `unknown key ${dotted(path)}${hint}` });
   }
 
   #warning(path: Path, text: string): void {
-    this.warnings.push(`${this.#where(path)}: ${text}`);
+    this.warnings.push(...this.#placed([{ path, text }]));
   }
 
   #problem(path: Path, text: string): void {
-    this.#problems.push(`${this.#where(path)}: ${text}`);
+    this.#problems.push({ path, text });
   }
 
-  #where(path: Path): string {
-    const line = this.#toml.lineOf(path);
-    return line === undefined ? this.#file : `${this.#file} line ${line}`;
+  /** With file and line, in the order of the file. */
+  #placed(messages: readonly Message[]): string[] {
+    return messages
+      .map(({ path, text }) => ({ line: this.#toml.lineOf(path), text }))
+      .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+      .map(({ line, text }) => `${this.#file}${line === undefined ? "" : ` line ${line}`}: ${text}`);
   }
 }
 
@@ -292,21 +310,15 @@ const OLDER_KEYS: Readonly<Record<string, string>> = {
 const RENAMED_KEYS: Readonly<Record<string, string>> = { "safety.second_lock": "read_only_namespace" };
 
 /** Unknown keys that are named one by one. */
-const MOST_UNKNOWN = 10;
+const MAX_UNKNOWN = 10;
+/** Mistakes whose line is looked up. */
+const MAX_PLACED = 50;
 
 /** A profile may have one of these. */
 const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key", "api_key_command"] as const;
 
 function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !isDate(value);
-}
-
-/** Bun's parser makes dates and times Temporal objects, smol-toml a Date. */
-function isDate(value: object): boolean {
-  if (value.constructor === Object) return false;
-  return (
-    value instanceof Date || /^(Instant|Plain(Date|Time|DateTime)|ZonedDateTime)$/.test(value.constructor?.name ?? "")
-  );
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
 function dotted(path: Path): string {

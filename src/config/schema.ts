@@ -4,7 +4,6 @@
  */
 import {
   allowDeny,
-  alsoReads,
   amount,
   anyText,
   commandLine,
@@ -29,14 +28,14 @@ import {
 import { once } from "../lib/values.ts";
 
 /** No tool puts more than this many characters into the conversation, whatever [limits] says. */
-const MOST_CHARACTERS = 128 * 1024;
+const MAX_CHARACTERS = 128 * 1024;
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
 const LEVELS = ["block", "ask", "off"] as const;
 const limit = (text: string) =>
-  wholeNumber(0, MOST_CHARACTERS, 0, `characters ${text}; 0 scales with the model's context`);
+  wholeNumber(0, MAX_CHARACTERS, 0, `characters ${text}; 0 scales with the model's context`);
 
 const effort = (text: string) =>
   optional(oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"], "medium", text));
@@ -161,9 +160,7 @@ export const SETTINGS = {
     retries: wholeNumber(0, 20, 4, "how often a failed model request is repeated"),
   },
   display: {
-    color: alsoReads(oneOf(["auto", "always", "never"], "auto", "colour; true is auto, false is never"), (value) =>
-      typeof value === "boolean" ? (value ? "auto" : "never") : undefined,
-    ),
+    color: oneOf(["auto", "always", "never"], "auto", "colour; true is auto, false is never", ["auto", "never"]),
     markdown: yesNo(true, "render answers on a terminal"),
     show_tokens: yesNo(false, "token counts after each answer"),
     show_tool_calls: yesNo(true, "what tools are called with and what they return"),
@@ -324,11 +321,8 @@ export const machineRuleSettings = once(
       ),
       deny: optional(patterns([], "commands that never run on these machines, in addition to shell_denylist")),
       allow: optional(texts([], "commands that run on these machines without a question, instead of shell_allow")),
-      approve_max: alsoReads(
-        optional(
-          duration(10 * MINUTE, "the longest duration of /approve and --approve on these machines; 0: not at all"),
-        ),
-        (raw) => (raw === 0 || raw === "0" || raw === "0s" ? 0 : undefined),
+      approve_max: optional(
+        duration(10 * MINUTE, "the longest duration of /approve and --approve on these machines; 0: not at all", 0),
       ),
       notes: optional(anyText("", "notes on these machines: shown at the start and sent to the model")),
     }) as const satisfies Record<string, Setting<unknown>>,

@@ -8,7 +8,7 @@ import { writeFileAtomic } from "../lib/files.ts";
 import { buddyPaths, type ConfigFile, type Place } from "./paths.ts";
 import type { FileSettings, FoundValue } from "./read-settings.ts";
 import { DEMO_PROFILE, hookSettings, NAMED_SETTINGS, PROFILE_SETTINGS, SETTINGS } from "./schema.ts";
-import type { Setting } from "./setting.ts";
+import { type Setting, shownValue } from "./setting.ts";
 
 /** Shown to the user; the answer applies to this content of this file. */
 export interface TrustQuestion {
@@ -38,7 +38,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
     const why = whyWeaker(key, found.value, ownValue, { own, keyGiven });
     if (why === undefined) continue;
     const instead = RULES[key]?.tightened?.(found.value, ownValue);
-    const shown = `${key} = ${shownValue(found, settingOf(key))}`;
+    const shown = `${key} = ${writtenValue(found, settingOf(key))}`;
     weak.push({ key, shown, line: found.line, why, ...(instead === undefined ? {} : { instead }) });
   }
   for (const [name, profile] of directory.profiles) {
@@ -283,12 +283,12 @@ function list(value: unknown): readonly string[] {
 }
 
 function entryOf(table: object): (entry: readonly [string, FoundValue]) => string {
-  return ([key, found]) => `${key} = ${shownValue(found, (table as Table)[key])}`;
+  return ([key, found]) => `${key} = ${writtenValue(found, (table as Table)[key])}`;
 }
 
 /** As it is written in the file. */
-function shownValue({ value }: FoundValue, setting: Setting<unknown> | undefined): string {
-  return setting?.show(value) ?? String(JSON.stringify(value));
+function writtenValue({ value }: FoundValue, setting: Setting<unknown> | undefined): string {
+  return setting === undefined ? String(JSON.stringify(value)) : shownValue(setting, value);
 }
 
 // ── trust.json: the operator's answers about files and folders of working directories, each for one exact content.

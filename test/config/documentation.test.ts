@@ -10,10 +10,9 @@ import { BUILT_IN_PROFILES } from "../../src/config/schema.ts";
 import { CONFIG_TEMPLATE } from "../../src/config/create.ts";
 import { readSettings } from "../../src/config/read-settings.ts";
 import { SETTINGS } from "../../src/config/schema.ts";
-import { prepareSettings, type Setting } from "../../src/config/setting.ts";
+import type { Setting } from "../../src/config/setting.ts";
 import { parseToml } from "../../src/config/toml.ts";
 
-await prepareSettings();
 const everySetting = CONFIG_TEMPLATE.replace(/^# (\w+ = |\[)/gm, "$1");
 
 test("docs/configuration.md is current (bun scripts/make-config-docs.ts)", () => {
@@ -36,7 +35,7 @@ test("the variables of the page are those of --help and of the man page", async 
 describe("docs/buddy.schema.json", () => {
   const validate = new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile(configurationSchema());
   const problems = async (text: string) => {
-    validate((await parseToml(text, "test")).data);
+    validate(parseToml(text, "test"));
     return (validate.errors ?? []).map(({ instancePath, params }) => `${instancePath} ${JSON.stringify(params)}`);
   };
 
@@ -62,7 +61,7 @@ test("the template names the schema for editors", () => {
 });
 
 test("the template names every setting, commented ones with their default", async () => {
-  const { values, warnings } = readSettings(await parseToml(everySetting, "template"), "template");
+  const { values, warnings } = readSettings(everySetting, "template");
   expect(warnings).toEqual([]);
   const missing: string[] = [];
   for (const [section, table] of Object.entries(SETTINGS)) {
@@ -76,7 +75,7 @@ test("the template names every setting, commented ones with their default", asyn
 });
 
 test("the template's profiles: the built-in ones as they are, one key source at most, all complete", async () => {
-  const { profiles } = readSettings(await parseToml(CONFIG_TEMPLATE, "template"), "template");
+  const { profiles } = readSettings(CONFIG_TEMPLATE, "template");
   expect([...profiles.keys()]).toEqual(["gpt-codex", "gpt-spark", "openai", "claude", "deepseek", "glm", "ollama"]);
   for (const [name, built] of Object.entries(BUILT_IN_PROFILES)) {
     for (const key of ["api_base_url", "api", "auth", "model"] as const) {

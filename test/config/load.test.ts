@@ -321,6 +321,22 @@ describe("wrong files", () => {
     expect(error.hint).toContain("line 3");
   });
 
+  test("what is not TOML is reported in words, together with wrong values and unknown keys", async () => {
+    const lines = [
+      "[agent]",
+      'name = "abc',
+      "modle = 3",
+      "max_iterations = 0",
+      "[tools",
+      "[models.x]",
+      "api_key = sk-1",
+    ];
+    const { message, hint } = await wrong(lines.join("\n"));
+    expect(message).toMatch(naming("line 2", "string", "not closed"));
+    expect(hint).toMatch(naming("line 3", "agent.model?", "line 4", "max_iterations", "line 5", "]", "line 7"));
+    expect(hint).not.toContain("sk-1");
+  });
+
   test.each([
     "[[hooks]]\non = 'never'\ncommand = ['x']",
     "[targets.x]\nssh = 3",

@@ -8,8 +8,6 @@ import {
   SETTINGS,
   targetSettings,
 } from "../../src/config/schema.ts";
-import { prepareSettings } from "../../src/config/setting.ts";
-import { parseToml } from "../../src/config/toml.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import { SECRETS } from "../support/planted-secrets.ts";
 import type { Seeded } from "../support/seeded.ts";
@@ -108,8 +106,6 @@ function line(random: Seeded): string {
   }
 }
 
-await prepareSettings();
-
 export const CONFIG: readonly Property[] = [
   {
     name: "settings, or an error with file and line and without the key",
@@ -117,7 +113,7 @@ export const CONFIG: readonly Property[] = [
     make: (random) => Array.from({ length: 1 + random.below(8) }, () => line(random)).join("\n"),
     async wrong(text) {
       try {
-        const { warnings } = readSettings(await parseToml(text, FILE), FILE);
+        const { warnings } = readSettings(text, FILE);
         return warnings.map(unplaced).find((why) => why !== undefined);
       } catch (error) {
         if (!(error instanceof BuddyError)) throw error;

@@ -78,7 +78,7 @@ async function serversOf(text: string, file: string): Promise<Record<string, unk
 }
 
 async function parsed(text: string, file: string): Promise<Record<string, unknown>> {
-  return { ...(await parseToml(text, file)).data };
+  return { ...parseToml(text, file) };
 }
 
 function serverTables(data: Readonly<Record<string, unknown>>): Record<string, unknown> {

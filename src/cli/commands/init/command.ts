@@ -4,7 +4,6 @@ import { firstModels, withProfile } from "../../../app/model/first-model.ts";
 import { backUp, CONFIG_TEMPLATE, createConfigFile } from "../../../config/create.ts";
 import { providerKeyFile } from "../../../config/keys.ts";
 import { type Env, requirePaths, shownPath } from "../../../config/paths.ts";
-import { parseToml } from "../../../config/toml.ts";
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
@@ -102,9 +101,9 @@ function contents(path: string): string | undefined {
 /** As a first start writes it, this version or one with other comments. */
 async function hasDefaults(text: string): Promise<boolean> {
   if (text === CONFIG_TEMPLATE) return true;
-  const data = async (source: string) => (await parseToml(source, "")).data;
+  const { parseToml } = await import("../../../config/toml.ts");
   try {
-    return Bun.deepEquals(await data(text), await data(CONFIG_TEMPLATE));
+    return Bun.deepEquals(parseToml(text, ""), parseToml(CONFIG_TEMPLATE, ""));
   } catch {
     return false;
   }
