@@ -19,6 +19,12 @@ const CHECKS: Record<string, string[]> = {
   lockfile: [bun, join(ROOT, "scripts/check-lock.ts")],
   imports: [bun, "test", "--timeout=60000", "test/architecture.test.ts"],
 };
+if (Bun.which("shellcheck") === null)
+  console.log("scripts   skipped: shellcheck is not installed (Debian package shellcheck)");
+else {
+  const scripts = [...new Bun.Glob("templates/{target,shell-init}/*.sh").scanSync(ROOT)];
+  CHECKS["scripts"] = ["shellcheck", "--severity=warning", "--format=gcc", ...scripts];
+}
 
 const results = await Promise.all(
   Object.entries(CHECKS).map(async ([name, command]) => {

@@ -2,6 +2,8 @@
  * Runs scripts as root on the target: directly if buddy is root, with `sudo -n` if that needs no password, otherwise
  * with sudo in the target's shell, where the operator can enter one.
  */
+import rootStage from "../../templates/target/root-stage.sh" with { type: "text" };
+import { script } from "../lib/script.ts";
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
@@ -104,17 +106,7 @@ function refused(why: Refusal, stderr: string, { facts }: Transport, purpose: st
 /** How long the operator may take to enter the password. */
 const PASSWORD_MS = 5 * 60_000;
 
-/** $1 name of a directory. Input and output are in files that only this user can read, in memory if possible. */
-const STAGE = `
-umask 077
-for b in "\${XDG_RUNTIME_DIR:-}" /dev/shm "\${TMPDIR:-/tmp}" /tmp; do
-  [ -n "$b" ] && [ -d "$b" ] && [ -w "$b" ] && mkdir "$b/$1" 2>/dev/null && break
-  b=
-done
-[ -n "$b" ] || { echo "no writable directory for temporary files" >&2; exit 1; }
-cat >"$b/$1/in" || { rm -rf "$b/$1"; exit 1; }
-printf '%s' "$b/$1"
-`;
+const STAGE = script(rootStage);
 const COLLECT = `cat "$1/err" >&2; cat "$1/out"; :`;
 
 async function inShell(

@@ -1,4 +1,6 @@
 /** What an operator wants to know about a machine before working on it, in one round trip. */
+import report from "../../templates/target/machine-report.sh" with { type: "text" };
+import { script } from "../lib/script.ts";
 import type { Transport } from "./target.ts";
 
 export interface MachineReport {
@@ -13,18 +15,7 @@ export interface MachineReport {
   readonly clockOffMs: number;
 }
 
-/** Prints `key=value` lines. */
-const SCRIPT = `
-echo "who=$(id -un 2>/dev/null || id -u)@$(uname -n), $(uname -sm)"
-echo "clock=$(date +%s)"
-echo "shell=\${SHELL:-sh}"
-echo "bash=$(command -v bash)"
-echo "disk=$(df -Pk . 2>/dev/null | tail -n 1 | awk '{ print $4, $5 }')"
-if [ "$(id -u)" = 0 ]; then echo "sudo=root"
-elif ! command -v sudo >/dev/null 2>&1; then echo "sudo=none"
-elif sudo -n true 2>/dev/null; then echo "sudo=free"
-else echo "sudo=password"; fi
-`;
+const SCRIPT = script(report);
 
 export async function machineReport(transport: Transport): Promise<MachineReport> {
   const before = Date.now();

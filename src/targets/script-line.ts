@@ -1,4 +1,7 @@
 /** Parts of scripts for targets: folded into one line for a shell that reads them from stdin, and shared checks. */
+import ownDirectory from "../../templates/target/own-directory.sh" with { type: "text" };
+import pidSpace from "../../templates/target/pid-space.sh" with { type: "text" };
+import { script } from "../lib/script.ts";
 import { quote } from "../lib/quote.ts";
 
 /**
@@ -26,40 +29,6 @@ export function quoteOnOneLine(word: string): string {
   return quote(word).replaceAll("\n", `'"$NL"'`);
 }
 
-/** Without indents and comments: a shell reads a pipe one byte at a time (1 ms for 1 KB). */
-export function lean(script: string): string {
-  return script.replace(/^ *(?:#.*)?\n/gm, "").replace(/^ +/gm, "");
-}
+export const OWN_DIRECTORY = script(ownDirectory);
 
-/**
- * `__buddy_own DIR`: whether it is a directory of this user, and not a link. On systems that follow links of other
- * users in /tmp (macOS, BSD, Linux without protected_symlinks), another user could replace it between the checks of
- * `[`; there `ls` checks it in one step.
- *
- * `__buddy_lock DIR`: waits for the lock in it, on 9, up to 5 s. A link in its place is removed, not followed; without
- * a lock the script continues.
- */
-export const OWN_DIRECTORY = `__buddy_own() {
-  [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return
-  __buddy_links=
-  if { read -r __buddy_links </proc/sys/fs/protected_symlinks; } 2>/dev/null && [ "$__buddy_links" = 1 ]; then return; fi
-  set -- "$(id -u)" $(ls -ldn "$1")
-  case \${2-} in d*) [ "$4" = "$1" ] ;; *) return 1 ;; esac
-}
-__buddy_lock() {
-  [ ! -L "$1/lock" ] || rm -f "$1/lock"
-  if [ -f "$1/lock" ] || [ ! -e "$1/lock" ] && true >>"$1/lock"; then exec 9>>"$1/lock" && flock -w 5 9; fi 2>/dev/null
-}`;
-
-/**
- * __buddy_pid_space sets the variable of that name to the start time of process 1, which is the same for all that see
- * the same processes: a pid in a file may come from a container that shares /tmp. Empty if process 1 cannot be seen.
- * Starts no program: it runs each time a target is opened.
- */
-export const PID_SPACE = `__buddy_pid_space() {
-  __buddy_pid_space=
-  if IFS= read -r __buddy_pid_space; then
-    set -- \${__buddy_pid_space##*) }
-    __buddy_pid_space=\${20-}
-  fi
-} 2>/dev/null </proc/1/stat`;
+export const PID_SPACE = script(pidSpace);

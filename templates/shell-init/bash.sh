@@ -1,4 +1,5 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
+# shellcheck shell=bash
 __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_login=$BUDDY_LOGIN __buddy_plain=$BUDDY_PLAIN
 [ -z "$BUDDY_POSIX" ] || export POSIXLY_CORRECT=1
 unset BUDDY_DIR BUDDY_LOGIN BUDDY_PLAIN BUDDY_POSIX
@@ -153,6 +154,7 @@ __buddy_print() { { __buddy_place; builtin printf %s "$__buddy_at"; builtin retu
 __buddy_marked_prompt() {
   builtin local __b_mark='$?;$((__buddy_tag));$(__buddy_print "$?")\a'
   builtin local __b_before="\[\e]7;buddy;$__buddy_key;$__buddy_letter;\$((__buddy_id+=1));$__b_mark\e]7771;$__buddy_key;$__buddy_letter;\$((__buddy_id));$__b_mark\]"
+  # shellcheck disable=SC1087
   __b_before="$__b_before[buddy \$((__buddy_id+(__buddy_tag=0)+(__buddy_more=0))): \$?] "
   case $PS1 in "$__b_before"*) ;; *) PS1="$__b_before$PS1\[\e]7771;$__buddy_key;B\a\]" ;; esac
   __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\$(__buddy_print)\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a"
@@ -417,6 +419,7 @@ __buddy_hook() {
   if [[ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 51 ]]; then
     PROMPT_COMMAND=("$__b_before" "${PROMPT_COMMAND[@]}" "$__b_after")
   else
+    # shellcheck disable=SC2178
     PROMPT_COMMAND="$__b_before
 ${PROMPT_COMMAND-}
 $__b_after"

@@ -53,6 +53,7 @@ esac
 __buddy_save() { { \export -p; \command printf 'umask '; \command umask; } >|"$__buddy_run/$__buddy_pane.env"; }
 # In marks a byte of the directory that a terminal or a prompt could take for something else is %XX. Where there is one,
 # the expansion is empty, and the function prints all of it so.
+# shellcheck disable=SC2120
 __buddy_odd() {
   {
     # What you exported at the prompt.

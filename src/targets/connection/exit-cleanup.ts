@@ -2,58 +2,18 @@
  * Ends what buddy started, even if buddy is killed: a small sh acts when its stdin ends. Process groups get TERM, then
  * KILL; buddy itself and the guard on a remote machine do the same.
  */
+import groupsText from "../../../templates/target/end-groups.sh" with { type: "text" };
+import cleanupText from "../../../templates/target/exit-cleanup.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { readFileSync, readdirSync } from "node:fs";
 import { startChild } from "../../lib/start-child.ts";
 import { LOADER, loaderLine } from "../script-line.ts";
 
 const TERM_TO_KILL_MS = 1000;
 
-/**
- * Ends the groups in G at once. Those in L are led by clients (`docker exec`), which end by themselves after they have
- * passed the end of stdin on, so they get time for that; then `before_kill` runs. Zombies do not count: the first
- * process of many containers never reaps them, and waiting for them would always take the whole time.
- */
-export const END_GROUPS = `
-some() { if [ -r /proc/self/stat ]; then grep -qs "$1" $2; else :; fi; }
-member() { kill -0 "-$1" && some ") [^ZX] [0-9]* $1 " '/proc/[0-9]*/stat'; }
-leader() { kill -0 "$1" && some ") [^ZX] " "/proc/$1/stat"; }
-linger() {
-  n=$1 what=$2; shift 2
-  while [ $n -gt 0 ]; do
-    up=; for g in $*; do if $what "$g"; then up=1; break; fi; done
-    [ -n "$up" ] || return
-    sleep 0.05 || { sleep 1; n=$((n - 19)); }
-    n=$((n - 1))
-  done
-}
-for g in $G; do kill -TERM "-$g" || kill -TERM "$g"; done
-linger 20 member $G
-for g in $G; do kill -KILL "-$g"; done
-linger 60 leader $L
-before_kill
-for g in $L; do if leader "$g"; then kill -KILL "-$g"; fi; done
-`;
+export const END_GROUPS = script(groupsText);
 
-/**
- * Starts no process for a line, since many machines may be closed at once. `undo` takes the number of a task. A task
- * that ends its shell, as one with an error of syntax does, ends no other.
- */
-const SCRIPT = `
-trap '' HUP INT QUIT TERM
-G= L= n=0
-without() { out=; for g in $2; do [ "$g" = "$1" ] || out="$out $g"; done; }
-while read -r op a; do
-  case $op in
-  +) G="$G $a" ;;
-  client) L="$L $a" ;;
-  -) without "$a" "$G"; G=$out; without "$a" "$L"; L=$out ;;
-  do) n=$((n + 1)); eval "task$n=\\$a" ;;
-  undo) eval "task$a=:" ;;
-  esac
-done
-before_kill() { i=1; while [ $i -le $tasks ]; do eval "a=\\$task$i"; [ "$a" = : ] || (eval "$a"); i=$((i + 1)); done; }
-tasks=$n
-${END_GROUPS}`;
+const SCRIPT = script(cleanupText, { endGroups: END_GROUPS });
 
 export interface ExitCleanup {
   /** Ends the process group when buddy ends, a client after a grace period; returns how to unregister it. */

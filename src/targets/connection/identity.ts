@@ -1,4 +1,7 @@
 /** Who and where: what a machine reports about itself, in one round trip. */
+import tmuxVersion from "../../../templates/target/tmux-version.sh" with { type: "text" };
+import machineFacts from "../../../templates/target/machine-facts.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { nameFrom } from "../../lib/byte-names.ts";
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
@@ -6,7 +9,6 @@ import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/local-directories.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
 import { askProgram, unusableProgram } from "../../lib/start-child.ts";
-import { lean } from "../script-line.ts";
 import type { MachineFacts, ScriptResult, Transport } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
@@ -14,73 +16,11 @@ const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "
 /** A tmux that does not answer must not delay the start. */
 const VERSION_MS = 4_000;
 
-/**
- * Sets t to the output of `tmux -V`; if that is not a version, its exit code and the path of the file follow. Without
- * `timeout` (125 to 127; an old busybox takes other options) tmux has all the time that the script has.
- */
-const TMUX_VERSION = `
-t=$(timeout -s KILL ${VERSION_MS / 1000} tmux -V 2>&1)
-c=$?
-case $c in 12[567]) t=$(tmux -V 2>&1); c=$? ;; esac
-case $t in 'tmux '*) ;; *)
-  o=$IFS IFS=: r=
-  for d in $PATH; do d=$d/tmux; if [ -f "$d" ] || { [ -L "$d" ] && [ ! -d "$d" ]; }; then r=$d; break; fi; done
-  IFS=$o t="$t $c $r"
-esac`;
+const TMUX_VERSION = script(tmuxVersion, { seconds: String(VERSION_MS / 1000) });
 /** tmux is installed; its version was not asked. */
 const LATER = "later";
 
-/**
- * Arguments: the directory to work in, or ""; not empty if it may be missing; not empty if the version of tmux is asked
- * later. The last fields are the directory of records, and whether the shell leads a process group. Reads files rather
- * than start programs, since many machines may be opened at once. `found` and `is_system` are functions of a script
- * runner.
- */
-export const FACTS_SCRIPT = lean(`
-case \${1-} in
-'') ;;
-'~') cd "$HOME" ;;
-'~/'*) cd "$HOME/\${1#'~/'}" ;;
-/*) cd "$1" ;;
-*) cd "./$1" ;;
-esac || [ -n "\${2-}" ] || exit 3
-i=\${I:-$(id -u)} r= k= v=
-if is_system uname; then
-  { read -r r </proc/sys/kernel/ostype && read -r k </proc/sys/kernel/hostname && read -r v </proc/sys/kernel/osrelease; } 2>/dev/null
-fi
-if [ -n "$v" ]; then v="$r $v"; else
-  v=$(uname -snr)
-  k=\${v#* }; k=\${k%% *} v="\${v%% *} \${v##* }"
-fi
-u= j= h= s=
-while IFS=: read -r u r j r r h s; do [ "$j" != "$i" ] || break; done 2>/dev/null </etc/passwd
-if [ "$j" != "$i" ]; then
-  e=$(getent passwd "$i" 2>/dev/null) && u=\${e%%:*} || {
-    u=$(id -un 2>/dev/null) || u=$i
-    e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
-  }
-  s=\${e##*:} e=\${e%:*}; h=\${e##*:}
-fi
-s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
-h=\${HOME:-$h}
-m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
-if [ -z "$m" ] && [ "\${v%% *}" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
-n= r=
-while IFS== read -r r n; do [ "$r" != PRETTY_NAME ] || break; done 2>/dev/null </etc/os-release
-[ "$r" = PRETTY_NAME ] || n=
-n=\${n#[\\"\\']} n=\${n%[\\"\\']}
-if [ -n "\${3-}" ] && command -v tmux >/dev/null; then t=${LATER}; else
-${TMUX_VERSION}
-fi
-set -- "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$t"
-for p in ${PROGRAMS.join(" ")}; do
-  found $p
-  set -- "$@" "$r"
-done
-r=; if kill -0 "-$$" 2>/dev/null; then r=leads; fi
-# In one write: each would be a packet of its own.
-printf '%s\\0' "$@" "\${D-}" "$r"
-`);
+export const FACTS_SCRIPT = script(machineFacts, { programs: PROGRAMS.join(" "), tmuxVersion: TMUX_VERSION });
 
 export function parseFacts(result: ScriptResult, label: string, wanted?: string): ReportedFacts {
   if (result.code === 3) {
@@ -206,7 +146,7 @@ function tmuxFacts(said = ""): TmuxFacts {
 /** Asks for the version if that was left for later. */
 export async function askTmux(transport: Transport): Promise<TmuxFacts> {
   if (transport.facts.tmuxUnasked !== true) return transport.facts;
-  const { stdout } = await transport.run(`${TMUX_VERSION}\nprintf %s "$t"`, { quick: true });
+  const { stdout } = await transport.run(`${TMUX_VERSION}printf %s "$t"`, { quick: true });
   return tmuxFacts(stdout.toString());
 }
 

@@ -1,4 +1,8 @@
 /** What buddy runs on a remote machine while it works there: a guard that ends what was started, and script runners. */
+import guardCommands from "../../../templates/target/guard-commands.sh" with { type: "text" };
+import guardServe from "../../../templates/target/guard-serve.sh" with { type: "text" };
+import guardNamespace from "../../../templates/target/guard-namespace.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { ScriptRunners } from "./script-runners.ts";
 import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
 import { PING, RUNNER_ARGV, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
@@ -17,8 +21,8 @@ import { quote, ABSOLUTE_PATH } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { randomBytes } from "node:crypto";
-import { lean, quoteOnOneLine } from "../script-line.ts";
-import { DEFAULT_SIGNALS, LOADED, NAMESPACE, STAND } from "../read-only/standing-shell.ts";
+import { quoteOnOneLine } from "../script-line.ts";
+import { LOADED, NAMESPACE, STAND } from "../read-only/standing-shell.ts";
 
 interface RemoteSessionOptions {
   readonly label: string;
@@ -192,139 +196,10 @@ export class NoAnswer extends BuddyError {}
 // commands that need no approval, in a clean shell that stays: until a command needs approval, such a machine costs
 // one local ssh process and one session.
 
-/**
- * In the guard: `text TAG DIRECTORY SCRIPT` runs the script in parallel to the loop and marks its end like a direct
- * shell; `ask TAG TEXT` has the clean shell run a text, or reports that it was not taken. R is a process that stays and
- * waits for the answers of that shell, so none is started per text. D is the directory of records, T the process of
- * the last text or A its tag, J the mark of everything they start, Y the key. 6 keeps the namespace alive, so nothing
- * else may inherit it.
- */
-const TEXTS = `
-marks() {
-  case $2 in *[![:print:]]* | *%*)
-    set -- "$1" "$(printf %s "$2" | { od -An -v -tx1 || cat; } 2>/dev/null | tr -d '\\n' | tr ' ' %)" "$3" ;;
-  esac
-  printf '\\033]7771;%s;E;%s;%s\\a' "$3" "$c" "$1" >&2
-  printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$3" "$c" "$1" "$2"
-}
-text() {
-  ended
-  (
-    exec 6>&- 7>&-
-    __buddy_last=$D/dir __buddy_tag=$1 __buddy_key=$Y __buddy_text=$3
-    export TERM=dumb PAGER=cat GIT_PAGER=cat BUDDY_JOB="$J"
-    if cd -- "$2" 2>/dev/null; then eval "$__buddy_text"; else printf '%s\\n' "cd: $2: no such directory" >&2; (exit 126); fi
-    c=$?
-    marks "$__buddy_tag" "$PWD" "$__buddy_key"
-  ) </dev/null &
-  T=$! B=1
-}
-answer() {
-  exec </dev/null 6>&- 7>&-
-  while IFS= read -r t <&4 && [ -n "$t" ]; do
-    exec 3<>"$D/codes"
-    c=
-    if [ ! -e "$D/gone" ]; then IFS= read -r c <&3; fi
-    if [ "$c" = taken ]; then
-      # What it has taken is never run again.
-      IFS= read -r c <&3
-      case $c in '' | *[!0-9]*) c=137 ;; esac
-      marks "$t" "" "$Y"
-    else printf '\\033]7771;%s;I\\a' "$Y"; fi
-    printf '%s\\n' "$t" >&5
-  done
-}
-texts() {
-  J=$1 Y=$2
-  [ -z "$R" ] || kill "$R" 2>/dev/null
-  R= A=
-}
-ask() {
-  ended
-  if [ -z "$R" ]; then
-    exec 4<>"$D/asks" 5<>"$D/answered"
-    answer &
-    R=$! B=1
-    exec 4>&- 5>&-
-  fi
-  [ -e "$D/gone" ] || printf '%s\\0' "$2" 1<>"$D/texts"
-  A=$1
-  printf '%s\\n' "$1" 1<>"$D/asks"
-}
-ended() {
-  [ -z "$T" ] || wait "$T"
-  while [ -n "$A" ]; do IFS= read -r a <>"$D/answered"; [ "$a" != "$A" ] || A=; done
-}
-running() {
-  if [ -n "$T" ] && kill -0 "$T"; then return; fi
-  [ -n "$A" ] || return
-  echo 0 1<>"$D/answered"
-  until IFS= read -r a <>"$D/answered"; [ "$a" = 0 ]; do [ "$a" != "$A" ] || A=; done
-  [ -n "$A" ]
-}`;
-
-/**
- * `open_namespace WORDS` makes the namespace as `how` says, starts the clean shell in it with those words, and sets its
- * pid and start; `serve "PID START" WORDS` starts another one with words that enter a namespace. Both wait until it is
- * ready. 8 and 9 are stdout and stderr of the session. S is its bash, W its directory. Only that shell gets the mark
- * J: the process that holds the namespace must survive a text that is stopped.
- */
-const SERVE = `
-served() {
-  ${ABSOLUTE_PATH}
-  exec 5<>"$D/texts" 6>&3 2>/dev/null 7>&-
-  printf %s ${quote(STAND)} >"$D/stand"
-  export TERM=dumb
-  "$@" 3<"$D/stand"
-  : >"$D/gone"
-  echo gone >&6
-}
-open_namespace() {
-  if [ -z "$S" ] || [ -e "$D/gone" ]; then return 1; fi
-  exec 3<>"$D/codes"
-  set -- ${DEFAULT_SIGNALS} BUDDY_JOB="$J" "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe"
-  served unshare $how sh "$dir/namespace.sh" "$dir/fstab" "\${how##*propagation }" "$@" <&4 >"$dir/made" &
-  said=; read -r said pid start <"$dir/made"
-  IFS= read -r s <&3; exec 3>&-
-  if [ "$s" = ready ]; then ready=stands; fi
-  [ "$said" = made ]
-}
-serve() {
-  [ -n "$S" ] || return 1
-  if [ -e "$D/gone" ]; then rm -f "$D/gone" "$D/texts" "$D/codes"; fi
-  [ -p "$D/texts" ] || mkfifo "$D/texts" "$D/codes" || return 1
-  s=$1; shift
-  exec 3<>"$D/codes"
-  set -- ${DEFAULT_SIGNALS} BUDDY_JOB="$J" "$@" "$S" ${LOADED} bash "$W" "$D/process" "$D/probe" "$s"
-  served "$@" </dev/null >&8 4>&- 8>&- &
-  IFS= read -r s <&3; exec 3>&-
-  [ "$s" = ready ]
-}`;
-
-/** All pipes in one call of mkfifo. */
-const PIPES = ["alive", "said", "made", "go", "texts", "codes", "asks", "answered"]
-  .map((one) => `"$D/${one}"`)
-  .join(" ");
-
-/**
- * `beside TOKEN BASH CWD JOB WATCHED`: makes the namespace and holds it in parallel to the loop until the guard ends;
- * prints the token and the line that the namespace script prints, when it does.
- */
-const BESIDE = `
-namespace() {
-${NAMESPACE}
-}
-beside() {
-  S=$2 W=$3 J=$4 B=1 line=
-  if mkfifo ${PIPES} 2>/dev/null && exec 6<>"$D/alive" 7<>"$D/go"; then
-    [ -z "$5" ] || echo >&7
-    ( namespace "" "$D" ) 8>&1 9>&2 <"$D/alive" >"$D/said" 2>/dev/null 6>&- &
-    { IFS= read -r line <"$D/said"; printf '%s %s\\n' "$1" "$line"; } </dev/null 6>&- 7>&- &
-  else printf '%s none\\tits pipes cannot be made\\n' "$1"; fi
-}`;
-
-/** Definitions for the guard. */
-export const GUARD_SHELL = lean(`${TEXTS}\n${SERVE}\n${BESIDE}\n`);
+export const GUARD_SHELL =
+  script(guardCommands) +
+  script(guardServe, { absolute_path: ABSOLUTE_PATH, loaded: LOADED, stand: quote(STAND) }) +
+  script(guardNamespace, { namespace: NAMESPACE });
 
 export class RemoteGuardShell implements GuardShell {
   readonly job = randomBytes(8).toString("hex");

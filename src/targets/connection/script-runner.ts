@@ -1,97 +1,29 @@
 /** A persistent `sh` on the target that runs small scripts one after another: one round trip each, bytes in and out. */
+import runnerDefinitions from "../../../templates/target/runner-definitions.sh" with { type: "text" };
+import runnerRequests from "../../../templates/target/runner-requests.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
-import { lean, OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
+import { OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
 import type { LentProcess, Process, ScriptResult, ShellScript } from "../target.ts";
 
-/**
- * Requests are single lines that begin with a secret: if stdin ever gets out of step (a killed `head`), file contents
- * end the loop instead of running as commands. `read` takes one byte at a time, so what follows a line is left for
- * `head -c`. When stdin ends (the connection, the engine's client or buddy itself is gone), the runner ends the groups
- * given to `watch` and those with a file in D. D is a private directory where started processes record themselves: a
- * `watch` would arrive a round trip later, or never if the connection breaks at that moment.
- */
-const DEFINITIONS = `
-trap '' HUP
-${ABSOLUTE_PATH}
-NL='
-'
-H= G= L= D= I= T= A= R= B= N=
-h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
-begin() { printf '%s +\\n' "$1"; printf '%s +\\n' "$1" >&2; }
-ended() { :; }
-running() { return 1; }
-after() { ended; begin "$1"; }
-x() { t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
-take() { if [ "$H" = 1 ]; then head -c "$1"; else dd ibs=1 obs=65536 count="$1" 2>/dev/null; fi; }
-d() {
-  [ -n "$H" ] || h
-  t=$1 n=$2; shift 2
-  take "$n" | ( ( "$@" ); c=$?; cat >/dev/null 2>&1; exit $c )
-  printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2
-}
-watch() { G="$G $1"; }
-watchclient() { L="$L $1"; }
-without() { for g in $2; do [ "$g" = "$1" ] || printf ' %s' "$g"; done; }
-unwatch() {
-  kill -0 "-$1" 2>/dev/null && return
-  G=$(without "$1" "$G") L=$(without "$1" "$L")
-  if [ -n "$D" ]; then rm -f "$D/g$1" "$D/c$1"; fi
-}
-# Sets r to the path of a program. Of the system's own programs the output is known without running them.
-found() {
-  r= o=$IFS IFS=:
-  set -f
-  for g in $PATH; do case $g in /*) if [ -f "$g/$1" ] && [ -x "$g/$1" ]; then r=$g/$1; break; fi ;; esac; done
-  set +f
-  IFS=$o
-}
-is_system() { found "$1"; [ "$r" = "/usr/bin/$1" ] || [ "$r" = "/bin/$1" ]; }
-${PID_SPACE}
-${OWN_DIRECTORY}
-makedirectory() {
-  if is_system id; then while read -r g n I r; do [ "$g" != Uid: ] || break; done 2>/dev/null </proc/self/status; fi
-  [ -n "$I" ] || I=$(id -u)
-  D=\${TMPDIR:-/tmp}/buddy-$I
-  [ -d "$D" ] || (umask 077; mkdir "$D") 2>/dev/null
-  if ! __buddy_own "$D" || [ ! -w "$D" ]; then D=; return; fi
-  __buddy_pid_space
-  D=$D/run.$__buddy_pid_space
-  for g in "$D".*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done
-  D=$D.$$
-  (umask 077; mkdir "$D") 2>/dev/null || D=
-}
-before_kill() { :; }`;
+const DEFINITIONS = script(runnerDefinitions, {
+  absolute_path: ABSOLUTE_PATH,
+  ownDirectory: OWN_DIRECTORY,
+  pidSpace: PID_SPACE,
+});
 
-/** N is set until the first request: a line may then be the rest of what the shell read as its program. */
-const REQUESTS = `
-while IFS= read -r l; do
-  case $l in "$K "*) N=; eval "\${l#"$K "}" ;; *) [ -n "$N" ] || exit 70 ;; esac
-done
-exec </dev/null >/dev/null 2>&1 6>&-
-if running; then trap '' TERM; kill -TERM "-$$"; sleep 0.1; fi
-if [ -n "$D" ]; then
-  # If nothing has recorded itself, the pattern stays unexpanded.
-  for g in "$D"/g[0-9]*; do if [ -e "$g" ]; then G="$G \${g#"$D"/g}"; fi; done
-  for g in "$D"/c[0-9]*; do if [ -e "$g" ]; then L="$L \${g#"$D"/c}"; fi; done
-  # A namespace that this session holds is killed with it, below.
-  rm -rf "$D" "\${D%/*}/namespace.$$"
-fi
-${END_GROUPS}
-[ -z "$B" ] || kill -KILL "-$$"
-exit
-`;
+const REQUESTS = script(runnerRequests, { endGroups: END_GROUPS });
 
 /** How a script runner is started. */
 export const RUNNER_ARGV: readonly string[] = ["sh"];
 const NAME = "buddy-runner";
 export const RUNNER_SCRIPT: ShellScript = {
   name: NAME,
-  text: lean(`${DEFINITIONS}\nIFS= read -r K || exit 0${REQUESTS}`),
+  text: `${DEFINITIONS}IFS= read -r K || exit 0\n${REQUESTS}`,
 };
-const PROGRAM = { definitions: lean(DEFINITIONS), requests: lean(REQUESTS) };
 
 /** A script that only answers, also while a command runs. */
 export const PING = ":";
@@ -176,12 +108,12 @@ export class ScriptRunner {
   static begin(start: (script: ShellScript) => Process, first: FirstRequest): BegunRunner {
     const [secret, token] = [newToken(), newToken()];
     const text = [
-      `${PROGRAM.definitions}\nK=${secret} N=1`,
+      `${DEFINITIONS}K=${secret} N=1`,
       first.before,
       `f0() {\n${first.script}\n}`,
       `x ${token} f0 ${first.args.map(quote).join(" ")}`,
       first.behind,
-      PROGRAM.requests,
+      REQUESTS,
     ].join("\n");
     const runner = new ScriptRunner(start({ name: NAME, text }), secret);
     runner.process.stdin.write(`${secret} : || exit 71\n`);

@@ -1,4 +1,6 @@
 /** Processes started through any command with piped stdio: kubectl exec, incus exec, chroot, nsenter. */
+import surroundings from "../../../templates/target/surroundings.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { PermanentRefusal } from "../errors.ts";
@@ -148,11 +150,7 @@ function loaderOnStdin(shell: Process): Process {
 
 const MAX_NOISE = 64 * 1024;
 
-const SURROUNDINGS = `
-for n in mnt net pid uts ipc user cgroup time; do readlink "/proc/self/ns/$n" 2>/dev/null; done
-ls -di / 2>/dev/null
-:
-`;
+const SURROUNDINGS = script(surroundings);
 
 async function surroundingsOf(remoteSession: RemoteSession, options: ViaOptions): Promise<string> {
   const { stdout } = await remoteSession.run(SURROUNDINGS, { quick: true, signal: options.signal });

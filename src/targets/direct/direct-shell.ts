@@ -29,7 +29,6 @@ import {
 } from "./direct-scripts.ts";
 import type { StandingScript } from "../read-only/clean-children.ts";
 import type { CleanScript } from "../read-only/clean-script.ts";
-import { lean } from "../script-line.ts";
 import { movedAway } from "../tmux/typed-keys.ts";
 import { type Gone, LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
@@ -54,8 +53,6 @@ export interface DirectShellOptions {
     standAgain(guard: GuardShell): void;
   };
 }
-
-const START = lean(DIRECT_START);
 
 /** How long to wait for the end of what a command started, and of the shell itself. */
 const END_MS = 3000;
@@ -369,7 +366,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const bash = transport.facts.programs["bash"];
     const job = randomBytes(8).toString("hex");
     const shell = bash === undefined ? [transport.facts.programs["sh"] ?? "sh"] : [bash, "--noprofile", "--norc"];
-    const args = [this.#kept, this.#used ? "1" : "", this.#cwd, job, this.#environment, START];
+    const args = [this.#kept, this.#used ? "1" : "", this.#cwd, job, this.#environment, DIRECT_START];
     const process = transport.spawn(shell, {
       script: { name: "buddy-shell", text: DIRECT_LOOP, args },
       cwd: this.#options.cwd,

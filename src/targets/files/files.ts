@@ -6,7 +6,7 @@ import { decodeText, decodeUtf16, encodeText } from "../../lib/text-encoding.ts"
 import { octal, wholeCharacters } from "../../lib/text.ts";
 import { PermissionDenied } from "../errors.ts";
 import { type RunAsRoot, runAsRoot } from "../as-root.ts";
-import { READ, RESOLVE, WRITE, ENTER, FULL, WALK } from "./file-scripts.ts";
+import { READ, REMOVE_OR_LINK, RESOLVE, SET_ACL, STATES, WRITE } from "./file-scripts.ts";
 import type {
   FileAccess,
   FileSlice,
@@ -95,8 +95,8 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       const words = places.flatMap(({ path, inside = "", follow }) => [path, inside, follow ? "1" : "0"]);
       const request = { args: [cwd, String(maxBytes), String(maxTotal), ...words], signal };
       const result = await (root === undefined
-        ? transport.run(LOOK, request)
-        : root(LOOK, { ...request, purpose: `read ${first.path}` }));
+        ? transport.run(STATES, request)
+        : root(STATES, { ...request, purpose: `read ${first.path}` }));
       if (result.code !== 0) throw failure("read", first.path, result, facts);
       return seenFiles(result.stdout, places.length);
     },
@@ -305,81 +305,6 @@ function denied(verb: string, path: string, { stdout }: ScriptResult, { user, ui
 const OWN = "Its owner can change that mode: chmod u+rw for a file, u+rwx for a directory.";
 
 // ── The state of files (content, mode, owner, link), many in one round trip; and the scripts that restore them.
-
-/**
- * Arguments: working directory, most bytes of one file, most bytes of all; then for each file its path, the name of a
- * file in it if that is a directory, and 1 to follow a link at its end. Prints for each, NUL-terminated: path, kind,
- * mode, user id, group id, owner, ACL or target of the link, inode if it has other hard links, size; then the bytes,
- * and the size again: a file may change while it is read.
- */
-export const LOOK = `
-LC_ALL=C; export LC_ALL
-${FULL}${WALK}
-cwd=$1 most=$2 left=$3
-shift 3
-facts() { inode=$1 mode=$2 links=$3 uid=$4 gid=$5 size=$6; }
-names() { owner=$3:$4; }
-reached() { d=\${r%/*}; while [ -n "$d" ] && [ ! -d "$d" ]; do d=\${d%/*}; done; [ -x "\${d:-/}" ]; }
-while [ $# -ge 3 ]; do
-  full "$1" "$cwd"
-  if [ -n "$2" ] && [ -d "$p" ]; then p=\${p%/}/$2; fi
-  while :; do case $p in ?*/) p=\${p%/} ;; *) break ;; esac; done
-  last "$3"
-  if walk 2>/dev/null; then
-    if [ -n "$n" ]; then r=\${r%/}$n; fi
-    if [ -L "$r" ]; then k=link
-    elif [ -d "$r" ]; then k=directory
-    elif [ -f "$r" ]; then k=file
-    elif [ -e "$r" ]; then k=special
-    elif reached; then k=missing
-    else k=unreadable; fi
-    case $r in /proc/* | /sys/*) k=special ;; esac
-  else r=$p k=special; fi
-  mode= uid= gid= size=0 owner= more= inode= links=1
-  if [ $k = link ]; then target "$r"; more=$t; fi
-  if [ $k = file ]; then
-    facts $(ls -ldin "$r"); names $(ls -ld "$r")
-    if [ ! -r "$r" ]; then k=unreadable
-    elif [ "$size" -gt "$most" ] || [ "$size" -gt "$left" ]; then k=large; fi
-    if [ $k != file ]; then size=0; fi
-    case $mode in *+) if command -v getfacl >/dev/null 2>&1; then more=$(getfacl -cpE "$r" 2>/dev/null); fi ;; esac
-    left=$((left - size))
-  fi
-  if [ "$links" -le 1 ]; then inode=; fi
-  printf '%s\\0' "$r" $k "$mode" "$uid" "$gid" "$owner" "$more" "$inode" "$size"
-  if [ $size -gt 0 ]; then
-    { take $size <"$r"; take $size </dev/zero; } 2>/dev/null | take $size
-  fi
-  if [ $k = file ]; then facts $(ls -ldin "$r"); fi
-  printf '%s\\0' "$size"
-  shift 3
-done
-`;
-
-/**
- * Arguments: path, working directory, name for the temporary file, target of the link or "" to remove the file.
- * Exit 21: it is a directory.
- */
-export const REMOVE_OR_LINK = `
-LC_ALL=C; export LC_ALL
-${ENTER}
-r=$1 dir=\${1%/*}
-if [ -z "$4" ] && [ ! -d "\${dir:-/}" ]; then exit 0; fi
-enter "\${dir:-/}"
-f=./\${r##*/}
-if [ -d "$f" ] && [ ! -L "$f" ]; then exit 21; fi
-if [ -z "$4" ]; then exec rm -f "$f"; fi
-trap 'rm -f "./$3"' EXIT
-ln -s "$4" "./$3" || exit 1
-if mv -f -T "./$3" "$f" 2>/dev/null; then exit 0; fi
-rm -f "$f" && mv -f "./$3" "$f"
-`;
-
-/** Argument: path; the ACL on stdin. */
-export const SET_ACL = `
-if [ -L "$1" ]; then exit 3; fi
-setfacl --set-file=- "$1"
-`;
 
 export function seenFiles(answer: Buffer, count: number): SeenFile[] {
   let at = 0;

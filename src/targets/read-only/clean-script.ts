@@ -1,6 +1,8 @@
 /**
  * Runs a command without approval: `bash -p -c TEXT` or `sh -c TEXT`, as a child that knows nothing about its shell.
  */
+import findNamespace from "../../../templates/target/find-namespace.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import type { MachineFacts, Unasked } from "../target.ts";
 
@@ -267,19 +269,7 @@ export const closeFiles = (keep: string, close: string) =>
 const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");
 const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
-/**
- * Finds the process of the namespace, if it is still the same process and this directory can be entered by its name.
- */
-export const LOOK = `__buddy_look() {
-  __buddy_pid= __buddy_since= __buddy_stat=
-  { IFS=' ' read -r __buddy_pid __buddy_since <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"; } 2>/dev/null
-  case \${__buddy_stat##*) } in [ZX]*) __buddy_since= ;; esac
-  __buddy_stat=\${__buddy_stat##*) } __buddy_stat=\${__buddy_stat#* * * * * } __buddy_stat=\${__buddy_stat#* * * * * }
-  __buddy_stat=\${__buddy_stat#* * * * * } __buddy_stat=\${__buddy_stat#* * * * }
-  if [ -n "$__buddy_since" ] && [ "\${__buddy_stat%% *}" = "$__buddy_since" ] && [ . -ef "\${PWD:-}" ]; then return 0; fi
-  __buddy_pid=
-  return 1
-}`;
+export const LOOK = script(findNamespace);
 
 /** Rounds of 50 ms: as long as a namespace may take on a busy machine, or shorter if none is being made. */
 const waited = (rounds: number) => `[ "$((__buddy_round=__buddy_round+1))" -gt ${rounds} ]`;

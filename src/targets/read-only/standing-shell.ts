@@ -1,6 +1,7 @@
 /** The read-only namespace, and a clean bash kept open in it that forks for each command: entering it takes time. */
-import namespaceScript from "../../../templates/read-only-namespace.sh" with { type: "text" };
+import namespace from "../../../templates/target/namespace.sh" with { type: "text" };
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
+import { script } from "../../lib/script.ts";
 import {
   CLEAN_BASH,
   type CleanShell,
@@ -15,10 +16,10 @@ import {
   type NamespaceEntry,
   STARTS_SHELL,
 } from "./clean-script.ts";
-import { lean, OWN_DIRECTORY } from "../script-line.ts";
+import { OWN_DIRECTORY } from "../script-line.ts";
 
 /** Makes the namespace. */
-export const NAMESPACE = lean(`${OWN_DIRECTORY}\n${namespaceScript}`);
+export const NAMESPACE = OWN_DIRECTORY + script(namespace);
 
 /**
  * Definitions for a bash in which 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the

@@ -4,6 +4,7 @@ import attach from "../../../templates/shell-init/attach.sh" with { type: "text"
 import guard from "../../../templates/shell-init/guard.sh" with { type: "text" };
 import join from "../../../templates/shell-init/join.sh" with { type: "text" };
 import { BuddyError } from "../../lib/errors.ts";
+import { script } from "../../lib/script.ts";
 import { OWN_DIRECTORY } from "../script-line.ts";
 import type { MachineFacts, ShellScript } from "../target.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
@@ -54,7 +55,7 @@ export function attachScript(options: AttachOptions): ShellScript {
   const args = [cwd, facts.programs["tmux"] ?? "tmux", socket, session, create ? "1" : "", owner];
   return {
     name: "buddy-pane",
-    text: PREPARE + attach + guard,
+    text: PREPARE + script(attach) + script(guard),
     args: [...prepareArguments({ facts, socket, session }), ...args, ...paneCommand(options)],
   };
 }
@@ -67,7 +68,7 @@ export function joinScript(args: {
 }): ShellScript {
   const { facts, socket, session } = args;
   const words = [facts.programs["tmux"] ?? "tmux", socket, session, String(facts.uid)];
-  return { name: "buddy-join", text: `${OWN_DIRECTORY}\n${join}${guard}`, args: words };
+  return { name: "buddy-join", text: OWN_DIRECTORY + script(join) + script(guard), args: words };
 }
 
 type StartedShell = Pick<TmuxSessionOptions, "transport" | "shell">;

@@ -1,4 +1,7 @@
 /** All tmux sessions of buddy on a machine: what runs in them, who uses them, and how to end them. */
+import tmuxList from "../../../templates/target/tmux-list.sh" with { type: "text" };
+import tmuxEndSession from "../../../templates/target/tmux-end-session.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { openTransport, type TransportOptions } from "../connection/open-transport.ts";
 import type { TargetOptions, Transport } from "../target.ts";
@@ -35,36 +38,9 @@ const FORMATS = {
   pane: "#{pane_pid}|#{session_id}|#{pane_tty}|#{pane_current_command}|#{@buddy_pane}|#{pane_current_path}",
 };
 
-/**
- * $1 tmux, $2 socket name. Prints a line for each session, client and pane, with the number of processes on the
- * terminal of the pane. A container may have terminals with the same names: if ps knows sessions, only processes of the
- * pane's session count. The clean bash for commands without approval and zombies do not count.
- */
-const LIST = `
-tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@"; else "$t" -u "$@"; fi; }
-t=$1 s=$2
-tmux list-sessions -f '#{@buddy_managed}' -F 'session|${FORMATS.session}' 2>/dev/null
-tmux list-clients -F 'client|${FORMATS.client}' 2>/dev/null
-tmux list-panes -a -f '#{@buddy_managed}' -F '${FORMATS.pane}' 2>/dev/null | while IFS= read -r l; do
-  pid=\${l%%|*} l=\${l#*|}; p=\${l#*|}; p=\${p%%|*}; p=\${p#/dev/}
-  if n=$(ps -t "$p" -o sid= -o stat= -o args= 2>/dev/null); then n=$(echo "$n" | grep "^ *$pid  *[^ Z]" | grep -vc __buddy_line)
-  else n=$(ps -t "$p" -o pid= 2>/dev/null | wc -l | tr -d ' '); fi
-  echo "pane|$n|$l"
-done
-:
-`;
+const LIST = script(tmuxList, FORMATS);
 
-/** $1 tmux, $2 socket name, $3 user id, $4 id and $5 name of a session. */
-const END = `
-tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@" 9>&-; else "$t" -u "$@" 9>&-; fi; }
-t=$1 s=$2 name=\${2:-default}.$5
-${OWN_DIRECTORY}
-if __buddy_own "/tmp/buddy-$3"; then __buddy_lock "/tmp/buddy-$3"; fi
-tmux kill-session -t "$4" || exit
-for d in "/tmp/buddy-$3" "$HOME/.cache/buddy" "/dev/shm/buddy-$3"; do
-  if __buddy_own "$d" && __buddy_own "$d/$name"; then rm -rf "$d/$name"; fi
-done
-`;
+const END = script(tmuxEndSession, { ownDirectory: OWN_DIRECTORY });
 
 export async function openSessions(options: TransportOptions & Pick<TargetOptions, "tmuxSocket">): Promise<Sessions> {
   const transport = await openTransport(options);

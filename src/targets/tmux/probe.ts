@@ -1,4 +1,9 @@
 /** What the program in the foreground of a pane is doing: working, or waiting for input. */
+import probeText from "../../../templates/target/probe-foreground.sh" with { type: "text" };
+import signalText from "../../../templates/target/signal-foreground.sh" with { type: "text" };
+import groupText from "../../../templates/target/foreground-group.sh" with { type: "text" };
+import placeText from "../../../templates/target/foreground-place.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import { nameFrom } from "../../lib/byte-names.ts";
 import { words } from "../../lib/text.ts";
 import type { Transport } from "../target.ts";
@@ -21,42 +26,7 @@ export interface ForegroundState {
   readonly stoppable: boolean;
 }
 
-/**
- * $1 pid of the pane's supervisor, $2 its terminal. Prints a line for each process in the foreground, then the terminal
- * flags, which a reading program has set by then.
- */
-const SCRIPT = `
-tty=$2 g=0 own=
-if [ -r "/proc/$1/stat" ]; then
-  IFS= read -r l <"/proc/$1/stat"; set -- "$1" "$2" \${l##*) }
-  own=$5 g=$8
-  # A shell reads one byte at a time: with many processes grep is much faster.
-  f='/proc/[0-9]*/stat'
-  if command -v grep >/dev/null; then f=$(grep -ls ") [A-Za-z] [0-9]* $g " $f); fi
-  for f in $f; do
-    IFS= read -r l 2>/dev/null <"$f" || continue
-    n=\${l#*(}; n=\${n%)*}
-    set -- "$1" "$2" \${l##*) }
-    [ "$5" = "$g" ] || continue
-    p=\${f#/proc/}; p=\${p%/stat}
-    w=? c=?; { IFS= read -r w <"/proc/$p/wchan"; IFS= read -r c <"/proc/$p/syscall"; } 2>/dev/null
-    s=0
-    case $w in *wait_woken*|*poll*|0|'?') case $(ls -l "/proc/$p/fd" 2>/dev/null) in *'-> socket:'*) s=1 ;; *"-> $2"*|*'-> /dev/tty'*) ;; '') s='?' ;; *) s=2 ;; esac ;; esac
-    echo "$p $4 $3 \${w:-?} $s $((\${14} + \${15})) \${c%% *} $n"
-  done
-else
-  g=$(($(ps -o tpgid= -p "$1")))
-  ps -t "\${2#/dev/}" -o pid=,ppid=,pgid=,tpgid=,stat=,wchan=,comm= 2>/dev/null | while read -r p pp pg tg st w n; do
-    [ "$pg" = "$tg" ] && echo "$p $pp $st $w ? 0 ? $n"
-  done
-fi
-set -f
-mode=line echo=on flow=off
-for w in $(stty -a <"$tty" 2>/dev/null); do
-  case $w in -icanon*) mode=raw ;; -echo|'-echo;') echo=off ;; ixon|'ixon;') flow=on ;; esac
-done
-echo "$mode $echo $flow $g $own"
-`;
+const SCRIPT = script(probeText);
 
 export async function probeForeground(
   transport: Transport,
@@ -169,17 +139,7 @@ function isReading(wchan: string, files: string | undefined, prompting: boolean)
   return wchan === "?" && prompting;
 }
 
-/** $1 pid of the supervisor, $2 signal: to the group in the foreground, never to the supervisor's own. */
-const SIGNAL = `
-s=$2
-if [ -r "/proc/$1/stat" ]; then
-  IFS= read -r l <"/proc/$1/stat"; set -- \${l##*) }
-  own=$3 g=$6
-else
-  own=$(ps -o pgid= -p "$1") g=$(ps -o tpgid= -p "$1")
-fi
-[ "\${g:-0}" -gt 1 ] && [ "$g" != "$own" ] && kill "-$s" "-$g"
-`;
+const SIGNAL = script(signalText);
 
 export async function signalForeground(
   transport: Transport,
@@ -189,11 +149,7 @@ export async function signalForeground(
   await transport.run(SIGNAL, { args: [String(pane.pid), signal], timeoutMs: 5000, quick: true });
 }
 
-/** $1 a process on the terminal. Prints the group in its foreground. */
-const GROUP = `
-if [ -r "/proc/$1/stat" ]; then IFS= read -r l <"/proc/$1/stat"; set -- \${l##*) }; echo "$6"
-else ps -o tpgid= -p "$1"; fi
-`;
+const GROUP = script(groupText);
 
 /** 0 if there is none. */
 export async function foregroundGroup(transport: Transport, pane: { readonly pid: number }): Promise<number> {
@@ -201,33 +157,7 @@ export async function foregroundGroup(transport: Transport, pane: { readonly pid
   return Math.max(0, Number(stdout.toString()) || 0);
 }
 
-/**
- * $1 pid of the supervisor, $2 1 if a clean child runs: fish keeps it in its own group. Prints directory, user and name
- * of the program in the foreground, and 1 if it is the pane's shell.
- */
-const PLACE = `
-if [ -r "/proc/$1/stat" ]; then
-  IFS= read -r l <"/proc/$1/stat"; own=$1 k=$2; set -- \${l##*) }
-  g=$6
-  # While a shell starts, the supervisor itself is in the foreground.
-  IFS= read -r l <"/proc/$g/stat" || exit 1
-  n=\${l#*(}; n=\${n%)*}; set -- \${l##*) }
-  p=$g s=0
-  if [ "$2" = "$own" ] && [ "$k" = 1 ]; then n=sh; elif [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
-  # A shell that waits for its child is not the running program.
-  while [ $s = 0 ]; do
-    case $n in sh|bash|zsh|dash|ash|mksh|ksh) ;; *) break ;; esac
-    c=none; read -r l <"/proc/$p/task/$p/children"; for c in $l; do :; done
-    IFS= read -r l <"/proc/$c/stat" || break
-    set -- \${l##*) }
-    [ "$3" = "$g" ] || break
-    p=$c n=\${l#*(}; n=\${n%)*}
-  done 2>/dev/null
-  d=$(readlink "/proc/$p/cwd" 2>/dev/null; printf x); d=\${d%x}
-  set -- $(ls -ld "/proc/$p" 2>/dev/null)
-  printf '%s\\0' "\${d%?}" "\${3-}" "$n" $s
-fi
-`;
+const PLACE = script(placeText);
 
 export interface ForegroundPlace {
   readonly cwd: string;

@@ -1,4 +1,6 @@
 /** The private directory of a session on the target: its key, the start-up files of its shells, and its removal. */
+import sweepSessions from "../../../templates/target/sweep-sessions.sh" with { type: "text" };
+import { script } from "../../lib/script.ts";
 import bashInit from "../../../templates/shell-init/bash.sh" with { type: "text" };
 import fishInit from "../../../templates/shell-init/fish.fish" with { type: "text" };
 import idle from "../../../templates/shell-init/idle.sh" with { type: "text" };
@@ -15,16 +17,16 @@ import type { MachineFacts, Transport } from "../target.ts";
 import { STAND_IN_PANE } from "../read-only/standing-shell.ts";
 
 const FILES: Readonly<Record<string, string>> = {
-  "supervisor.sh": supervisor,
-  "idle.sh": idle,
-  "bash.sh": bashInit,
+  "supervisor.sh": script(supervisor),
+  "idle.sh": script(idle),
+  "bash.sh": script(bashInit),
   "stand.sh": STAND_IN_PANE,
-  "zsh.zsh": zshInit,
-  "fish.fish": fishInit,
-  "sh.sh": shInit,
-  "zsh/.zshenv": zshenv,
-  "zsh/.zprofile": zprofile,
-  "zsh/.zshrc": zshrc,
+  "zsh.zsh": script(zshInit),
+  "fish.fish": script(fishInit),
+  "sh.sh": script(shInit),
+  "zsh/.zshenv": script(zshenv),
+  "zsh/.zprofile": script(zprofile),
+  "zsh/.zshrc": script(zshrc),
 };
 /** Shells keep the hooks they were started with: those of another version may not work with this one. */
 export const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
@@ -40,8 +42,7 @@ ${Object.entries(FILES)
   .map(([name, text]) => `printf %s ${quote(text)} >"$n/${name}" || return`)
   .join("\n")}
 }
-${OWN_DIRECTORY}
-${prepare}`;
+${OWN_DIRECTORY}${script(prepare)}`;
 
 export function prepareArguments(options: {
   readonly facts: Pick<MachineFacts, "uid">;
@@ -52,45 +53,7 @@ export function prepareArguments(options: {
   return [name, String(options.facts.uid)];
 }
 
-/**
- * Removes directories of sessions whose tmux server is gone, after a kill or a reboot. $1 directory of all sessions, $2
- * user id, $3 tmux. Only directories of the user, in a directory that only the user can write to, that were not opened
- * just now. A server that reports its recorded pid is alive even if that process is not visible, in another container
- * with the same /tmp; one that reports another pid is newer. Pids are reused: a process with the pid that is not tmux,
- * or a zombie, does not count. A directory in which no server has recorded itself is removed after a day.
- */
-const SWEEP = `
-${OWN_DIRECTORY}
-private() { __buddy_own "$1" && case $(ls -ld "$1") in d???------*) ;; *) return 1 ;; esac; }
-named() { if [ -r "/proc/$1/stat" ]; then IFS= read -r n <"/proc/$1/stat"; else n=$(ps -o comm= -p "$1"); fi; }
-isup() {
-  while IFS= read -r s; do
-    if kill -0 "\${s##*,}"; then named "\${s##*,}"; case $n in *') Z '*) ;; '' | *tmux*) return ;; esac; fi
-    [ "$("$tmux" -S "\${s%,*}" display-message -p '#{pid}' </dev/null)" = "\${s##*,}" ] && return
-  done
-  return 1
-}
-opened() { find "$b" -path "$b/*/*" -prune -name opened -type f "$@"; }
-remove() {
-  m=/dev/shm/buddy-$u
-  if private "$m" && __buddy_own "$m/\${d##*/}"; then rm -rf "$m/\${d##*/}"; fi
-  rm -rf "$d"
-}
-sweep() {
-  private "$b" || return
-  opened -mmin +1 | while IFS= read -r f; do
-    d=\${f%/opened}
-    if [ -s "$d/servers" ] && __buddy_own "$d" && [ ! -L "$d/servers" ] && ! isup <"$d/servers"; then remove; fi
-  done
-  opened -mtime +0 | while IFS= read -r f; do
-    d=\${f%/opened}
-    if [ ! -s "$d/servers" ] && __buddy_own "$d"; then remove; fi
-  done
-  find "$b" -path "$b/*" -prune -name '*.*' -type d -mtime +0 -exec rmdir {} \\;
-}
-b=$1 u=$2 tmux=$3
-sweep </dev/null >/dev/null 2>&1
-`;
+const SWEEP = script(sweepSessions, { ownDirectory: OWN_DIRECTORY });
 
 export async function removeLeftovers(transport: Transport, directory: string): Promise<void> {
   const { uid, programs } = transport.facts;

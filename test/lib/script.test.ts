@@ -1,0 +1,40 @@
+/** Scripts for targets: what is sent has the same meaning as the files of templates/target. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
+import { script } from "../../src/lib/script.ts";
+
+const TEMPLATES = join(import.meta.dir, "../../templates");
+const files = [...new Bun.Glob("{target,shell-init}/*.sh").scanSync(TEMPLATES)].sort();
+const parts = Object.fromEntries(
+  [...new Bun.Glob("target/*.sh").scanSync(TEMPLATES)].map((file) => [
+    file.replace(/^.*\/|\.sh$/g, "").replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
+    readFileSync(join(TEMPLATES, file), "utf8"),
+  ]),
+);
+
+describe("script", () => {
+  test("comments, indents and empty lines are not sent", () => {
+    expect(script("# What it is.\n\nif true; then\n  # Why.\n  echo a # b\nfi\n")).toBe(
+      "if true; then\necho a # b\nfi\n",
+    );
+    expect(script("cat <<'END'\n#!/bin/sh\nEND\n")).toBe("cat <<'END'\n#!/bin/sh\nEND\n");
+  });
+
+  test("a line that sources a file is replaced by it, and its own ones, too; values stand for their names", () => {
+    const given = { ownPlace: ". ./deep.sh\necho @word@\n", deep: "# Deep.\necho $&\n", word: "'$1 @x@'" };
+    expect(script(". ./own-place.sh\necho @word@ @pid@\n", given)).toBe(
+      "echo $&\necho '$1 @x@'\necho '$1 @x@' @pid@\n",
+    );
+    expect(() => script(". ./missing.sh\n")).toThrow(TypeError);
+  });
+
+  test.each(files)("%s can be read by a shell, as it is and as it is sent", async (file) => {
+    const text = readFileSync(join(TEMPLATES, file), "utf8");
+    const shell = text.includes("shellcheck shell=bash") ? "bash" : "sh";
+    for (const read of [text, script(text, parts)]) {
+      const child = Bun.spawn([shell, "-n"], { stdin: Buffer.from(read), stderr: "pipe" });
+      expect([await child.stderr.text(), await child.exited]).toEqual(["", 0]);
+    }
+  });
+});
