@@ -2,7 +2,8 @@
 import { foldNames } from "../lib/names.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
-import { type ToolResult, withNotes } from "./tool.ts";
+import { withNotes } from "./notes.ts";
+import type { ToolResult } from "./tool.ts";
 import { plural } from "../lib/text.ts";
 
 export interface MachineResult {

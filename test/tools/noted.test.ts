@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { NO_OUTPUT, noted, withNotes } from "../../src/tools/tool.ts";
+import { noted, withNotes } from "../../src/tools/notes.ts";
+import { NO_OUTPUT } from "../../src/tools/tool.ts";
 
 test("a remark on a command without output was shown below an empty line", () => {
   const result = { ok: true, outcome: "exited", result: NO_OUTPUT };

@@ -12,7 +12,8 @@ import type { Privacy } from "../../policy/privacy/privacy.ts";
 import type { Shell, Target } from "../../targets/target.ts";
 import { boundText } from "../../tools/bound-output.ts";
 import { paneFor, shellFor } from "../../tools/run-shell.ts";
-import { noted, type Tool, type ToolContext, type ToolResult } from "../../tools/tool.ts";
+import { noted, withNotes } from "../../tools/notes.ts";
+import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";
 import { printing } from "../permit/permit-shell.ts";
@@ -167,7 +168,9 @@ class OneCall {
   async #runRecorded(parts: PermitParts, permission: Granted): Promise<ToolResult> {
     const began = performance.now();
     try {
-      return await this.#run(parts, permission, began);
+      const ran = await this.#run(parts, permission, began);
+      // Those of several machines are grouped with their notes.
+      return this.#started.machine === undefined ? withNotes(ran) : ran;
     } catch (error) {
       this.#started.clock.ms = performance.now() - began;
       await this.#record.finished({ outcome: "failed" }, this.#started.clock.ms);

@@ -25,19 +25,6 @@ export function cancelled(signal: AbortSignal): ToolResult {
     : { ok: false, outcome: "cancelled", result: "operation cancelled by user", display: "stopped" };
 }
 
-/** What had happened by then on each of several machines. */
-export function stopped(grouped: ToolResult, signal: AbortSignal): ToolResult {
-  const { ok, outcome, result, display = result } = cancelled(signal);
-  const shown = grouped.display ?? textOf(grouped.result);
-  return {
-    ...grouped,
-    ok,
-    outcome,
-    result: `${textOf(result)}\n${textOf(grouped.result)}`,
-    display: `${textOf(display)}\n${shown}`,
-  };
-}
-
 export function textOf(result: unknown): string {
   return typeof result === "string" ? result : (JSON.stringify(result, undefined, 2) ?? "");
 }

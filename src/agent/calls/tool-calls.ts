@@ -10,7 +10,7 @@ import type { ToolCall, ToolMessage } from "../../model/types.ts";
 import { type BudgetKind, outputBudget } from "../../tools/bound-output.ts";
 import type { MachineResult } from "../../tools/group-results.ts";
 import { parseArguments, type Registry, takeOn } from "../../tools/registry.ts";
-import { envelope, type Intent, type TargetFacts, type Tool, type ToolResult, withNotes } from "../../tools/tool.ts";
+import { envelope, type Intent, type TargetFacts, type Tool, type ToolResult } from "../../tools/tool.ts";
 import type { AgentEventBody, ProposedChange } from "../events.ts";
 import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
@@ -19,7 +19,7 @@ import type { AroundChange } from "../permit/permit.ts";
 import type { Clock, PrintedKinds, StartedCall } from "./begin-call.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import type { Recorder } from "./call-record.ts";
-import { cancelled, LineTimes, ResultNotes, stopped } from "./call-results.ts";
+import { cancelled, LineTimes, ResultNotes } from "./call-results.ts";
 import type { Passwords } from "./passwords.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
@@ -152,7 +152,6 @@ export class CallRunner {
         display: "the model made a call that is not valid",
       };
     else outcome = await this.#execute(plan.ready, call, batch, clock);
-    outcome = withNotes(outcome);
     const remarked = plan.operator === true ? outcome : this.notes.add(outcome, call);
     outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
@@ -191,10 +190,9 @@ export class CallRunner {
     batch: BatchContext,
     clock: Clock,
   ): Promise<ToolResult> {
-    const [{ runOnMachines }, { machineBatch, machineOutcome, saysHowLong }, { groupedResult }] = await Promise.all([
+    const [{ runOnMachines }, { joinedResult, machineBatch, saysHowLong }] = await Promise.all([
       import("../fleet/run-on-machines.ts"),
       import("../fleet/fleet-parts.ts"),
-      import("../../tools/group-results.ts"),
     ]);
     const started = performance.now();
     const results = await runOnMachines(fleet, {
@@ -215,11 +213,7 @@ export class CallRunner {
     });
     clock.ms = performance.now() - started;
     batch.onMachines?.(results);
-    const outcomes = results.map(machineOutcome);
-    const [only] = results;
-    if (results.length === 1 && only !== undefined) return { ...only.result, machines: outcomes };
-    const grouped = { ...groupedResult(results, this.#budget(ready.tool, batch)), machines: outcomes };
-    return batch.signal.aborted ? stopped(grouped, batch.signal) : grouped;
+    return joinedResult(results, this.#budget(ready.tool, batch), batch.signal);
   }
 
   #budget(tool: Tool, batch: BatchContext): number {

@@ -4,8 +4,10 @@ import { foldNames, matchNames } from "../../lib/names.ts";
 import { defined } from "../../lib/values.ts";
 import type { Approvals } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
-import type { MachineResult } from "../../tools/group-results.ts";
+import { groupedResult, type MachineResult } from "../../tools/group-results.ts";
+import { withNotes } from "../../tools/notes.ts";
 import type { MachineOutcome, ToolResult } from "../../tools/tool.ts";
+import { cancelled, textOf } from "../calls/call-results.ts";
 import type { AgentEventBody } from "../events.ts";
 import type { PermitParts } from "../permit/permission.ts";
 
@@ -81,6 +83,24 @@ export function machineBatch<B extends { readonly signal: AbortSignal; publish(b
 export function saysHowLong(input: unknown): boolean {
   const { wait, mode, delay } = input as Readonly<Record<string, unknown>>;
   return wait !== undefined || delay !== undefined || mode === "slow";
+}
+
+/** One result of them all; after a stop, what had happened by then. */
+export function joinedResult(results: readonly MachineResult[], budget: number, signal: AbortSignal): ToolResult {
+  const machines = results.map(machineOutcome);
+  const [only] = results;
+  if (results.length === 1 && only !== undefined) return { ...withNotes(only.result), machines };
+  const grouped = { ...groupedResult(results, budget), machines };
+  if (!signal.aborted) return grouped;
+  const { ok, outcome, result, display = result } = cancelled(signal);
+  const after = (words: unknown, text: unknown) => `${textOf(words)}\n${textOf(text)}`;
+  return {
+    ...grouped,
+    ok,
+    outcome,
+    result: after(result, grouped.result),
+    display: after(display, grouped.display ?? grouped.result),
+  };
 }
 
 export function machineOutcome({ machine, result, ms }: MachineResult): MachineOutcome {

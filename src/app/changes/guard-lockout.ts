@@ -14,7 +14,8 @@ import { changedFiles } from "../../policy/shell/file-changes.ts";
 import type { Lockout } from "../../policy/shell/dangers/lockout.ts";
 import { runAsRoot } from "../../targets/as-root.ts";
 import type { Target } from "../../targets/target.ts";
-import { noted, type ToolResult } from "../../tools/tool.ts";
+import { noted } from "../../tools/notes.ts";
+import type { ToolResult } from "../../tools/tool.ts";
 
 export async function planRevert(
   lockouts: readonly Lockout[],

@@ -6,7 +6,8 @@ import type { FileAccess, FilePlace, SeenFile, Target } from "../../targets/targ
 import { filesFor } from "../../tools/text-file.ts";
 import { type KeysInput, typedLines } from "../../tools/panes.ts";
 import { paneFor, shellFor } from "../../tools/run-shell.ts";
-import { noted, type ToolResult } from "../../tools/tool.ts";
+import { noted } from "../../tools/notes.ts";
+import type { ToolResult } from "../../tools/tool.ts";
 
 export interface KeepOptions {
   /** `none`: why nothing can be kept. */
