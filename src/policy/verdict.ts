@@ -78,8 +78,8 @@ export interface ShellJudgement {
 
 export interface JudgedCommand {
   readonly words: readonly string[];
-  /** Set for it alone: `DOCKER_HOST=… docker`. */
-  readonly assigns?: readonly { readonly name: string; readonly value: string }[];
+  /** The machines, containers and servers that it reaches, as written; `*` for one that the text does not show. */
+  readonly machines?: readonly string[];
   readonly verdict: Verdict["kind"];
   readonly why: string;
   readonly readOnly: boolean;

@@ -28,8 +28,6 @@ export interface Option {
   readonly shape: Shape | undefined;
   /** One option of each group other than 0 is required, before every operand. */
   readonly group: number;
-  /** It is known whether it takes a value, but not what it does. */
-  readonly asks: boolean;
 }
 
 export interface Operand {
@@ -52,8 +50,6 @@ export interface Form {
   readonly options: ReadonlyMap<string, Option>;
   readonly operands: readonly Operand[];
   readonly groups: ReadonlySet<number>;
-  /** It is known how the words are read, but not that the call only reads. */
-  readonly asks: boolean;
   /** No version has a harmful option: words may be unknown. */
   readonly open: boolean;
   /** Options are whole words with one dash; `--` does not end them. */
@@ -102,6 +98,7 @@ const UNKNOWN_OPTION = "with a word that may be an option";
 const SEVERAL_WORDS = "with words that are only known when it runs";
 const TOO_MANY = "with that many arguments";
 const MANY = 1_000;
+const MAX_READINGS = 12;
 
 /** Why a call is not proven to be a read: what it is called with (“with --output”), or what it does. */
 export type Refusal = string | { readonly does: string };
@@ -120,7 +117,21 @@ export function outside(form: Form, args: readonly Field[]): Refusal | undefined
  * first operand, for programs with subcommands.
  */
 export function likeliest(form: Form, args: readonly Field[], front = false): Reading {
-  return new Reader(form, args, front).read();
+  return new Reader(form, args, front, []).read();
+}
+
+/** All readings up to a limit, the likeliest first: what follows an unlisted option may be its value or an operand. */
+export function readings(form: Form, args: readonly Field[], front = false): readonly Reading[] {
+  const found: Reading[] = [];
+  const open: (readonly number[])[] = [[]];
+  for (let choices = open.shift(); choices !== undefined && found.length < MAX_READINGS; choices = open.shift()) {
+    const reader = new Reader(form, args, front, choices);
+    found.push(reader.read());
+    for (let at = choices.length; at < reader.forks.length; at++)
+      for (let other = 1; other < (reader.forks[at] as number); other++)
+        open.push([...reader.taken.slice(0, at), other]);
+  }
+  return found;
 }
 
 class Reader {
@@ -143,7 +154,7 @@ class Reader {
     readonly form: Form,
     readonly args: readonly Field[],
     readonly front: boolean,
-    readonly choices: readonly number[] = [],
+    readonly choices: readonly number[],
   ) {
     this.#restSlot = form.operands.findIndex(({ shape }) => shape.rest);
   }
@@ -194,7 +205,8 @@ class Reader {
     const dashed = value.startsWith("-") && value !== "-";
     if (front && (value === "-" || !maybeOption(value))) return false;
     if (value.includes(SPLIT) && !(front && dashed)) {
-      if (form.open || areNames(value)) return this.#operand(word);
+      // If there is none, the command of `pdsh $numbers -w web1` begins later.
+      if (form.open || (areNames(value) && this.#restSlot < 0)) return this.#operand(word);
       return this.#several(word, SEVERAL_WORDS);
     }
     if (!this.#ended && value === "--" && !form.words && !front) {
@@ -309,7 +321,6 @@ class Reader {
 
   #note(name: string, option: Option, values: readonly Field[]): void {
     if (option.group > 0 && (this.#operands.length === 0 || this.form.reorders)) this.#groups.add(option.group);
-    if (option.asks) this.#why(`with ${name}`);
     for (const { value } of values)
       if (option.shape !== undefined && !fits(option.shape, value)) this.#why(`with that value for ${name}`);
     this.#options.push({ name, option, values });

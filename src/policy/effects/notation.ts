@@ -8,6 +8,9 @@ export interface Row {
   readonly calls: readonly Call[];
   readonly yes: readonly string[];
   readonly no: readonly string[];
+  readonly rules: readonly Rule[];
+  /** Commands, and the effects that they have. */
+  readonly effects: readonly { readonly command: string; readonly gives: readonly string[] }[];
   /** The preset it belongs to; undefined if it applies in all. */
   readonly preset: string | undefined;
 }
@@ -21,6 +24,15 @@ export interface Call {
   readonly bare: boolean;
 }
 
+/** An effect that depends on which options are given: `reaches * +-a,--all`. */
+export interface Rule {
+  readonly does: string;
+  readonly what: string;
+  /** One of each list is given. */
+  readonly only: readonly (readonly string[])[];
+  readonly never: readonly string[];
+}
+
 export class Rows {
   readonly #lines = new Map<string, string[][]>();
   readonly #blocks: string[][] = [];
@@ -32,10 +44,14 @@ export class Rows {
     ["TEXT", shapeOf("TEXT", undefined)],
     ["SQL", shapeOf("SQL", { test: isSqlRead })],
     ["PSQL", shapeOf("PSQL", { test: isPsqlRead })],
+    ["RUN", shapeOf("RUN", undefined, { rest: true })],
+    ["SHELL", shapeOf("SHELL", undefined, { rest: true })],
   ]);
   readonly #preset = new Map<string[], string>();
 
-  constructor(texts: readonly string[]) {
+  /** `roles`: shapes that name what a word stands for. */
+  constructor(texts: readonly string[], roles: readonly string[] = []) {
+    for (const name of roles) this.#shapes.set(name, shapeOf(name, undefined));
     for (const text of texts) this.#index(text);
   }
 
@@ -57,7 +73,7 @@ export class Rows {
         this.#sets.set(set, `${this.#sets.get(set)} ${line.trim()}`);
         continue;
       }
-      if (line.startsWith("  ") || line.startsWith("+ ") || line.startsWith("- ")) {
+      if (/^(?: {2}|[-+=] )/.test(line)) {
         if (block === undefined) throw new SyntaxError(`a line outside a row: ${line}`);
         block.push(line);
         continue;
@@ -91,10 +107,14 @@ export class Rows {
     const [head = "", ...lines] = block;
     const yes: string[] = [];
     const no: string[] = [];
+    const rules: Rule[] = [];
+    const effects: Row["effects"][number][] = [];
     const calls: CallLines[] = [];
     for (const line of lines) {
       if (line.startsWith("+ ")) yes.push(...examples(line));
       else if (line.startsWith("- ")) no.push(...examples(line));
+      else if (line.startsWith("= ")) effects.push(...examples(line).map(effectsOfExample));
+      else if (line.startsWith("  > ")) rules.push(...line.slice(4).split("; ").map(ruleOf));
       else if (line.startsWith("    ")) calls.at(-1)?.more(line.trim());
       else if (line.startsWith("  or ")) calls.push(new CallLines(line.slice(5)));
       else if (calls.length === 0) calls.push(new CallLines(line.trim()));
@@ -105,6 +125,8 @@ export class Rows {
       calls: (calls.length === 0 ? [new CallLines("")] : calls).map((call) => this.#call(call)),
       yes,
       no,
+      rules,
+      effects,
       preset: this.#preset.get(block),
     };
     this.#parsed.set(block, row);
@@ -159,7 +181,6 @@ export class Rows {
       options,
       operands,
       groups: new Set([...options.values()].map(({ group }) => group).filter((group) => group > 0)),
-      asks: false,
       open: flags.has("open"),
       words: whole,
       reorders: flags.has("reorders"),
@@ -183,7 +204,6 @@ export class Rows {
       apart: value?.startsWith(":") === true,
       shape: shape === undefined || shape === "" ? undefined : this.#shape(shape),
       group: marks.length,
-      asks: false,
     };
     if (name.startsWith("--") || whole || name === "-#") return [[name, option]];
     return Array.from(name.slice(1), (letter): [string, Option] => [`-${letter}`, option]);
@@ -237,6 +257,17 @@ const examples = (line: string) =>
     .slice(2)
     .split(" ¦ ")
     .map((text) => text.trim());
+
+function effectsOfExample(text: string): Row["effects"][number] {
+  const [command = "", gives = ""] = text.split(" → ");
+  return { command, gives: gives === "nothing" ? [] : gives.split(", ") };
+}
+
+function ruleOf(text: string): Rule {
+  const [does = "", what = "", ...conditions] = text.trim().split(/\s+/);
+  const of = (sign: string) => conditions.filter((one) => one.startsWith(sign)).map((one) => one.slice(1).split(","));
+  return { does, what, only: of("+"), never: of("!").flat() };
+}
 
 /** `images, image ls|list` → `images`, `image ls`, `image list`. */
 function paths(heading: string): string[] {

@@ -1,5 +1,6 @@
 /** Judges a shell command. Import it lazily: it loads the bash parser. */
 import { words as wordList } from "../../lib/text.ts";
+import { effectsOf } from "../effects/effects.ts";
 import { namesBuddy } from "../files/secret-files.ts";
 import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
 import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
@@ -115,8 +116,12 @@ function wordsOf({ argv }: FoundCommand): string[] {
 }
 
 /** Every command that a text would run, without a verdict. */
-export function commandsIn(text: string): Pick<JudgedCommand, "words" | "assigns">[] {
-  return walkText(text, {}).commands.map((found) => ({ words: wordsOf(found), assigns: found.assigns }));
+export function commandsIn(text: string): Pick<JudgedCommand, "words" | "machines">[] {
+  return walkText(text, {}).commands.map((found) => ({ words: wordsOf(found), machines: machinesOf(found) }));
+}
+
+function machinesOf({ argv, assigns }: FoundCommand): string[] {
+  return effectsOf(argv, assigns).map(({ machine }) => machine);
 }
 
 /** Where the shell is, with the home directory as the walk writes it. */
@@ -127,11 +132,12 @@ function startOf({ cwd, home }: ShellContext): string | undefined {
 
 function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[], cwd: string | undefined): Judged {
   const words = wordsOf(found);
+  const machines = machinesOf(found);
   const locking = lockouts(found, cwd);
   const dangers = dangersOf(found, cwd, locking);
   const denied = deniedBy(found, rules.denylist);
   const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({
-    command: { words, assigns: found.assigns, verdict: kind, why, readOnly },
+    command: { words, machines, verdict: kind, why, readOnly },
     dangers,
     locking,
     denied: denied?.certain === true ? denied.entry : undefined,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { effectRows } from "../../../src/policy/effects/table.ts";
 import { commandsIn } from "../../../src/policy/shell/judge.ts";
 import { namedMachines } from "../../../src/policy/shell/named-machines.ts";
 
@@ -62,4 +63,25 @@ describe("the machines that a command names", () => {
   ])("%s", (text, machines) => {
     expect(named(text)).toEqual(machines);
   });
+});
+
+for (const { programs, effects } of effectRows().all())
+  test(`the examples of ${programs.slice(0, 3).join(", ")}`, () => {
+    const found = effects.map(({ command }) => ({ command, gives: named(command).map((name) => `reaches ${name}`) }));
+    expect(effects.length).toBeGreaterThan(0);
+    expect(found).toEqual(effects.map(({ command, gives }) => ({ command, gives: [...gives] })));
+  });
+
+test("an option that nobody listed hides no machine", () => {
+  const missed = effectRows()
+    .all()
+    .flatMap(({ effects }) => effects.filter(({ gives }) => gives.length > 0))
+    .flatMap(({ command, gives }) => {
+      const [program, ...words] = command.split(" ");
+      return ["--quite-new", "--quite-new x", "-Z"].flatMap((added) => {
+        const all = named([program, added, ...words].join(" "));
+        return gives.every((one) => all.some((name) => one.endsWith(name.replace(/^.*@/, "")))) ? [] : [command, added];
+      });
+    });
+  expect(missed).toEqual([]);
 });

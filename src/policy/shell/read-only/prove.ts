@@ -20,6 +20,7 @@ import { type Field, isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { CLOUD_READERS } from "./cloud-reads.ts";
 import { type Form, likeliest, outside, type Refusal, refused } from "../../effects/argv.ts";
+import { reachesElsewhere } from "../../effects/effects.ts";
 import { HTTP_READERS } from "./http-reads.ts";
 import {
   asksForState,
@@ -56,7 +57,8 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
     return name === "find" || name === "gfind" ? found(name, args, preset) : undefined;
   }
   if (preset !== undefined && asksForState(command)) return undefined;
-  return found(name, args, preset) ?? unknownRepository(command);
+  const why = found(name, args, preset) ?? unknownRepository(command);
+  return why ?? (preset === undefined && reachesElsewhere(argv) ? `${name} reaches another machine` : undefined);
 }
 
 function unknownRepository(command: FoundCommand): string | undefined {
