@@ -1,5 +1,5 @@
 /** Everything that happens in a run: what the REPL, `exec`, `exec --json` and the session log read. */
-import type { LineTime } from "./calls/call-results.ts";
+import type { LineTime } from "./calls/run-times.ts";
 import type { AssistantMessage, Usage, UserMessage } from "../model/types.ts";
 import type { MachineOutcome } from "../tools/tool.ts";
 import type { Hop } from "../targets/place.ts";
@@ -156,7 +156,12 @@ export interface ToolFinishedEvent {
   readonly exit_code?: number;
   /** Where the shell was when a command began. */
   readonly cwd?: string;
+  /** When it began to run, after any question; absent if it did not run. */
+  readonly began?: string;
+  /** How long it ran, without the time of questions. */
   readonly ms: number;
+  /** Of the operator's own call, which no message has: the command, the change. */
+  readonly title?: string;
   /** The envelope exactly as the model gets it. */
   readonly result: string;
   /** For people, where it differs from the result: a diff, a file list, what happened without advice to the model. */

@@ -23,7 +23,6 @@ import {
   bounded,
   CallOutput,
   cancelled,
-  type LineTimes,
   orCancelled,
   refusedWithoutRecord,
   secretTexts,
@@ -31,13 +30,14 @@ import {
   unknownSecrets,
   withValues,
 } from "./call-results.ts";
+import type { RunTimes } from "./run-times.ts";
 import type { BatchContext, CallParts, Ready, TurnState } from "./tool-calls.ts";
 
 export interface StartedCall {
   readonly call: ToolCall;
   readonly ready: Ready;
   readonly batch: BatchContext;
-  readonly clock: Clock;
+  readonly times: RunTimes;
   /** How many characters the model gets of the result. */
   readonly budget: number;
   /** Where there are several machines: the parts that belong to this one. */
@@ -45,11 +45,6 @@ export interface StartedCall {
 }
 
 /** How long a call took, and when its lines arrived. */
-export interface Clock {
-  ms: number;
-  readonly lines: LineTimes;
-}
-
 /** Permission first; what runs then is a separate step, so that several machines can be asked about at once. */
 export async function beginCall(parts: CallParts, turn: TurnState, started: StartedCall): Promise<Attempt> {
   const { tool, input } = started.ready;
@@ -142,9 +137,9 @@ class OneCall {
   }
 
   #publish(stream: Stream, text: string): void {
-    const { call, batch, clock } = this.#started;
+    const { call, batch, times } = this.#started;
     if (text === "") return;
-    if (stream !== "info") clock.lines.note(text);
+    if (stream !== "info") times.lines.note(text);
     batch.publish({ type: "tool_output", call: call.id, stream, text });
   }
 
@@ -166,28 +161,25 @@ class OneCall {
   }
 
   async #runRecorded(parts: PermitParts, permission: Granted): Promise<ToolResult> {
-    const began = performance.now();
     try {
-      const ran = await this.#run(parts, permission, began);
+      const ran = await this.#run(parts, permission);
       // Those of several machines are grouped with their notes.
       return this.#started.machine === undefined ? withNotes(ran) : ran;
     } catch (error) {
-      this.#started.clock.ms = performance.now() - began;
-      await this.#record.finished({ outcome: "failed" }, this.#started.clock.ms);
+      await this.#record.finished({ outcome: "failed" }, this.#started.times.ms);
       return this.#failed(error);
     }
   }
 
-  async #run(parts: PermitParts, permission: Granted, began: number): Promise<ToolResult> {
-    const { ready, batch, clock, budget } = this.#started;
+  async #run(parts: PermitParts, permission: Granted): Promise<ToolResult> {
+    const { ready, batch, times, budget } = this.#started;
     const context = this.#permittedContext(parts, permission);
     // From here on, each machine asks for itself.
     const own = { ...parts, approvals: this.#parts.approvals };
     const ran = await runPermitted(own, this.#wanted, permission, () =>
-      orCancelled(ready.tool.run(permission.input, context), batch.signal),
+      times.during(() => orCancelled(ready.tool.run(permission.input, context), batch.signal)),
     );
-    clock.ms = performance.now() - began;
-    await this.#record.finished(ran, clock.ms);
+    await this.#record.finished(ran, times.ms);
     for (const [stream, text] of this.#printing.rest()) this.#publish(stream, text);
     // Also of a call that was cancelled: its output can be read later.
     if (permission.output !== undefined) {

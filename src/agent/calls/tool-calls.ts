@@ -16,10 +16,11 @@ import type { FleetMachine, FleetParts } from "../fleet/fleet-parts.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { PermitParts } from "../permit/permission.ts";
 import type { AroundChange } from "../permit/permit.ts";
-import type { Clock, PrintedKinds, StartedCall } from "./begin-call.ts";
+import type { PrintedKinds, StartedCall } from "./begin-call.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import type { Recorder } from "./call-record.ts";
-import { cancelled, LineTimes, ResultNotes } from "./call-results.ts";
+import { cancelled, ResultNotes } from "./call-results.ts";
+import type { RunTimes } from "./run-times.ts";
 import type { Passwords } from "./passwords.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
@@ -141,7 +142,8 @@ export class CallRunner {
       args: plan.args,
       ...defined({ machines }),
     });
-    const clock: Clock = { ms: 0, lines: new LineTimes() };
+    const { RunTimes } = await import("./run-times.ts");
+    let times = new RunTimes();
     let outcome: ToolResult;
     if (batch.signal.aborted) outcome = cancelled(batch.signal);
     else if (plan.ready === undefined)
@@ -151,7 +153,14 @@ export class CallRunner {
         result: `error: ${plan.problem}`,
         display: "the model made a call that is not valid",
       };
-    else outcome = await this.#execute(plan.ready, call, batch, clock);
+    else if (this.#parts.fleet !== undefined && plan.ready.machines !== undefined) {
+      const each = new Map(plan.ready.machines.map(({ name }) => [name, new RunTimes()]));
+      outcome = await this.#onMachines(this.#parts.fleet, plan.ready.machines, plan.ready, call, batch, each);
+      times = RunTimes.together([...each.values()]);
+    } else {
+      const attempt = await this.#begin({ ready: plan.ready, call, batch, times });
+      outcome = attempt.kind === "result" ? attempt.result : await attempt.run();
+    }
     const remarked = plan.operator === true ? outcome : this.notes.add(outcome, call);
     outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
@@ -164,37 +173,28 @@ export class CallRunner {
       ok: outcome.ok,
       outcome: outcome.outcome,
       ...defined({ exit_code: outcome.exitCode, cwd: outcome.cwd }),
-      ms: Math.round(clock.ms),
+      ...times.ended(),
+      ...(plan.operator === true || batch.operator === true ? { title: this.#mask(plan.title, plan.title) } : {}),
       result: content,
       ...defined({ display: outcome.display, output_cut: outcome.displayCut, output_id: outcome.outputId }),
-      ...clock.lines.ended(),
       ...defined({ machines: outcome.machines }),
     });
     return { outcome, content };
   }
 
-  async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: Clock): Promise<ToolResult> {
-    const { fleet } = this.#parts;
-    if (fleet !== undefined && ready.machines !== undefined)
-      return this.#onMachines(fleet, ready.machines, ready, call, batch, clock);
-    const attempt = await this.#begin({ ready, call, batch, clock });
-    return attempt.kind === "result" ? attempt.result : await attempt.run();
-  }
-
-  /** The same call on several machines, and one result of them all. */
+  /** The same call on several machines, and one result of them all. `times`: of each, by its name. */
   async #onMachines(
     fleet: FleetParts,
     machines: readonly FleetMachine[],
     ready: Ready,
     call: ToolCall,
     batch: BatchContext,
-    clock: Clock,
+    times: ReadonlyMap<string, RunTimes>,
   ): Promise<ToolResult> {
     const [{ runOnMachines }, { joinedResult, machineBatch, saysHowLong }] = await Promise.all([
       import("../fleet/run-on-machines.ts"),
       import("../fleet/fleet-parts.ts"),
     ]);
-    const started = performance.now();
     const results = await runOnMachines(fleet, {
       call: call.id,
       machines,
@@ -206,12 +206,11 @@ export class CallRunner {
           ready: { ...ready, input: { ...(ready.input as object) } },
           call,
           batch: { ...machineBatch(batch, machine.name, signal), asked },
-          clock: { ms: 0, lines: new LineTimes() },
+          times: times.get(machine.name)!,
           machine: { ...machine.permit, ...parts },
         }),
       publish: batch.publish,
     });
-    clock.ms = performance.now() - started;
     batch.onMachines?.(results);
     return joinedResult(results, this.#budget(ready.tool, batch), batch.signal);
   }
@@ -229,10 +228,13 @@ export class CallRunner {
     });
   }
 
+  #mask(text: string, from: string): string {
+    return this.#parts.privacy.mask(text, { from });
+  }
+
   /** No secret reaches the model, the screen or the log, whatever part of a result it is in. */
   #masked(outcome: ToolResult, from: string): ToolResult {
-    const { privacy } = this.#parts;
-    const mask = (text: string): string => privacy.mask(text, { from });
+    const mask = (text: string): string => this.#mask(text, from);
     return {
       ...outcome,
       result: mapTexts(outcome.result, mask),

@@ -81,7 +81,6 @@ class MachineCalls {
   readonly #fleet: FleetParts;
   readonly #call: FleetCall;
   readonly #all: readonly Progress[];
-  readonly #started = performance.now();
   readonly #done = Promise.withResolvers<void>();
   readonly #question: SharedQuestion;
   /** Machines that may run unasked, but wait until it is known whether another one needs approval. */
@@ -271,7 +270,9 @@ class MachineCalls {
 
   #finish(one: Progress, result: ToolResult, digested?: string): void {
     if (one.state === "finished") return;
-    const ms = Math.round(performance.now() - (one.state === "running" ? one.since : this.#started));
+    // How long it ran or could not be reached, not how long the operator thought.
+    const waited = one.state === "running" || one.state === "connecting";
+    const ms = waited ? Math.round(performance.now() - one.since) : 0;
     const name = one.machine.name;
     one.state = "finished";
     one.result = { machine: name, result, ms, ...defined({ digest: digested }) };

@@ -1,6 +1,6 @@
 /** What the operator does on the target without the model: their own commands, background shells, the pane, outputs. */
 import type { RecordedEntry } from "../../agent/calls/call-record.ts";
-import { LineTimes } from "../../agent/calls/call-results.ts";
+import { RunTimes } from "../../agent/calls/run-times.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { BuddyError } from "../../lib/errors.ts";
@@ -154,24 +154,24 @@ export function operatorCommand(
       await typedName(run, target, { call, action: command, risk, mutation, privesc }, inner);
     publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
     const budget = outputBudget("shell", run.agent.contextLimit, 0);
-    const started = performance.now();
-    const lines = new LineTimes();
+    const times = new RunTimes();
     const password = run.passwords.for(() => Promise.resolve(target));
-    const ms = () => Math.round(performance.now() - started);
     // It has happened: a failure to record it changes nothing.
     const record = (outcome: string, exitCode?: number) =>
       run.recorder
-        .add({ kind: "effect", ...about, outcome, ...defined({ exit_code: exitCode }), ms: ms() }, target)
+        .add({ kind: "effect", ...about, outcome, ...defined({ exit_code: exitCode }), ms: times.ms }, target)
         .catch(() => undefined);
-    const running = target.shell.run(command, {
-      signal: inner,
-      ...defined({ password }),
-      keep: budget,
-      onOutput: ({ stream, text }) => {
-        lines.note(text);
-        publish({ type: "tool_output", call, stream, text });
-      },
-    });
+    const running = times.during(() =>
+      target.shell.run(command, {
+        signal: inner,
+        ...defined({ password }),
+        keep: budget,
+        onOutput: ({ stream, text }) => {
+          times.lines.note(text);
+          publish({ type: "tool_output", call, stream, text });
+        },
+      }),
+    );
     const result = await running.catch(async (error: unknown) => {
       await record("failed");
       throw error;
@@ -194,10 +194,10 @@ export function operatorCommand(
       outcome,
       ...defined({ exit_code: exitCode }),
       cwd: about.cwd,
-      ms: ms(),
+      ...times.ended(),
+      title: shown,
       result: JSON.stringify({ result: ended.result }),
       ...defined({ display: ended.display, output_cut: ended.displayCut, output_id: ended.outputId }),
-      ...lines.ended(),
     });
     const text = boundText(String(ended.result), budget, () => "left out");
     return `I ran this command myself; there is nothing for you to do yet.\n\n$ ${command}\n${text}`;

@@ -2,7 +2,7 @@
  * A session as an asciicast (version 2), for asciinema: what the shared pane showed, each line when it was printed.
  * Lines without a time in the log appear when their command ended.
  */
-import { isCommand, ran, type ToolEntry, type Transcript } from "./transcript.ts";
+import { isCommand, ran, ranOn, stopped, type ToolEntry, type Transcript } from "./transcript.ts";
 
 export interface CastOptions {
   /** Makes text safe for a terminal; may leave colours. */
@@ -54,15 +54,17 @@ function* castFrames({ entries, who }: Transcript, options: CastOptions): Genera
     const { tool } = entry;
     const ended = tool.ended === undefined ? at : Date.parse(tool.ended) || at;
     if (!isCommand(tool) || !ran(tool)) {
-      yield { at: ended, text: comment(`${tool.name} (${tool.outcome}): ${tool.title || tool.output}`) };
+      yield {
+        at: ended,
+        text: comment(`${tool.name} (${stopped(tool) ?? tool.outcome}): ${tool.title || tool.output}`),
+      };
       continue;
     }
-    const place = tool.machines.length > 0 ? tool.machines.join(",") : who || tool.where;
+    const place = tool.machines.length > 0 ? ranOn(tool).join(",") : who || tool.where;
     const prompt = `\u001b[32m${show(place)}\u001b[0m:\u001b[34m${show(tool.cwd ?? "")}\u001b[0m$ `;
-    const began = Math.max(at, ended - tool.ms);
     yield { at, text: prompt };
-    yield { at: began, text: `${show(tool.title).replaceAll("\n", "\n> ")}\n` };
-    yield* timed(outputOf(tool, options), tool.lines, { began, ended }, show);
+    yield { at, text: `${show(tool.title).replaceAll("\n", "\n> ")}\n` };
+    yield* timed(outputOf(tool, options), tool.lines, { began: at, ended }, show);
     if ((tool.exitCode ?? 0) !== 0) yield { at: ended, text: comment(`exit code ${tool.exitCode}`) };
   }
 }

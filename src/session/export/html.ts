@@ -120,6 +120,7 @@ pre { margin: .4rem 0; overflow-x: auto; white-space: pre-wrap; overflow-wrap: b
 .outcome, .approval { display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: 0 .5rem; font-size: .8rem; }
 .outcome { color: var(--good); } .failed .outcome { color: var(--bad); border-color: var(--bad); }
 .note, .reasoning { color: var(--quiet); font-style: italic; } summary { cursor: pointer; color: var(--quiet); font-size: .85rem; }
-table { border-collapse: collapse; display: block; overflow-x: auto; } td, th { border: 1px solid var(--line); padding: .2rem .6rem; text-align: left; }
+table { border-collapse: collapse; display: block; overflow-x: auto; } td, th { border: 1px solid var(--line); padding: .2rem .6rem; }
+th:not([align]) { text-align: left; }
 @media print { details { display: block; } section { break-inside: avoid; } }
 `;

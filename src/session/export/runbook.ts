@@ -29,8 +29,6 @@ export function exportRunbook(transcript: Transcript): string {
     "",
     `<!-- A draft from buddy session ${id} (${started.slice(0, 10)}, ${target.replaceAll("--", "—")}): edit it before you use it. -->`,
     "",
-    ...prompts.slice(1).flatMap((prompt) => [`- ${firstLine(fill(prompt))}`]),
-    ...(prompts.length > 1 ? [""] : []),
     ...steps.flatMap(({ prompt, commands }, index) => [
       `## ${index + 1}. ${shorten(firstLine(fill(prompt)), 100)}`,
       "",

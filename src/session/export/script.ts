@@ -1,6 +1,15 @@
 /** A session as a shell script to review: what ran, where and how it ended; what did not run is a comment. */
 import { inQuotes } from "../../lib/quote.ts";
-import { isCommand, ran, summaryOf, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
+import {
+  isCommand,
+  ran,
+  ranOn,
+  stopped,
+  summaryOf,
+  type ToolEntry,
+  type Transcript,
+  type TranscriptEntry,
+} from "./transcript.ts";
 
 export function* exportScript(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
@@ -41,10 +50,15 @@ function section(entry: TranscriptEntry, place: Place, who: string): string {
 function toolSection(at: string, tool: ToolEntry, place: Place, who: string): string {
   const script = scriptOf(tool);
   if (script === undefined) return "";
-  const machine = tool.machines.length > 0 ? tool.machines.join(", ") : [tool.where, who].filter(Boolean).join(", ");
+  const machine = tool.machines.length > 0 ? ranOn(tool).join(", ") : [tool.where, who].filter(Boolean).join(", ");
   const facts = [at, machine, tool.cwd ?? "", summaryOf(tool), tool.approval].filter((fact) => fact !== "");
   const lines = [comment(facts.join(" · "))];
   if (tool.proposed !== undefined) lines.push(comment(`the model proposed: ${tool.proposed}`));
+  const early = stopped(tool);
+  if (early !== undefined && !ran(tool))
+    return [...lines, comment(`${early.toUpperCase()}, so it may have had a part of its effects:\n${script}`)].join(
+      "\n",
+    );
   if (!ran(tool)) return [...lines, comment(`NOT RUN (${tool.outcome}):\n${script}`)].join("\n");
   if (HIDDEN.test(script)) lines.push(comment(`it contains control characters, written out here:\n${script}`));
   else {
@@ -62,6 +76,7 @@ function scriptOf(tool: ToolEntry): string | undefined {
   if (tool.name === "write_file" && typeof tool.args["content"] === "string")
     return hereDocument(tool.title, tool.args["content"], tool.args["sudo"] === true);
   if (tool.name === "edit_file") return comment(`edit ${tool.title}\n${tool.output}`);
+  if (tool.name === "undo") return comment(`undo of ${tool.title}\n${tool.output}`);
   if (tool.name === "send-keys") return comment(`keys typed into a pane: ${tool.title}`);
   return undefined;
 }

@@ -1,6 +1,14 @@
 /** A stored session in order: prompts, answers, what ran and who approved it. */
-import type { LineTime } from "../../agent/calls/call-results.ts";
-import { type AgentEvent, PROPOSED_HEADING, proposedLines, resultText } from "../../agent/events.ts";
+import type { LineTime } from "../../agent/calls/run-times.ts";
+import {
+  type AgentEvent,
+  PROPOSED_HEADING,
+  proposedLines,
+  resultText,
+  type ToolFinishedEvent,
+} from "../../agent/events.ts";
+import { formatDuration } from "../../lib/durations.ts";
+import { foldNames } from "../../lib/names.ts";
 import { codeBlock, words } from "../../lib/text.ts";
 import { jsonObject } from "../../lib/values.ts";
 import type { ToolCall } from "../../model/types.ts";
@@ -26,6 +34,8 @@ export type TranscriptEntry =
 
 export interface ToolEntry {
   readonly name: string;
+  /** The operator's call, not the model's. */
+  readonly own: boolean;
   /** The command (as the operator edited it), path or URL. Empty if the output says more. */
   title: string;
   /** What the model proposed, if the operator edited it. */
@@ -34,10 +44,12 @@ export interface ToolEntry {
   /** The arguments; empty if they are not valid JSON. */
   readonly args: Readonly<Record<string, unknown>>;
   cwd: string | undefined;
+  /** Undefined if it did not run. */
+  began: string | undefined;
   ended: string | undefined;
   ms: number;
-  /** Names of the machines, if it ran on several. */
-  machines: readonly string[];
+  /** How it went on each of several machines. */
+  machines: NonNullable<ToolFinishedEvent["machines"]>;
   /** Id of the full output. */
   outputId: string | undefined;
   /** `output` has only parts of what was printed. */
@@ -64,13 +76,18 @@ export function isCommand({ name }: ToolEntry): boolean {
 const OPERATOR = "you";
 
 /** It may have changed something: a person or a rule had to approve it, or the operator typed it. */
-export function wasApproved({ name, answer }: ToolEntry): boolean {
-  return answer !== undefined || name === OPERATOR;
+export function wasApproved({ own, answer }: ToolEntry): boolean {
+  return answer !== undefined || own;
 }
 
 /** It started, and was not stopped. */
 export function ran(tool: ToolEntry): boolean {
-  return RAN.has(tool.outcome) || tool.machines.length > 0;
+  return RAN.has(tool.outcome) || ranOn(tool).length > 0;
+}
+
+/** Of several machines, those that it started on. */
+export function ranOn({ machines }: ToolEntry): readonly string[] {
+  return machines.filter(({ outcome }) => RAN.has(outcome)).map(({ machine }) => machine);
 }
 
 const RAN = new Set(words("exited running waiting still-running background done"));
@@ -79,9 +96,10 @@ export function readTranscript(path: string, id: string): Transcript {
   const entries: TranscriptEntry[] = [];
   const tools = new Map<string, ToolEntry>();
   const about = { started: "", model: "", target: "", who: "" };
-  /** A command that the operator typed: the turn after it has its text. */
-  let own: ToolEntry | undefined;
+  /** The turn after the operator's own calls only says that they were made. */
+  let own = false;
 
+  const show = (tool: ToolEntry): void => void entries.push({ kind: "tool", at: timeOf(tool), tool });
   const add = (event: AgentEvent, again?: () => AgentEvent | undefined): void => {
     const at = event.ts;
     switch (event.type) {
@@ -95,11 +113,8 @@ export function readTranscript(path: string, id: string): Transcript {
         ].join(" ");
         break;
       case "turn":
-        if (own !== undefined && event.shown?.startsWith("!") === true) {
-          own.title = event.shown.slice(1);
-          entries.push({ kind: "tool", at: own.ended ?? at, tool: own });
-        } else entries.push({ kind: "prompt", at, text: event.shown ?? event.prompt });
-        own = undefined;
+        if (!own) entries.push({ kind: "prompt", at, text: event.shown ?? event.prompt });
+        own = false;
         break;
       case "message": {
         const { content, reasoning = "", toolCalls } = event.message;
@@ -107,15 +122,20 @@ export function readTranscript(path: string, id: string): Transcript {
         for (const call of toolCalls) {
           const tool = newEntry(call, event.target);
           tools.set(call.id, tool);
-          entries.push({ kind: "tool", at, tool });
+          const entry = { kind: "tool", at, tool } as const;
+          // Its time is that of its effect, once that is known.
+          entries.push(Object.defineProperty(entry, "at", { enumerable: true, get: () => timeOf(tool, at) }));
         }
         break;
       }
       case "approval_answered": {
-        const tool = tools.get(event.call);
-        if (tool === undefined) break;
-        tool.answer = { decision: event.decision, by: event.by };
-        tool.approval = [decisionWords(event), event.reason].filter(Boolean).join(": ");
+        const tool = tools.get(event.call) ?? ownEntry(event.call, event.target);
+        tools.set(event.call, tool);
+        if (tool.answer?.decision !== "approved") tool.answer = { decision: event.decision, by: event.by };
+        const on = event.machines === undefined ? "" : ` on ${foldNames(event.machines)}`;
+        const words = [`${decisionWords(event)}${on}`, event.reason].filter(Boolean).join(": ");
+        // A canary is asked about first, then the others.
+        tool.approval = [tool.approval, words].filter(Boolean).join("; ");
         if (event.edited !== undefined) {
           tool.proposed = tool.title;
           tool.title = event.edited;
@@ -123,18 +143,25 @@ export function readTranscript(path: string, id: string): Transcript {
         break;
       }
       case "tool_finished": {
-        const tool = event.tool === OPERATOR ? (own = ownEntry(event)) : tools.get(event.call);
-        if (tool === undefined) break;
+        const known = tools.get(event.call);
+        if (known === undefined && event.title === undefined) break;
+        const tool = known ?? ownEntry(event.call, event.target);
+        if (tool.own) {
+          Object.assign(tool, { name: event.tool, title: event.title ?? "" });
+          own = true;
+        }
         tool.cwd = event.cwd;
+        tool.began = event.began;
         tool.ended = at;
         tool.ms = event.ms;
         tool.outputId = event.output_id;
         tool.outputCut = event.output_cut === true;
         tool.lines = event.lines ?? [];
-        tool.machines = event.machines?.map(({ machine }) => machine) ?? [];
+        tool.machines = event.machines ?? [];
         tool.outcome = event.outcome;
         tool.ok = event.ok && (event.exit_code ?? 0) === 0;
-        if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
+        if (tool.approval === "" && tool.own) tool.approval = "your own command";
+        else if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
         tool.exitCode = event.exit_code;
         // The operator's refusal is shown as the approval.
         const refused = tool.answer?.decision === "denied" && tool.answer.by === "operator";
@@ -142,7 +169,8 @@ export function readTranscript(path: string, id: string): Transcript {
         if (text.length <= MOST_HELD || again === undefined) tool.output = text;
         else Object.defineProperty(tool, "output", { enumerable: true, get: () => outputIn(again()) });
         // A checklist says more than its arguments.
-        if (event.display !== undefined && mainArgument(tool.args) === undefined) tool.title = "";
+        if (event.display !== undefined && !tool.own && mainArgument(tool.args) === undefined) tool.title = "";
+        if (tool.own) show(tool);
         break;
       }
       case "compacted":
@@ -157,6 +185,7 @@ export function readTranscript(path: string, id: string): Transcript {
         entries.push({ kind: "note", at, text: event.message });
         break;
       case "done":
+        own = false;
         if (event.status !== "answered")
           entries.push({ kind: "note", at, text: `The turn ended: ${event.status.replace("_", " ")}` });
         break;
@@ -189,18 +218,24 @@ function decisionWords({ decision, by }: Answered): string {
   }
 }
 
-function ownEntry({ call, target }: AgentEvent & { type: "tool_finished" }): ToolEntry {
-  const entry = newEntry({ id: call, name: OPERATOR, arguments: "{}" }, target);
-  return { ...entry, approval: "your own command" };
+/** A call that no message has. */
+function ownEntry(call: string, target: string): ToolEntry {
+  return { ...newEntry({ id: call, name: OPERATOR, arguments: "{}" }, target), own: true };
+}
+
+function timeOf({ began, ended }: ToolEntry, called = ""): string {
+  return began ?? ended ?? called;
 }
 
 function newEntry(call: ToolCall, where: string): ToolEntry {
   const args = jsonObject(call.arguments);
   return {
     name: call.name,
+    own: false,
     title: args === undefined ? call.arguments : titleOf(args),
     args: args ?? {},
     cwd: undefined,
+    began: undefined,
     ended: undefined,
     ms: 0,
     machines: [],
@@ -261,7 +296,21 @@ function toolSection(tool: ToolEntry): string {
 }
 
 export function summaryOf(tool: ToolEntry): string {
-  return tool.exitCode === undefined ? tool.outcome : `exit code ${tool.exitCode}`;
+  if (tool.machines.length === 0) return ending(tool.exitCode, stopped(tool) ?? tool.outcome);
+  const same = Map.groupBy(tool.machines, ({ exit_code, outcome }) => ending(exit_code, outcome));
+  return [...same]
+    .map(([how, machines]) => `${how} on ${foldNames(machines.map(({ machine }) => machine))}`)
+    .join(", ");
+}
+
+function ending(exitCode: number | undefined, outcome: string): string {
+  return exitCode === undefined ? outcome : `exit code ${exitCode}`;
+}
+
+/** It had begun when the operator or a time limit ended it: it may have had effects. */
+export function stopped({ began, outcome, ms }: ToolEntry): string | undefined {
+  if (began === undefined || (outcome !== "timeout" && outcome !== "cancelled")) return undefined;
+  return `${outcome === "timeout" ? "stopped by the time limit" : "stopped"} after ${formatDuration(ms)}`;
 }
 
 function quote(text: string): string {

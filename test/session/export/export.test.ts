@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEventBody } from "../../../src/agent/events.ts";
 import { exportHtml } from "../../../src/session/export/html.ts";
-import { exportMarkdown, readTranscript } from "../../../src/session/export/transcript.ts";
+import { exportCast } from "../../../src/session/export/cast.ts";
+import { exportScript } from "../../../src/session/export/script.ts";
+import { exportMarkdown, readTranscript, summaryOf } from "../../../src/session/export/transcript.ts";
 import { needs } from "../../support/needs.ts";
 
 const browser = await needs("chromium");
@@ -141,6 +143,96 @@ describe("export", () => {
     );
     expect(tools).toContain("read_file: tool");
     expect(tools).toContain("run_shell: tool failed");
+  });
+
+  test("a story told by the effects: when they happened, what was stopped, what was undone, and where", () => {
+    const at = (time: string, body: AgentEventBody) => ({ ...stamp, ts: `2026-01-02T03:${time}.000Z`, ...body });
+    const began = (time: string) => `2026-01-02T03:${time}.000Z`;
+    const of = (id: string, name = "run_shell") => ({
+      call: id,
+      tool: name,
+      ms: 6000,
+      ok: true,
+      result: '{"result":"r"}',
+    });
+    const log = join(directory, "story.jsonl");
+    const answered = { type: "approval_answered", approval: "1", decision: "approved", by: "operator" } as const;
+    const events = [
+      at("00:00", { type: "turn", turn: 1, prompt: "raise the limit" }),
+      at("00:05", {
+        type: "message",
+        message: {
+          role: "assistant",
+          content: null,
+          toolCalls: [
+            call("late", { command: "sed -i s/1/2/ app.conf" }),
+            call("stopped", { command: "sleep 100" }),
+            call("refused", { command: "reboot" }),
+            call("fleet", { command: "uptime" }),
+          ],
+        },
+      }),
+      at("00:49", { ...answered, call: "late" }),
+      at("00:50", { type: "tool_finished", ...of("late"), outcome: "exited", exit_code: 0, began: began("00:49") }),
+      at("00:56", { type: "tool_finished", ...of("stopped"), ok: false, outcome: "timeout", began: began("00:50") }),
+      at("00:57", { type: "tool_finished", ...of("refused"), ok: false, outcome: "timeout" }),
+      at("01:10", { ...answered, call: "fleet", machines: ["h1"] }),
+      at("01:20", { ...answered, call: "fleet", decision: "denied", machines: ["h2", "h3"], reason: "not now" }),
+      at("01:21", {
+        type: "tool_finished",
+        ...of("fleet"),
+        outcome: "exited",
+        began: began("01:11"),
+        machines: [
+          { machine: "h1", ok: true, outcome: "exited", exit_code: 0, ms: 1 },
+          { machine: "h2", ok: false, outcome: "denied", ms: 0 },
+          { machine: "h3", ok: false, outcome: "denied", ms: 0 },
+        ],
+      }),
+      at("01:22", { type: "done", turn: 1, status: "answered", text: "", iterations: 1, ms: 1 }),
+      at("02:01", { ...answered, call: "operator-1" }),
+      at("02:02", {
+        type: "tool_finished",
+        ...of("operator-1", "undo"),
+        outcome: "done",
+        began: began("02:01"),
+        title: "change 1: app.conf",
+        result: '{"result":"restored app.conf: it is as it was before change 1"}',
+      }),
+      at("02:03", { type: "turn", turn: 2, prompt: "I undid file changes myself", shown: "/undo 1" }),
+    ];
+    writeFileSync(log, events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+    const transcript = readTranscript(log, "aaaa-bbbb-cccc-dddd");
+    const tools = [...transcript.entries].flatMap((entry) =>
+      entry.kind === "tool"
+        ? [[entry.at.slice(14, 19), entry.tool.name, summaryOf(entry.tool), entry.tool.approval]]
+        : [],
+    );
+    expect(tools).toEqual([
+      ["00:49", "run_shell", "exit code 0", "approved by the operator"],
+      ["00:50", "run_shell", "stopped by the time limit after 6s", ""],
+      ["00:57", "run_shell", "timeout", ""],
+      [
+        "01:11",
+        "run_shell",
+        "exit code 0 on h1, denied on h[2-3]",
+        "approved by the operator on h1; denied by the operator on h[2-3]: not now",
+      ],
+      ["02:01", "undo", "done", "approved by the operator"],
+    ]);
+    const prompts = [...transcript.entries].flatMap((entry) => (entry.kind === "prompt" ? entry.text : []));
+    expect(prompts).toEqual(["raise the limit"]);
+    for (const page of [exportMarkdown, exportHtml, exportScript].map((make) => [...make(transcript)].join("")))
+      expect(page).toContain("restored app.conf: it is as it was before change 1");
+    const script = [...exportScript(transcript)].join("");
+    expect(script).toMatch(/^sed -i/m);
+    expect(script.match(/^# (?:NOT RUN|STOPPED).*\n# .*/gm)).toEqual([
+      expect.stringMatching(/^# STOPPED BY THE TIME LIMIT AFTER 6S.*\n# sleep 100/),
+      "# NOT RUN (timeout):\n# reboot",
+    ]);
+    expect([...exportCast(transcript, { show: (text) => text, output: () => undefined })].join("")).toContain(
+      "undo (done)",
+    );
   });
 
   browser.test(
