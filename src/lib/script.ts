@@ -12,6 +12,17 @@ export function script(text: string, parts: Readonly<Record<string, string>> = {
     .replace(/@(\w+)@/g, (all, name: string) => parts[name] ?? all);
 }
 
+/** For a place that takes one line, or where line numbers in messages of a command must be right. */
+export function onOneLine(text: string): string {
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .reduce((before, line) => `${before}${OPEN.test(before) ? " " : "; "}${line}`);
+}
+
+/** Where no `;` may follow. */
+const OPEN = /(?:^|[\s;])(?:then|do|else|in|[{(])$|(?:;;|[|&])$/;
+
 /** Without indents and comments: a shell reads a pipe one byte at a time (1 ms for 1 KB). */
 function lean(text: string): string {
   return text.replace(/^ *(?:#(?!!).*)?\n/gm, "").replace(/^ +/gm, "");

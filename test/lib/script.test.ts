@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import { script } from "../../src/lib/script.ts";
+import { onOneLine, script } from "../../src/lib/script.ts";
 
 const TEMPLATES = join(import.meta.dir, "../../templates");
 const files = [...new Bun.Glob("{target,shell-init}/*.sh").scanSync(TEMPLATES)].sort();
@@ -27,6 +27,11 @@ describe("script", () => {
       "echo $&\necho '$1 @x@'\necho '$1 @x@' @pid@\n",
     );
     expect(() => script(". ./missing.sh\n")).toThrow(TypeError);
+  });
+
+  test("on one line, statements are separated where a shell needs it", () => {
+    const text = "f() {\n  case $1 in\n  a) b ;;\n  esac\n}\nif f &&\n  g; then\n  h\nelse\n  { i |\n j; }\nfi\n";
+    expect(onOneLine(script(text))).toBe("f() { case $1 in a) b ;; esac; }; if f && g; then h; else { i | j; }; fi");
   });
 
   test.each(files)("%s can be read by a shell, as it is and as it is sent", async (file) => {

@@ -1,8 +1,20 @@
 /**
  * Runs a command without approval: `bash -p -c TEXT` or `sh -c TEXT`, as a child that knows nothing about its shell.
  */
+import cleanAwait from "../../../templates/target/clean-await.sh" with { type: "text" };
+import closeFilesText from "../../../templates/target/clean-close-files.sh" with { type: "text" };
+import cleanEndHolders from "../../../templates/target/clean-end-holders.sh" with { type: "text" };
+import cleanEndMarked from "../../../templates/target/clean-end-marked.sh" with { type: "text" };
+import cleanFollow from "../../../templates/target/clean-follow.sh" with { type: "text" };
+import cleanHold from "../../../templates/target/clean-hold.sh" with { type: "text" };
+import cleanInNamespace from "../../../templates/target/clean-in-namespace.sh" with { type: "text" };
+import cleanLastDirectory from "../../../templates/target/clean-last-directory.sh" with { type: "text" };
+import cleanOwn from "../../../templates/target/clean-own.sh" with { type: "text" };
+import cleanPassSignals from "../../../templates/target/clean-pass-signals.sh" with { type: "text" };
+import cleanQuietly from "../../../templates/target/clean-quietly.sh" with { type: "text" };
+import cleanWait from "../../../templates/target/clean-wait.sh" with { type: "text" };
 import findNamespace from "../../../templates/target/find-namespace.sh" with { type: "text" };
-import { script } from "../../lib/script.ts";
+import { onOneLine, script } from "../../lib/script.ts";
 import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
 import type { MachineFacts, Unasked } from "../target.ts";
 
@@ -56,28 +68,17 @@ export function cleanScript(
   const close = closing(shell);
   // What bash prints when it starts, about a missing locale, is not output of the text.
   if (namespace === undefined) return `__buddy_code=0\n${start(`exec ${OWN_FILES}; ${close}`, "")} || __buddy_code=$?`;
-  const look = `__buddy_look ${quote(namespace.file)}`;
-  const changing = quote(`${namespace.file}.changing`);
-  const child = start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+=$LC_ALL}"');
-  // The file is written before FILE.changing is removed: without FILE.changing, one more look is enough.
-  return `__buddy_code=0 __buddy_round=0
-${LOOK}
-${enterOrStay(namespace)}
-until ${look} || { [ ! -e ${changing} ] && { ${look} || ${namespace.required ? waited(60) : ":"}; }; } || ${waited(600)}; do
-  sleep 0.05 2>/dev/null || sleep 1
-done
-__buddy_enter ${child} || __buddy_code=$?`;
-}
-
-/**
- * Without a namespace it runs outside, or not at all. LC_ALL=C: loading a locale takes time, and may print a warning.
- */
-function enterOrStay({ enter, required }: NamespaceEntry): string {
-  return `__buddy_enter() {
-  if [ -z "$__buddy_pid" ]; then ${required ? REFUSE : `LC_ALL=C "$@" ${OWN_FILES}`}
-  else LC_ALL=C ${enter} "$@" ${OWN_FILES}
-  fi
-}`;
+  const { file, enter, required } = namespace;
+  return script(cleanInNamespace, {
+    findNamespace,
+    child: start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+=$LC_ALL}"'),
+    enter,
+    file: quote(file),
+    changing: quote(`${file}.changing`),
+    // Without a namespace.
+    outside: required ? REFUSE : `LC_ALL=C "$@" ${OWN_FILES}`,
+    missing: required ? '[ "$((__buddy_round=__buddy_round+1))" -gt 60 ]' : ":",
+  });
 }
 
 /** The original stderr. */
@@ -102,10 +103,7 @@ function closing({ kind }: CleanShell): string {
 /** For a shell of the Bourne family: changes to the last directory of the child. */
 export function followClean(text: string, to: string, cd: string): string {
   if (!mayMove(text)) return "";
-  return `__buddy_to= __buddy_rest=
-{ IFS= read -r __buddy_to || :; while IFS= read -r __buddy_rest; do __buddy_to=$__buddy_to'
-'$__buddy_rest; done; } <${to}
-[ -z "$__buddy_to" ] || [ "$__buddy_to" = "$PWD" ] || ${cd} -- "$__buddy_to" >/dev/null || :`;
+  return script(cleanLastDirectory, { to, cd });
 }
 
 /** A change of directory is the only effect of a text that is kept. */
@@ -143,89 +141,26 @@ function isPlain(text: string): boolean {
 const NOT_PLAIN =
   /\b(?:exit|logout|exec|return|kill|suspend|set|shopt|trap|eval|source|coproc|ulimit|timeout|setsid|script|sudo|su|runuser|doas|unbuffer|expect)\b|(?:^|[\s;&|])(?:\.\s|\w+\+?=)/;
 
-/**
- * Another bash runs the text, without a trap. This one waits, at the other end of a pipe that the text and all that it
- * starts hold as 9; with `lastpipe` (bash 4.2) it sets its traps after the fork, and only then the text begins. With
- * a trap for its end, or in a subshell, bash catches INT and loses a Ctrl-C that comes while it starts a program; only
- * `set -m` prevents that in a subshell, but moves it away from the terminal. So this costs the start of another bash.
- */
+/** The shell of such a text runs it in another bash, and waits. */
 function waitingBash(moves: boolean): string {
-  const [follow, last, report] = moves ? [FOLLOW, LAST_DIRECTORY, REPORT] : ["", "", ""];
-  const own =
-    "exec 2>&6 6>&-; IFS= read -r __buddy_text <&7 || [ ! -p /proc/self/fd/7 ] || exit; exec 7<&-; " +
-    `printf "%s\\0" $$ >&9; __buddy_text=$1; shift; ${follow}eval "$__buddy_text"${last}`;
-  return (
-    `${HOLD}; exec 5>$__buddy_hold 8>&1; shopt -s lastpipe 2>/dev/null; ` +
-    `"$BASH" ${[...CLEAN_BASH, own].map(quote).join(" ")} bash "$@" 9>&1 >&8 6>&2 2>/dev/null 3>&- 5>&- 8>&- | ` +
-    `{ exec 7<&0; ${PASS_SIGNALS}; echo >&5; exec 5>&-; ${AWAIT}; } 2>/dev/null; ` +
-    `__buddy_code=\${PIPESTATUS[0]}; ${report}${END_HOLDERS}; exit "$__buddy_code"`
+  const own = onOneLine(
+    script(cleanOwn, { follow: moves ? onOneLine(script(cleanFollow)) : "", last: moves ? LAST_DIRECTORY : "" }),
   );
+  const loaded = [...CLEAN_BASH, own].map(quote).join(" ");
+  return onOneLine(script(cleanWait, { ...PARTS, loaded, report: moves ? REPORT : "" }));
 }
 
-/**
- * The directory of a text that ends early is known because a text says before each command where it is, if that is not
- * where it was. `$_` stays what it was, and `set -x` shows nothing of it.
- */
-const FOLLOW =
-  "__buddy_at=$PWD; " +
-  `trap '{ case $PWD in "$__buddy_at") ;; *) __buddy_last=$_; __buddy_at=$PWD; ` +
-  `printf "%s\\0" "$PWD" >&9; : "$__buddy_last" ;; esac; } 2>/dev/null' DEBUG; `;
-const LAST_DIRECTORY = '; { set -- "$?"; printf "%s\\0" "$PWD" >&9; exit "$1"; } 2>/dev/null';
-const REPORT = '[ -z "${__buddy_to-}" ] || printf "%s\\n" "$__buddy_to" >&3; ';
+const PARTS = { cleanAwait, cleanEndHolders, cleanHold, cleanPassSignals };
+const LAST_DIRECTORY = '{ set -- "$?"; printf "%s\\0" "$PWD" >&9; exit "$1"; } 2>/dev/null';
+const REPORT = '[ -z "${__buddy_to-}" ] || printf "%s\\n" "$__buddy_to" >&3';
 
-/**
- * For bash: a text and all that it starts inherit the writing end of a pipe as 9; 7 is the reading end in this shell.
- * So end of file on 7 means that all of them have ended. The policy asks about every text that uses 9 or more. Older
- * versions of bash use a file for `<<<`.
- */
-export const HOLD =
-  "__buddy_hold=/proc/self/fd/7; " +
-  "{ { exec 7<<<x && [ -p /proc/self/fd/7 ] && read -r __buddy_line <&7 || exec 7< <(:); } && : 9>$__buddy_hold; } 2>/dev/null || " +
-  "{ exec 7</dev/null; __buddy_hold=/dev/null; }";
+export const HOLD = onOneLine(script(cleanHold));
 export const HELD = "9>$__buddy_hold 7<&-";
+export const END_HOLDERS = onOneLine(script(cleanEndHolders));
 
-/** Processes such as `>(sort)` have half a second to end; whatever still holds the pipe then is killed. */
-export const END_HOLDERS =
-  "for __buddy_n in 1 2 3 4; do IFS= read -r -t 0.5 __buddy_line <&7; [ $? -gt 128 ] || break; " +
-  'for __buddy_line in /proc/[0-9]*/fd/9; do if [ "$__buddy_line" -ef "/proc/$$/fd/7" ]; then ' +
-  "__buddy_line=${__buddy_line#/proc/}; kill -KILL ${__buddy_line%%/*}; fi; done 2>/dev/null; done";
-
-/**
- * Passes Ctrl-C and similar signals on to a text that still runs, and to every holder in another process group, such as
- * that of `timeout`; Ctrl-C also to one that neither catches nor ignores it: it started later, because bash continues
- * if a Ctrl-C arrives just when a program has ended.
- */
-const PASS_SIGNALS =
-  '__buddy_group() { IFS= read -r __buddy_line <"/proc/$1/stat"; set -- ${__buddy_line##*) }; __buddy_line=$3; }; ' +
-  '__buddy_pass() { kill "-$1" "$__buddy_first"; __buddy_group $$; __buddy_own=$__buddy_line; for __buddy_pid in /proc/[0-9]*/fd/9; do ' +
-  '[ "$__buddy_pid" -ef "/proc/$$/fd/7" ] || continue; ' +
-  "__buddy_pid=${__buddy_pid#/proc/}; __buddy_pid=${__buddy_pid%%/*}; __buddy_group $__buddy_pid; " +
-  'if [ "$__buddy_line" = "$__buddy_own" ]; then [ "$1" = INT ] || continue; ' +
-  'IFS= read -r -d "" __buddy_line <"/proc/$__buddy_pid/status"; ' +
-  "case $__buddy_line in *[2367abef]?SigCgt:* | *[2367abef]?CapInh:*) continue ;; esac; fi; " +
-  'kill "-$1" $__buddy_pid; done; }; ' +
-  '__buddy_got=; for __buddy_line in INT QUIT HUP TERM; do trap "__buddy_got+=\\" $__buddy_line\\"" $__buddy_line; done';
-
-/**
- * Reads the pid of the text, and then where it is, until all holders have ended, or the text itself: nothing tells that
- * but a look. A trap does not pass signals on: in it, `read` would break the `read` that it interrupts.
- */
-const AWAIT =
-  '__buddy_first= __buddy_to=; while :; do if IFS= read -r -d "" -t 0.2 __buddy_line <&7; then ' +
-  'if [ -n "$__buddy_first" ]; then __buddy_to=$__buddy_line; else __buddy_first=$__buddy_line; fi; ' +
-  'elif [ $? -le 128 ] || { [ -n "$__buddy_first" ] && ! kill -0 "$__buddy_first"; }; then break; ' +
-  'else __buddy_now=$__buddy_got; __buddy_got=${__buddy_got#"$__buddy_now"}; for __buddy_now in $__buddy_now; do __buddy_pass $__buddy_now; done; ' +
-  "fi; done";
-
-/** For sh, which has neither pipes nor timeouts for this: on Linux by a mark in the environment. */
+/** For sh. */
 const MARK = "BUDDY_TEXT";
-const END_MARKED =
-  "{ [ ! -d /proc/self ] || for __buddy_n in 1 2 3 4 5 6 7 8 9 last; do __buddy_left=; " +
-  `for __buddy_p in $(grep -ls "${MARK}=$${MARK}" /proc/[0-9]*/environ); do ` +
-  "__buddy_p=${__buddy_p#/proc/}; __buddy_p=${__buddy_p%/environ}; " +
-  '[ "$__buddy_p" = "$$" ] || [ ! -e "/proc/$__buddy_p" ] || __buddy_left="$__buddy_left $__buddy_p"; done; ' +
-  '[ -n "$__buddy_left" ] || break; [ "$__buddy_n" != last ] || kill -KILL $__buddy_left; sleep 0.05 || sleep 1; done; ' +
-  "} 2>/dev/null";
+const END_MARKED = onOneLine(script(cleanEndMarked));
 
 /** By its name, inside the namespace: the current directory of the shell is on the writable mount. */
 export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old`;
@@ -245,32 +180,12 @@ function withoutFunctions(bash: string): string[] {
   return [bash, ...CLEAN_BASH, drop, "bash"];
 }
 
-/**
- * No inner shell reads a start-up file (SHLVL: see CLEAN_BASH), no pager waits for keys, git does not write to its
- * index, pip (before 23.1) and Homebrew do not look for updates, make of BSD (`--version` is `-v ersion` there) reads
- * no Makefile, and programs, cd and git use the paths that the policy has checked.
- */
-export const QUIETLY =
-  `${ABSOLUTE_PATH}; ` +
-  `[ "\${SHLVL:-0}" -gt 2 ] || export SHLVL=3; ` +
-  "unset BASH_ENV ENV CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
-  "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0 PIP_DISABLE_PIP_VERSION_CHECK=1; " +
-  "export HOMEBREW_NO_AUTO_UPDATE=1 HOMEBREW_NO_ANALYTICS=1 MAKEFLAGS='-f /dev/null'; " +
-  "case ${GIT_CONFIG_COUNT:=0} in *[!0-9]* | 0?* | ????*) ;; *) " +
-  'eval "export GIT_CONFIG_KEY_$GIT_CONFIG_COUNT=diff.autoRefreshIndex GIT_CONFIG_VALUE_$GIT_CONFIG_COUNT=false"; ' +
-  "export GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1)) ;; esac";
+export const QUIETLY = onOneLine(script(cleanQuietly, { absolute_path: ABSOLUTE_PATH }));
 
-/**
- * Closes the files that the operator's shell has open, which are on writable mounts. sh knows only one-digit numbers.
- */
-export const closeFiles = (keep: string, close: string) =>
-  `for __buddy_fd in /proc/$$/fd/*; do __buddy_fd=\${__buddy_fd##*/}; ` +
-  `case $__buddy_fd in ${keep}) ;; ${close}) eval "exec $__buddy_fd>&-" ;; esac; done; unset __buddy_fd`;
+export const closeFiles = (keep: string, close: string) => onOneLine(script(closeFilesText, { keep, close }));
 const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");
 const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
 export const LOOK = script(findNamespace);
 
-/** Rounds of 50 ms: as long as a namespace may take on a busy machine, or shorter if none is being made. */
-const waited = (rounds: number) => `[ "$((__buddy_round=__buddy_round+1))" -gt ${rounds} ]`;
 const REFUSE = `echo 'buddy: the read-only namespace is not ready; the command did not run' >&9; return 126`;
