@@ -154,9 +154,9 @@ const PARTS = { cleanAwait, cleanEndHolders, cleanHold, cleanPassSignals };
 const LAST_DIRECTORY = '{ set -- "$?"; printf "%s\\0" "$PWD" >&9; exit "$1"; } 2>/dev/null';
 const REPORT = '[ -z "${__buddy_to-}" ] || printf "%s\\n" "$__buddy_to" >&3';
 
-export const HOLD = onOneLine(script(cleanHold));
-export const HELD = "9>$__buddy_hold 7<&-";
-export const END_HOLDERS = onOneLine(script(cleanEndHolders));
+const HOLD = onOneLine(script(cleanHold));
+const HELD = "9>$__buddy_hold 7<&-";
+const END_HOLDERS = onOneLine(script(cleanEndHolders));
 
 /** For sh. */
 const MARK = "BUDDY_TEXT";
@@ -180,9 +180,9 @@ function withoutFunctions(bash: string): string[] {
   return [bash, ...CLEAN_BASH, drop, "bash"];
 }
 
-export const QUIETLY = onOneLine(script(cleanQuietly, { absolute_path: ABSOLUTE_PATH }));
+const QUIETLY = onOneLine(script(cleanQuietly, { absolute_path: ABSOLUTE_PATH }));
 
-export const closeFiles = (keep: string, close: string) => onOneLine(script(closeFilesText, { keep, close }));
+const closeFiles = (keep: string, close: string) => onOneLine(script(closeFilesText, { keep, close }));
 const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");
 const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 

@@ -15,14 +15,8 @@ import { onOneLine, script } from "../../lib/script.ts";
 import {
   CLEAN_BASH,
   type CleanShell,
-  closeFiles,
-  END_HOLDERS,
   ENTER_DIRECTORY,
-  HELD,
-  HOLD,
-  LOOK,
   mayMove,
-  QUIETLY,
   type NamespaceEntry,
   STARTS_SHELL,
 } from "./clean-script.ts";

@@ -1,6 +1,13 @@
 /** The lines that buddy types into a shell that it adopts: hooks that mark its prompt and its commands. */
+import adoptedBash from "../../../templates/target/adopted-bash.sh" with { type: "text" };
+import adoptedFish from "../../../templates/target/adopted-fish.fish" with { type: "text" };
+import adoptedPlace from "../../../templates/target/adopted-place.sh" with { type: "text" };
+import adoptedRun from "../../../templates/target/adopted-run.sh" with { type: "text" };
+import adoptedSh from "../../../templates/target/adopted-sh.sh" with { type: "text" };
+import adoptedZsh from "../../../templates/target/adopted-zsh.zsh" with { type: "text" };
 import { withBytes } from "../../lib/byte-names.ts";
 import { fishQuote, quote } from "../../lib/quote.ts";
+import { onOneLine, script } from "../../lib/script.ts";
 
 export type AdoptedShellName = "bash" | "zsh" | "fish" | "sh";
 
@@ -28,9 +35,8 @@ const readUnseen = (word: string) =>
  */
 export function hooks(name: AdoptedShellName, word: string): string {
   if (name === "fish")
-    return ` functions -q __buddy_off; and __buddy_off; set -g __buddy_k (${readUnseen(word)}); ${fishHooks(word)}`;
-  const lines = { bash: bashHooks, zsh: zshHooks, sh: shHooks }[name](word);
-  return ` command -v __buddy_off >/dev/null && __buddy_off; __buddy_k=$(${readUnseen(word)}); ${lines}`;
+    return ` functions -q __buddy_off; and __buddy_off; set -g __buddy_k (${readUnseen(word)}); ${hookLines(name, word)}`;
+  return ` command -v __buddy_off >/dev/null && __buddy_off; __buddy_k=$(${readUnseen(word)}); ${hookLines(name, word)}`;
 }
 
 /** Exists only in the shell that was adopted with this word: in an outer shell the line runs nothing. */
@@ -84,94 +90,28 @@ function printed(byte: number): string {
   return character === "%" ? "%%" : `\\${byte.toString(8).padStart(3, "0")}`;
 }
 
-const begins = `printf '\\033]7771;%s;C;%s\\a'`;
-const ends = `printf '\\033]7771;%s;P;0;%s;%s;%s\\a'`;
 /** After the prompt: it is drawn, and in which directory. Empty if the variables are not set. */
 const ready = (place: string) => `\${__buddy_m:+$__buddy_m${place}$__buddy_e}`;
-/** The last mark: the next prompt has none. */
-const out = `printf '\\033]7771;%s;X;0\\a'`;
-
-/**
- * Prints the directory encoded for marks, with nothing that a prompt would expand; keeps the exit code. Uses `^`, not
- * `!`, which bash would expand from its history; a shell that does not know `^` encodes everything.
- */
-const printPlace =
-  `__buddy_at() { case $PWD in *[^A-Za-z0-9/._-]*) printf %s "$PWD" | od -An -v -tx1 | tr -d '\\n' | tr ' ' % ;; ` +
-  `*) printf %s "$PWD" ;; esac; return "$1"; }`;
 
 /** busybox reads lines of at most 1023 characters: a name that would need encoding is left out, and so unknown. */
 const PLAIN_PLACE = "${PWD##*[[:cntrl:]%]*}";
 
-/**
- * For the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text has set gets a mark.
- */
-const run = (word: string, place: string) =>
-  `${runner(word)}() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; __buddy_c=; ` +
-  `${ends} "$__buddy_k" "$2" "$1" "${place}"; __buddy_ps; return "$2"; }`;
-
-function bashHooks(word: string): string {
-  const mark = `'\\[${ready("$(__buddy_at $?)")}\\]'`;
-  const hook = "'${__buddy_m:+__buddy_ps}'";
-  const off = [
-    `PS1=\${PS1//${mark}/}`,
-    `PROMPT_COMMAND=\${PROMPT_COMMAND//$'\\n'${hook}/}; PROMPT_COMMAND=\${PROMPT_COMMAND//${hook}/}`,
-    `[ -n "$PROMPT_COMMAND" ] || [ "\${#PROMPT_COMMAND[@]}" -gt 1 ] || unset PROMPT_COMMAND`,
-    `HISTCONTROL=$__buddy_h; [ -n "$HISTCONTROL" ] || unset HISTCONTROL`,
-    `${out} "$__buddy_k"`,
-    `unset -f ${runner(word)} __buddy_ps __buddy_off __buddy_at; unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c`,
-  ].join("; ");
-  // The first lines were typed before HISTCONTROL was set.
-  const forget =
-    `__buddy_f() { local h; h=$(HISTTIMEFORMAT= history 1); ` +
-    `[[ $h == *${word}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
-  return (
-    `__buddy_m=$'\\e]7771;'$__buddy_k';B;' __buddy_e=$'\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${printPlace}; ${run(word, "$(__buddy_at 0)")}; ` +
-    `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) PS1=$PS1${mark} ;; esac; }; __buddy_off() { ${off}; }; ` +
-    `${forget}; __buddy_f; unset -f __buddy_f; __buddy_ps; ` +
-    `PROMPT_COMMAND=\${PROMPT_COMMAND:+"$PROMPT_COMMAND"$'\\n'}${hook}`
+function hookLines(name: AdoptedShellName, word: string): string {
+  const place = name === "sh" ? PLAIN_PLACE : "$(__buddy_at 0)";
+  return onOneLine(
+    script(HOOKS[name], {
+      adoptedPlace,
+      adoptedRun,
+      mark: `'\\[${ready("$(__buddy_at $?)")}\\]'`,
+      place,
+      ready: ready(place),
+      runner: runner(word),
+      word,
+    }),
   );
 }
 
-function zshHooks(word: string): string {
-  const off = [
-    "precmd_functions=(${precmd_functions:#__buddy_ps})",
-    'PROMPT=${PROMPT//"$__buddy_m"/}',
-    `[[ -z $__buddy_h ]] || unsetopt histignorespace`,
-    `${out} "$__buddy_k"`,
-    `unfunction ${runner(word)} __buddy_ps __buddy_off __buddy_at; unset __buddy_k __buddy_m __buddy_h __buddy_c`,
-  ].join("; ");
-  return (
-    `__buddy_m= __buddy_h=; ` +
-    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${printPlace}; ${run(word, "$(__buddy_at 0)")}; ` +
-    `__buddy_ps() { local at=$(__buddy_at 0); [[ -z $__buddy_m ]] || PROMPT=\${PROMPT//"$__buddy_m"/}; ` +
-    `__buddy_m=$'%{\\e]7771;'$__buddy_k$';B;'\${at//\\%/%%}$'\\a%}'; PROMPT=$PROMPT$__buddy_m; }; __buddy_off() { ${off}; }; ` +
-    `precmd_functions+=(__buddy_ps)`
-  );
-}
-
-function fishHooks(word: string): string {
-  const off =
-    `${out} $__buddy_k; functions -e fish_prompt; functions -c __buddy_prompt fish_prompt; ` +
-    `functions -e __buddy_prompt ${runner(word)} __buddy_off; set -e __buddy_c; set -e __buddy_k`;
-  return (
-    `function ${runner(word)}; ${begins} $__buddy_k $argv[1]; eval $__buddy_c; set -l c $status; set -e __buddy_c; ` +
-    `${ends} $__buddy_k $c $argv[1] (string escape --style=url -- $PWD); return $c; end; ` +
-    `functions -c fish_prompt __buddy_prompt; function __buddy_off; ${off}; end; ` +
-    `function fish_prompt; __buddy_prompt; printf '\\033]7771;%s;B;%s\\a' $__buddy_k (string escape --style=url -- $PWD); end`
-  );
-}
-
-function shHooks(word: string): string {
-  const off =
-    `PS1=$__buddy_p; ${out} "$__buddy_k"; ` +
-    `unset -f ${runner(word)} __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_e __buddy_c`;
-  // \\[ \\] tell busybox' line editor that the mark has no width.
-  const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[${ready(PLAIN_PLACE)}\\]' ;; *) PS1=$PS1'${ready(PLAIN_PLACE)}' ;; esac`;
-  return (
-    `__buddy_m=$(printf '\\033]7771;%s;B;' "$__buddy_k") __buddy_e=$(printf '\\a'); ${run(word, PLAIN_PLACE)}; __buddy_off() { ${off}; }; ` +
-    `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) __buddy_p=$PS1; ${mark} ;; esac; }; __buddy_ps`
-  );
-}
+const HOOKS = { bash: adoptedBash, zsh: adoptedZsh, fish: adoptedFish, sh: adoptedSh };
 
 /** Prints user, machine and system of the shell, one per line; for sh. */
 export const WHO =
