@@ -193,6 +193,7 @@ const BLOCKED: Readonly<Record<string, readonly string[]>> = {
     "cd .. && rm -rf .git",
   ],
   "names and words": [
+    "rm -rf $(dirname ~)/bob",
     "r\\m -rf /",
     "'rm' -rf /",
     '"rm" -rf /',
@@ -245,6 +246,11 @@ const BLOCKED: Readonly<Record<string, readonly string[]>> = {
     "IFS=' '; rm -rf /",
   ],
   "lists and compounds": [
+    "x=/; if a; then if b; then :; fi; x=/tmp/a; fi; rm -rf $x",
+    "alias x='rm -rf'; x /tmp/a; x /",
+    "alias r='rm -rf'\nc || { alias r=echo; }\nr /",
+    "f() { rm -rf $1; }; if c; then f() { :; }; fi; f /",
+    "{ (cat) < f; sh; } <<< 'rm -rf /'",
     "ls; rm -rf /",
     "ls && rm -rf /",
     "ls || rm -rf /",

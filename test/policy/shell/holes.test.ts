@@ -303,6 +303,8 @@ describe("reads that act, or ask another machine", () => {
     "ls /net/files.example.com",
     "test -e /net/secret.example.com",
     "cat < /afs/example.com/x",
+    "cd /net && cat host/x",
+    "cd /afs && cat example.com/x",
   ])("%s asks", asks);
   test.each([
     "grep -r . /sys/class/net/eth0",

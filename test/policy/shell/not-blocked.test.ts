@@ -9,6 +9,7 @@ const MENTIONS = [
   "true; (echo rm -rf / && ls) | cat",
   "if true; then (echo rm -rf /); fi",
   "echo 'rm -rf /'",
+  "x='$(rm -rf /)'; echo hi",
   'echo "rm -rf /"',
   "printf '%s\\n' 'rm -rf /'",
   "printf 'git add .\\n'",

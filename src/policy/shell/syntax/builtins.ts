@@ -27,7 +27,7 @@ export function applyBuiltin(
       for (const word of words) {
         const match = /^([^=]+)=([^]*)$/.exec(word.value);
         if (match === null) continue;
-        scope.aliases.set(match[1] as string, match[2] as string);
+        scope.alias(match[1] as string, match[2] as string);
         by.runText(match[2] as string);
       }
       return;

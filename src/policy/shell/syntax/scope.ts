@@ -16,8 +16,8 @@ const MOST_VALUES = 48;
 const MOST_NAMES = 2_000;
 
 export class Scope {
-  readonly functions = new Map<string, DefinedFunction>();
-  readonly aliases = new Map<string, string>();
+  readonly #functions = new Map<string, readonly DefinedFunction[]>();
+  readonly #aliases = new Map<string, ReadonlySet<string>>();
   /** Absolute, below HOME, relative to where the text starts, or UNKNOWN. */
   cwd = ".";
   /** `$0`, if a shell was given one. */
@@ -46,6 +46,26 @@ export class Scope {
     const log = this.#undo.at(-1);
     if (log !== undefined && !log.has(name)) log.set(name, this.#values.get(name));
     this.#values.set(name, bounded(values));
+  }
+
+  /** All definitions that the name may have. */
+  functions(name: string): readonly DefinedFunction[] {
+    return this.#functions.get(name) ?? [];
+  }
+
+  define(name: string, defined: DefinedFunction): void {
+    // A definition in a branch may not have been made.
+    const before = this.#undo.length === 0 ? [] : this.functions(name).filter(({ body }) => body !== defined.body);
+    this.#functions.set(name, [...before, defined]);
+  }
+
+  aliases(name: string): ReadonlySet<string> {
+    return this.#aliases.get(name) ?? new Set();
+  }
+
+  /** A compound command is read as a whole, with the aliases from before it: the older ones stay possible. */
+  alias(name: string, text: string): void {
+    this.#aliases.set(name, new Set([...this.aliases(name), text]));
   }
 
   /** Runs `body` as code that may or may not run; returns whether it assigned anything. */

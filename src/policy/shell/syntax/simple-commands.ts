@@ -140,12 +140,10 @@ export class SimpleCommands {
       else this.found.calls.called(source === "$0" ? CallGraph.ITSELF : name);
       this.#withoutUnknown(argv, input, how);
     } else this.found.calls.called(name);
-    const body =
-      how.by === undefined || how.by.command.argv[0]?.value !== "command"
-        ? this.by.scope.functions.get(name)
-        : undefined;
-    const alias = first.source === name && !this.#expanding.has(name) ? this.by.scope.aliases.get(name) : undefined;
-    const wrapped = body === undefined ? (unwrap(argv, input) ?? gitAliasRuns(argv)) : undefined;
+    const bodies =
+      how.by === undefined || how.by.command.argv[0]?.value !== "command" ? this.by.scope.functions(name) : [];
+    const aliases = first.source === name && !this.#expanding.has(name) ? this.by.scope.aliases(name) : [];
+    const wrapped = bodies.length === 0 ? (unwrap(argv, input) ?? gitAliasRuns(argv)) : undefined;
     const command: FoundCommand = {
       argv,
       assigns: how.assigns,
@@ -153,7 +151,7 @@ export class SimpleCommands {
       writes: how.writes,
       wrapped,
       by: how.by,
-      defined: body !== undefined,
+      defined: bodies.length > 0,
       grouped: this.found.groups > 0,
       unwaited: this.found.substitutions > 0,
       ...(input.kind === "known" ? { input: input.text } : {}),
@@ -163,19 +161,19 @@ export class SimpleCommands {
     const different = this.found.anyShell ? differsBetweenShells(argv) : undefined;
     if (different !== undefined) this.found.uncertain(different);
     if (argv.some(({ value }) => namesBuddy(value))) this.found.uncertain("it touches buddy's own variables or marks");
-    if (alias !== undefined && this.found.depth < 20) {
+    for (const alias of this.found.depth < 20 ? aliases : []) {
       // An alias is not expanded in its own text.
       this.#expanding.add(name);
       const rest = argv.slice(1).map((word) => inQuotes(word.value));
       this.inner({ text: `${alias} ${rest.join(" ")}`, own: false }, input);
       this.#expanding.delete(name);
     }
-    if (body !== undefined) {
+    if (bodies.length > 0) {
       let out: Printed;
       this.by.scope.during(how.assigns, () => {
-        out = this.#call(name, body, argv.slice(1), input);
+        for (const body of bodies) out = this.#call(name, body, argv.slice(1), input);
       });
-      return out;
+      return bodies.length === 1 ? out : undefined;
     }
     applyBuiltin(argv, input, this.by, how.assigns);
     if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
@@ -263,7 +261,7 @@ export class SimpleCommands {
   define(name: string, node: FunctionNode["body"]): void {
     this.found.effect(`it defines the function ${name}`);
     const body = { body: node, source: this.lists.source };
-    this.by.scope.functions.set(name, body);
+    this.by.scope.define(name, body);
     this.#call(name, body, undefined, { kind: "unknown" });
   }
 
