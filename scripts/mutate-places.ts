@@ -21,6 +21,8 @@ export const KINDS = [
   "element lost",
   "field lost",
   "escape lost",
+  "word lost",
+  "alternative lost",
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -82,8 +84,18 @@ export function placesIn(path: string, source: string): Place[] {
         const [only, ...others] = node.arguments as Node[];
         if (ESCAPES.test(text(node.callee as Node)) && only !== undefined && others.length === 0)
           either("escape lost", node, text(only));
+        // A list in one text, as `words("a b c")`.
+        const isList = /^words|^wordList$/i.test(text(node.callee as Node));
+        if (isList && only !== undefined && /^["`][^$\\]*["`]$/.test(text(only)))
+          for (const { 0: word, index } of text(only).matchAll(/[^\s"`]+/g))
+            either("word lost", only, text(only).slice(0, index) + text(only).slice(index + word.length));
         break;
       }
+      case "Literal":
+        if (node.regex !== undefined)
+          for (const { start, end } of alternativesIn(text(node)))
+            either("alternative lost", node, text(node).slice(0, start) + text(node).slice(end));
+        break;
       case "ArrayExpression":
         for (const element of (node.elements as (Node | null)[]).filter((one) => one !== null))
           if (element.type !== "SpreadElement")
@@ -100,6 +112,28 @@ export function placesIn(path: string, source: string): Place[] {
   };
   visit(parseSync(path, source).program as unknown as Node);
   return places;
+}
+
+/** The alternatives of a pattern, each with one of the bars beside it. */
+function alternativesIn(pattern: string): { start: number; end: number }[] {
+  const found: { start: number; end: number }[] = [];
+  const open: number[][] = [[0]];
+  for (const { 0: one, index } of pattern.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()|]|\/[a-z]*$/g)) {
+    const bars = open.at(-1);
+    if (one === "(")
+      open.push([index + (/^\((?:\?(?:<?[=!]|<\w+>|[a-z]*:))?/.exec(pattern.slice(index))?.[0].length ?? 1) - 1]);
+    else if (one === "|") bars?.push(index);
+    else if (one === ")" || (one.startsWith("/") && index > 0)) {
+      const ends = [...(open.pop() ?? []), index];
+      for (let at = 1; ends.length > 2 && at < ends.length; at++)
+        found.push(
+          at === 1
+            ? { start: (ends[0] as number) + 1, end: (ends[1] as number) + 1 }
+            : { start: ends[at - 1] as number, end: ends[at] as number },
+        );
+    }
+  }
+  return found;
 }
 
 /** Types have no mistakes that a test could notice. */

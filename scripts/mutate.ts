@@ -32,6 +32,8 @@ interface Mistake {
   readonly id: number;
   readonly path: string;
   readonly place: Place;
+  /** The source as it was when the mistakes were drawn. */
+  readonly source: string;
 }
 interface TestFile {
   readonly path: string;
@@ -56,13 +58,13 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => interrupt.a
 await Promise.all(Array.from({ length: Number(values.workers) }, (_, index) => worker(index)));
 survivors.sort((a, b) => a.id - b.id);
 console.log(`\n${tried - survivors.length} of ${tried} noticed; not noticed:`);
-for (const { id, path, place } of survivors)
-  console.log(`${id}: ${path}:${place.line} ${place.kind}: ${shown(path, place)}`);
+for (const one of survivors) console.log(`${one.id}: ${shown(one)}`);
 
 function chooseMistakes(): Mistake[] {
-  const found = [...new Bun.Glob(`src/${values.room}/**/*.ts`).scanSync(ROOT)]
-    .toSorted()
-    .flatMap((path) => placesIn(path, readFileSync(join(ROOT, path), "utf8")).map((place) => ({ path, place })));
+  const found = [...new Bun.Glob(`src/${values.room}/**/*.ts`).scanSync(ROOT)].toSorted().flatMap((path) => {
+    const source = readFileSync(join(ROOT, path), "utf8");
+    return placesIn(path, source).map((place) => ({ path, place, source }));
+  });
   const chosen: Mistake[] = [];
   // Each kind is drawn as often as any other: elements of lists would be most of all places.
   for (let tries = 0; chosen.length < count && tries < count * 50; tries++) {
@@ -103,10 +105,7 @@ async function worker(index: number): Promise<void> {
       if (stopped.aborted) return;
       tried++;
       if (noticedBy === undefined) survivors.push(mistake);
-      const { path, place } = mistake;
-      console.log(
-        `${mistake.id} ${noticedBy ?? "NOT NOTICED"}: ${path}:${place.line} ${place.kind}: ${shown(path, place)}`,
-      );
+      console.log(`${mistake.id} ${noticedBy ?? "NOT NOTICED"}: ${shown(mistake)}`);
     }
   } finally {
     rmSync(copy, { recursive: true, force: true });
@@ -178,7 +177,7 @@ function prepare(copy: string): void {
   writeFileSync(join(copy, "src/mistakes.ts"), switchesFor(join(copy, ".mistakes")));
   for (const [path, here] of Map.groupBy(mistakes, (one) => one.path)) {
     const changed = withMistakes(
-      readFileSync(join(ROOT, path), "utf8"),
+      here[0]?.source ?? "",
       here.map(({ id, place }) => ({ place, has: `__hasMistake(${id})` })),
     );
     const imported = relative(dirname(path), "src/mistakes.ts");
@@ -208,7 +207,7 @@ export function hasMistake(id) {
 `;
 }
 
-function shown(path: string, { start, end }: Place): string {
-  const text = readFileSync(join(ROOT, path), "utf8").slice(start, end).replaceAll(/\s+/g, " ");
-  return text.length > 100 ? `${text.slice(0, 99)}…` : text;
+function shown({ path, source, place: { kind, line, start, end } }: Mistake): string {
+  const text = source.slice(start, end).replaceAll(/\s+/g, " ");
+  return `${path}:${line} ${kind}: ${text.length > 100 ? `${text.slice(0, 99)}…` : text}`;
 }
