@@ -141,7 +141,7 @@ export function machineParts({
     target: () => target.get(),
     rules: (opened) => rules.of(opened, place),
     called: (opened) => calledAt(opened, place),
-    rulesNamed: (name) => rules.named(name),
+    rulesNamed: (name) => rules.named(name, target.opened?.transport),
     rulesHere: () => rules.here(),
     judgeShell: async (command, cwd, machine) => {
       const judgeShell = (judge ??= (await import("../policy/shell/judge.ts")).judgeShell);

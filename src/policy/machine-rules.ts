@@ -1,4 +1,5 @@
 /** The rules of machines, [rules."PATTERN"]: which apply to a machine, and the strictest of them combined. */
+import { addressOf } from "../lib/address-spelling.ts";
 import { globsMeet, matchesGlob, matchNames, splitList } from "../lib/names.ts";
 import type { ShellRules } from "./verdict.ts";
 
@@ -129,19 +130,3 @@ const ID = /^[0-9a-f]{12,64}$/;
 /** Wildcards, or a range; the brackets of an address have colons. */
 const PATTERN = /[*?]|\[[^\]:]*\]/;
 const anyIn = (pattern: string): string => pattern.replaceAll(/\[[^\]:]*\]/g, "*");
-
-/** Written as an address, with or without user and port. */
-export function isAddress(name: string): boolean {
-  return spellings(name).some((one) => addressOf(one) !== undefined);
-}
-
-/** One spelling for each address: not `0:0:0:0:0:0:0:1`, brackets, zones, `10.7`, or IPv4 inside IPv6. */
-function addressOf(text: string): string | undefined {
-  const bare = text.replace(/^\[([^\]]+)\]$/, "$1").replace(/%.*$/, "");
-  if (!/^(?:[\da-f.]*:[\da-f.:]*|[\dx][\da-fx.]*)$/.test(bare)) return undefined;
-  const host = URL.parse(`http://${bare.includes(":") ? `[${bare}]` : bare}/`)?.hostname;
-  const [, high, low] = /^\[::ffff:([\da-f]+):([\da-f]+)\]$/.exec(host ?? "") ?? [];
-  if (high === undefined || low === undefined) return host;
-  const value = Number.parseInt(high, 16) * 65536 + Number.parseInt(low, 16);
-  return URL.parse(`http://${value}/`)?.hostname;
-}

@@ -1,20 +1,20 @@
 /** The rules of the machines that a run works on, matched with every name of a machine. */
-import { destinationOf } from "../../targets/connection/ssh-destination.ts";
+import { destinationOf, destinationText } from "../../targets/connection/ssh-destination.ts";
+import type { ResolvedSsh } from "../../targets/names/ssh-config.ts";
 import type { Config, MachineRuleSettings } from "../../config/schema.ts";
 import { BuddyError } from "../../lib/errors.ts";
-import { foldNames } from "../../lib/names.ts";
+import { foldNames, splitList } from "../../lib/names.ts";
 import { quoteAll } from "../../lib/quote.ts";
 import {
   effectiveRules,
   type EffectiveRules,
-  isAddress,
   type MachineRule,
   matchesName,
   NO_RULES,
   strictest,
 } from "../../policy/machine-rules.ts";
 import type { PlaceSources } from "../../targets/names/resolve-places.ts";
-import { isLocal, labelOfPath, LOCAL, type Place } from "../../targets/place.ts";
+import { isLocal, labelOfPath, LOCAL, type Place, placeOf } from "../../targets/place.ts";
 import type { Target, Transport } from "../../targets/target.ts";
 
 export class MachineRules {
@@ -45,12 +45,16 @@ export class MachineRules {
     return known;
   }
 
-  /** Of the machines that a command names, as written and as the operator's names lead to them. */
-  named(name: string): Promise<EffectiveRules> {
+  /**
+   * Of the machines that a command names, as written and as the operator's names lead to them. `from` runs the command:
+   * if it is another machine, its ssh has its own configuration.
+   */
+  named(name: string, from?: Transport): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
-    const found = this.#byName.get(name) ?? rulesNamed(this.#rules, name, this.#sources);
-    this.#byName.set(name, found);
-    found.catch(() => this.#byName.delete(name));
+    const key = JSON.stringify([from?.kind === "local" ? undefined : from?.facts.machine, name]);
+    const found = this.#byName.get(key) ?? rulesNamed(this.#rules, name, this.#sources, from);
+    this.#byName.set(key, found);
+    found.catch(() => this.#byName.delete(key));
     return found;
   }
 
@@ -112,21 +116,72 @@ function asRule(settings: MachineRuleSettings): MachineRule {
   return { pattern, mode, label, autoApprove, deny, allow, approveMaxMs: approve_max, notes };
 }
 
-/** A name, group or pattern leads to machines of the operator's with further names; an address to those with it. */
+/**
+ * A name, group or pattern leads to machines of the operator's with further names, and so does what ssh makes of it.
+ * One that ssh refuses may be any machine.
+ */
 async function rulesNamed(
   rules: readonly MachineRule[],
   name: string,
   sources: PlaceSources | undefined,
+  from: Transport | undefined,
 ): Promise<EffectiveRules> {
-  const found = [effectiveRules(rules, [name])];
+  const names = [name, ...(from === undefined || from.kind === "local" ? [] : await namesOn(from, name))];
+  const found = [effectiveRules(rules, names)];
   if (sources !== undefined)
-    for (const place of await placesNamed(name, sources)) {
-      // A name that is not the operator's is not resolved: the model wrote it.
-      const isKnown = place.names.length > 1 || isAddress(place.name);
-      found.push(isKnown ? await namedRules(rules, place, sources) : effectiveRules(rules, place.names));
-    }
+    for (const one of names)
+      for (const place of await placesNamed(one, sources))
+        found.push(
+          isResolvable(place)
+            ? await orAny(namedRules(rules, place, sources), effectiveRules(rules, [ANY]))
+            : effectiveRules(rules, place.names),
+        );
   const all = strictest(found.map((one) => ({ ...one, pattern: "", notes: undefined })));
   return { ...all, patterns: [...new Set(found.flatMap(({ patterns }) => patterns))] };
+}
+
+/** Matches every rule. */
+const ANY = "*" as const;
+
+/** Not a pattern; and without ssh on this machine a name means only what is written. */
+function isResolvable({ path: [first] }: Place): boolean {
+  return first?.kind !== "ssh" || (isDestination(first.destination) && Bun.which("ssh") !== null);
+}
+
+/** `any`: if ssh refuses. */
+async function orAny<T, A>(found: Promise<T>, any: A): Promise<T | A> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof BuddyError) return any;
+    throw error;
+  }
+}
+
+/** What the ssh of another machine makes of a name: the host, and the jump hosts on the way to it. */
+async function namesOn(from: Transport, name: string, most = MAX_JUMPS): Promise<string[]> {
+  if (!isDestination(name)) return [];
+  const { resolvedSshOn } = await import("../../targets/names/ssh-config.ts");
+  const found = await orAny(resolvedSshOn(from, name), ANY);
+  if (found === undefined) return [];
+  if (found === ANY) return [ANY];
+  const { user, host, port } = found;
+  const hops = most === 0 ? [] : await hopsOf(found);
+  const further = await Promise.all(hops.map((hop) => namesOn(from, hop, most - 1)));
+  return [destinationText({ user: user === "" ? undefined : user, host, port }), ...hops, ...further.flat()];
+}
+
+/** Jump hosts may have jump hosts themselves. */
+const MAX_JUMPS = 4;
+
+function isDestination(name: string): boolean {
+  try {
+    destinationOf(name);
+    return true;
+  } catch (error) {
+    if (error instanceof BuddyError) return false;
+    throw error;
+  }
 }
 
 /** What a name may lead to, with its user and port and without them, and each name of a range. */
@@ -166,8 +221,23 @@ async function namedRules(
   place: Place,
   sources: PlaceSources | undefined,
 ): Promise<EffectiveRules> {
-  const [hosts, known] = await Promise.all([resolvedHosts(place), byAddress(rules, place, sources)]);
-  return withKnown(known, [...placeNames(place), ...hosts]);
+  const places = [place, ...(await jumpPlaces(place))];
+  const hosts = await Promise.all(places.map(async (one) => [...placeNames(one), ...(await resolvedHosts(one))]));
+  return withKnown(await byAddress(rules, places, sources), hosts.flat());
+}
+
+/** The machines that ssh goes through on the way to a place, by its configuration. */
+async function jumpPlaces({ path: [first] }: Place, most = MAX_JUMPS): Promise<Place[]> {
+  if (first?.kind !== "ssh" || most === 0 || !isDestination(first.destination)) return [];
+  const { resolvedSsh } = await import("../../targets/names/ssh-config.ts");
+  const hops = (await hopsOf(await resolvedSsh(first))).filter(isDestination).map((ssh) => placeOf({ ssh }));
+  const further = await Promise.all(hops.map((hop) => jumpPlaces(hop, most - 1)));
+  return [...hops, ...further.flat()];
+}
+
+/** ProxyJump, and the machines that a ProxyCommand names. */
+async function hopsOf({ jump = "", command }: Pick<ResolvedSsh, "jump" | "command">): Promise<string[]> {
+  return [...splitList(jump), ...(command === undefined ? [] : await namesInCommand(command))];
 }
 
 /** Of a machine that is open: by all its names. */
@@ -186,8 +256,13 @@ async function rulesOpened(
   transport: Transport,
   sources: PlaceSources | undefined,
 ): Promise<EffectiveRules> {
-  const [own, known] = await Promise.all([machineNames(place, transport), byAddress(rules, place, sources)]);
-  return withKnown(known, own);
+  const hops = await jumpPlaces(place);
+  const [own, known, ...further] = await Promise.all([
+    machineNames(place, transport),
+    byAddress(rules, [place, ...hops], sources),
+    ...hops.map(async (hop) => [...placeNames(hop), ...(await resolvedHosts(hop))]),
+  ]);
+  return withKnown(known, [...own, ...further.flat()]);
 }
 
 interface KnownByAddress {
@@ -207,16 +282,17 @@ function withKnown({ rules, names, notes }: KnownByAddress, own: readonly string
  */
 async function byAddress(
   rules: readonly MachineRule[],
-  place: Place,
+  [place, ...hops]: readonly Place[],
   sources: PlaceSources | undefined,
 ): Promise<KnownByAddress> {
-  if (sources === undefined || isLocal(place)) return { rules, names: [], notes: [] };
+  if (place === undefined || sources === undefined || isLocal(place)) return { rules, names: [], notes: [] };
   const { knownNames, namesByAddress } = await import("../../targets/names/resolve-places.ts");
   const matches = ({ pattern }: MachineRule, names: readonly string[]) =>
     names.some((name) => matchesName(pattern, name));
   try {
-    const names = await namesByAddress(place, sources, (name) => rules.some((rule) => matches(rule, [name])));
-    return { rules, names, notes: [] };
+    const counts = (name: string) => rules.some((rule) => matches(rule, [name]));
+    const names = await Promise.all([place, ...hops].map((one) => namesByAddress(one, sources, counts)));
+    return { rules, names: names.flat(), notes: [] };
   } catch (error) {
     if (!(error instanceof BuddyError) || sources.inventory === undefined) throw error;
     const known = [...knownNames(sources), ...placeNames(place)];
@@ -288,9 +364,13 @@ async function resolvedHosts({ path }: Place): Promise<string[]> {
 async function viaNames(path: Place["path"]): Promise<string[]> {
   const texts = path.flatMap((hop) => (hop.kind === "via" ? [quoteAll(hop.argv)] : []));
   if (texts.length === 0) return [];
+  return (await Promise.all(texts.map(namesInCommand))).flat();
+}
+
+async function namesInCommand(command: string): Promise<string[]> {
   const { commandsIn } = await import("../../policy/shell/judge.ts");
   const { namedMachines } = await import("../../policy/shell/named-machines.ts");
-  return namedMachines(texts.flatMap(commandsIn));
+  return namedMachines(commandsIn(command));
 }
 
 /** This machine, or a container on it. */

@@ -11,6 +11,9 @@ export function namedMachines(commands: readonly Pick<JudgedCommand, "machines">
 export function alsoNamed(rules: EffectiveRules, named: EffectiveRules, name: string): EffectiveRules {
   if (named.patterns.length === 0) return rules;
   const both = strictest([rules, named].map((one) => ({ ...one, pattern: "", notes: undefined })));
-  const stricter = both.mode === rules.mode ? {} : { because: name, named: name };
+  // A name to type is one that the command shows.
+  const because =
+    name === "*" ? { because: "one of the machines that this may reach" } : { because: name, named: name };
+  const stricter = both.mode === rules.mode ? {} : because;
   return { ...rules, ...both, notes: rules.notes, patterns: [...rules.patterns, ...named.patterns], ...stricter };
 }

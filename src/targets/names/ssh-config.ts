@@ -1,15 +1,19 @@
 /** Hosts in ~/.ssh/config, and how ssh itself resolves a destination. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { addressOf } from "../../lib/address-spelling.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { matchesGlob } from "../../lib/names.ts";
 import {
   destinationOf,
   destinationText,
+  sshArguments,
   type SshDestination,
   sshWords as argumentsOf,
 } from "../connection/ssh-destination.ts";
 import { type Hop, pathKey } from "../place.ts";
+import type { Transport } from "../target.ts";
+import { defined } from "../../lib/values.ts";
 import { runProgram } from "../../lib/start-child.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
 
@@ -92,6 +96,8 @@ export interface ResolvedSsh {
   readonly port: number;
   /** The jump hosts, as ssh writes them. */
   readonly jump?: string;
+  /** The command that makes the connection instead, if any. */
+  readonly command?: string;
 }
 
 type Written = Parameters<typeof destinationOf>[0];
@@ -100,14 +106,29 @@ const ANSWER_MS = 10_000;
 
 export async function resolvedSsh(hop: Written, signal?: AbortSignal): Promise<ResolvedSsh> {
   const destination = destinationOf(hop);
-  const { user, host, port } = destination;
-  const values = new Map(await sshSettings(destination, signal));
-  const jump = values.get("proxyjump");
+  return resolved(destination, await sshSettings(destination, signal));
+}
+
+/** The same by the configuration of another machine; undefined if that has no ssh. */
+export async function resolvedSshOn(transport: Transport, written: string): Promise<ResolvedSsh | undefined> {
+  const destination = destinationOf(written);
+  const { code, stdout, stderr } = await transport.run(`ssh -G ${sshArguments(destination)}`, { timeoutMs: ANSWER_MS });
+  if (code === 127) return undefined;
+  if (code !== 0) throw new BuddyError("target", `ssh -G ${written} failed there: ${stderr.trim().split("\n").at(-1)}`);
+  return resolved(destination, settingsIn(String(stdout)));
+}
+
+function resolved({ user, host, port }: SshDestination, settings: readonly (readonly [string, string])[]): ResolvedSsh {
+  const values = new Map(settings);
+  const set = (key: string) => {
+    const value = values.get(key);
+    return value === "none" ? undefined : value;
+  };
   return {
     host: values.get("hostname") ?? host,
     user: values.get("user") ?? user ?? "",
     port: Number(values.get("port") ?? port ?? 22),
-    ...(jump === undefined || jump === "none" ? {} : { jump }),
+    ...defined({ jump: set("proxyjump"), command: set("proxycommand") }),
   };
 }
 
@@ -153,7 +174,11 @@ export async function sshSettings(
   if (run.kind === "not-started") throw problem(String(run.error), run.error);
   if (run.kind === "killed") throw problem(`it ${run.why}`);
   if (run.code !== 0) throw problem(run.stderr.trim().split("\n").at(-1) || `exit code ${run.code}`);
-  return run.stdout.split("\n").map((line) => {
+  return settingsIn(run.stdout);
+}
+
+function settingsIn(text: string): (readonly [string, string])[] {
+  return text.split("\n").map((line) => {
     const at = line.indexOf(" ");
     return [line.slice(0, at), line.slice(at + 1)] as const;
   });
@@ -190,7 +215,7 @@ async function askAddress(hop: Hop & { kind: "ssh" }): Promise<PathByAddress> {
     const values = new Map(settings);
     const { host: written } = destination;
     const host = values.get("hostname") ?? written;
-    const address = destinationText({ host, port: values.get("port") ?? 22 });
+    const address = destinationText({ host: addressOf(host) ?? host, port: values.get("port") ?? 22 });
     return {
       path: [{ kind: "ssh", destination: address }],
       isAlias: host !== written,

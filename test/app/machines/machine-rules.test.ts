@@ -9,6 +9,8 @@ import { targetNames, targetRows } from "../../../src/app/repl/change-machines.t
 import type { Run } from "../../../src/app/run.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
+import { commandsIn } from "../../../src/policy/shell/judge.ts";
+import { namedMachines } from "../../../src/policy/shell/named-machines.ts";
 import { NO_RULES } from "../../../src/policy/machine-rules.ts";
 import { localMachine } from "../../../src/targets/connection/identity.ts";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
@@ -202,6 +204,76 @@ remote.describe("over ssh", () => {
     // A gateway that leads elsewhere by the key is another machine.
     expect(await mode("db", placeOf({ ssh: "second" }))).toBe("read-only");
     expect(await mode("db", placeOf({ ssh: "gate" }))).toBe("normal");
+  });
+
+  const SECOND_NAMES = [
+    "Host prod1 innocent\n  HostName 192.0.2.7\nHost elsewhere\n  HostName 192.0.2.8",
+    "Host through\n  HostName 192.0.2.8\n  ProxyJump innocent\nHost further\n  HostName 192.0.2.8\n  ProxyJump through",
+    "Host tunnel\n  HostName 192.0.2.8\n  ProxyCommand ssh -W %h:%p innocent",
+    "Host behind\n  HostName 192.0.2.9\n  Port 2207",
+  ].join("\n");
+
+  remote.test("a second name of a machine does not go around its rules in a command", async () => {
+    using server = await useSshd();
+    server.configure(`Host prod1 innocent\n  User deploy\n${SECOND_NAMES}`);
+    const home = mkdtempSync(join(tmpdir(), "buddy-second-names-"));
+    mkdirSync(join(home, ".ssh"));
+    writeFileSync(join(home, ".ssh/config"), SECOND_NAMES);
+    try {
+      const mode = async (pattern: string, command: string) => {
+        const rules = new MachineRules(await config(pattern), () => [], { targets: {}, cwd: "/", home });
+        const found = await Promise.all(namedMachines(commandsIn(command)).map((name) => rules.named(name)));
+        return found.some((one) => one.mode === "read-only");
+      };
+      for (const words of ["innocent", "192.0.2.7", "root@192.0.2.7", "::ffff:192.0.2.7", "-p 22 192.0.2.7"])
+        expect([words, await mode("prod1", `ssh ${words} reboot`)]).toEqual([words, true]);
+      for (const words of ["through", "further", "tunnel", "-J innocent elsewhere", "-S /tmp/s elsewhere", '"$H"'])
+        expect([words, await mode("prod1", `ssh ${words} reboot`)]).toEqual([words, true]);
+      for (const text of [
+        "scp f innocent:",
+        "rsync f 192.0.2.7:/",
+        "curl -X PUT 192.0.2.7:8500/v1/kv/x",
+        "clush -a id",
+      ])
+        expect([text, await mode("prod1", text)]).toEqual([text, true]);
+      expect(await mode("prod1", "ssh elsewhere id")).toBe(false);
+      expect(await mode("deploy@*", "ssh innocent id")).toBe(true);
+      for (const [words, found] of [
+        ["-p 2207 192.0.2.9", true],
+        ["-oPort=2207 -l root 192.0.2.9", true],
+        ["-p 2208 192.0.2.9", false],
+      ] as const)
+        expect([words, await mode("behind", `ssh ${words} id`)]).toEqual([words, found]);
+    } finally {
+      rmSync(home, { recursive: true });
+    }
+  });
+
+  remote.test("a command is sent to another machine, whose ssh has other names", async () => {
+    using server = await useSshd();
+    const dir = mkdtempSync(join(tmpdir(), "buddy-names-there-"));
+    writeFileSync(join(dir, "config"), SECOND_NAMES);
+    writeFileSync(
+      join(dir, "ssh"),
+      `#!/bin/sh\nexec ${Bun.which("ssh", { PATH: "/usr/bin:/bin" })} -F ${dir}/config "$@"\n`,
+      {
+        mode: 0o755,
+      },
+    );
+    const argv = ["env", `PATH=${dir}:${server.env.PATH}`];
+    await using from = await open({ name: "there", path: [{ kind: "via", argv }], names: ["there"] });
+    try {
+      const rules = new MachineRules(await config("192.0.2.7", "prod1"), () => [], { targets: {}, cwd: "/" });
+      const mode = async (name: string) => (await rules.named(name, from)).mode;
+      for (const name of ["innocent", "through", "further", "tunnel"])
+        expect([name, await mode(name)]).toEqual([name, "read-only"]);
+      expect(await mode("elsewhere")).toBe("normal");
+      // Nobody knows where a host leads if ssh itself refuses.
+      writeFileSync(join(dir, "config"), "Port none");
+      expect(await mode("another")).toBe("read-only");
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   });
 });
 
