@@ -317,6 +317,10 @@ export interface ShellPlace {
   readonly pane?: string;
   /** The text in the line at the prompt. */
   readonly typed: string;
+  /** Where a program is in the foreground: the row of the screen up to the cursor. */
+  readonly row?: string;
+  /** And the command that started it, if known. */
+  readonly running?: string;
 }
 
 export interface Shell {

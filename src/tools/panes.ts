@@ -140,6 +140,7 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
 };
 
 export { keyList, type KeysInput, typedLines } from "../targets/tmux/typed-keys.ts";
+export { holdsShell } from "../targets/tmux/watch-command.ts";
 
 interface Place {
   readonly target?: string | undefined;

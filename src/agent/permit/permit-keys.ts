@@ -9,11 +9,12 @@ import { isSecret } from "../../policy/privacy/listed-secrets.ts";
 import { outputKind } from "../../policy/privacy/output-kind.ts";
 import { outsideRoots } from "../../policy/shell/shell-roots.ts";
 import { type RequiredAnswer, requiredAnswer, type ShellJudgement, type Verdict } from "../../policy/verdict.ts";
-import type { ShellPlace, Unasked } from "../../targets/target.ts";
-import { keyList, type KeysInput, typedLines } from "../../tools/panes.ts";
+import type { Pane, ShellPlace, Target, Unasked } from "../../targets/target.ts";
+import { holdsShell, keyList, type KeysInput } from "../../tools/panes.ts";
 import { paneFor } from "../../tools/run-shell.ts";
 import type { Intent } from "../../tools/tool.ts";
 import { AskedShell, confirms, decide, stricter, understates, withSecrets } from "./ask-operator.ts";
+import { keysApproved, type LineBefore, lineBefore, linesAfter } from "./line-before.ts";
 import { rulesOfText, underGuard, withheld } from "./machine-modes.ts";
 import {
   denied,
@@ -27,37 +28,56 @@ import {
 import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
 import { unaskedRun } from "./read-only-run.ts";
 
+/** The keys, where they go, and the line that they continue. */
+interface TypedKeys {
+  readonly target: Target;
+  readonly pane: Pane;
+  /** The directory in which the lines are judged. */
+  readonly cwd: string;
+  readonly place: ShellPlace;
+  readonly input: KeysInput;
+  readonly before: LineBefore;
+  /** Each line that would be entered, and what would stay in it. */
+  readonly texts: readonly string[];
+  readonly rest: string;
+  readonly unknown: string | undefined;
+  /** A shell reads them. */
+  readonly isRead: boolean;
+}
+
 interface KeysVerdict {
   readonly verdict: Verdict;
-  /** Each line that would be entered. */
   readonly judged: readonly ShellJudgement[];
   /** The one line they enter is not typed, but runs as a clean child. */
   readonly unasked?: Unasked;
-  /** The directory in which the lines were judged. */
-  readonly cwd: string;
-  readonly place: ShellPlace;
   /** Their effect is known: they enter lines in a shell, or only stop or move something. */
   readonly known: boolean;
+}
+
+async function typedKeys(parts: PermitParts, call: PermitCall): Promise<TypedKeys> {
+  const target = await parts.target();
+  const input = call.reveal(call.input) as KeysInput & { pane?: string; session?: string; target?: string };
+  const pane = await paneFor(target, input);
+  const { cwd } = pane;
+  const place = await pane.where();
+  const { program } = place;
+  const before = lineBefore(target, place);
+  const after = before.candidates.map((line) => linesAfter(line, input));
+  const [{ rest = "", unknown } = { unknown: undefined }] = after;
+  // Another shell in the foreground (after sudo -i or ssh) reads lines like any other.
+  const isRead = program === undefined || SHELLS.test(program) || holdsShell(program);
+  const texts = after.flatMap((one) => [...one.lines, ...(one.rest.trim() === "" ? [] : [one.rest])]);
+  return { target, pane, cwd, place, input, before, texts: isRead ? [...new Set(texts)] : [], rest, unknown, isRead };
 }
 
 async function judgeKeys(
   parts: PermitParts,
   call: PermitCall,
   intent: Intent & { kind: "keys" },
+  { target, pane, cwd, place, input, texts, rest, unknown, isRead }: TypedKeys,
   rules: EffectiveRules,
 ): Promise<KeysVerdict> {
-  const target = await parts.target();
-  const input = call.reveal(call.input) as KeysInput & { pane?: string; session?: string; target?: string };
-  const pane = await paneFor(target, input);
-  const { cwd } = pane;
-  const place = await pane.where();
   const atPrompt = place.program === undefined;
-  const { lines, rest, unknown } = typedLines(place.typed, input);
-  // Another shell in the foreground (after sudo -i or ssh) reads lines like any other.
-  const isRead = atPrompt || SHELLS.test(place.program ?? "");
-  const texts = isRead ? [...lines, ...(rest === "" ? [] : [rest])] : [];
-  // A space at the end of the line cannot be seen: the line is judged with one, too.
-  if (isRead && place.typed !== "") texts.push(...typedLines(`${place.typed} `, input).lines);
   const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, cwd, rules)));
   // What one of the lines requires counts for all of them.
   const answer = judged.reduce<RequiredAnswer | undefined>(
@@ -67,8 +87,6 @@ async function judgeKeys(
   const done = (verdict: Verdict, unasked?: Unasked): KeysVerdict => ({
     verdict: verdict.kind === "ask" && answer !== undefined ? { ...verdict, answer } : verdict,
     judged,
-    place,
-    cwd,
     known: (isRead && unknown === undefined) || onlyMoves(input),
     ...defined({ unasked }),
   });
@@ -115,14 +133,15 @@ export async function permitKeys(
   call: PermitCall,
   intent: Intent & { kind: "keys" },
 ): Promise<Permission> {
-  const target = await given.target();
+  const typed = await typedKeys(given, call);
+  const { target, place, cwd, input, before } = typed;
   const here = await given.rules(target);
-  const { verdict: keys, judged, unasked, place, cwd, known } = await judgeKeys(given, call, intent, here);
-  const rules = await rulesOfText(
-    given,
-    here,
-    judged.flatMap(({ commands }) => commands),
-  );
+  let { verdict: keys, judged, unasked, known } = await judgeKeys(given, call, intent, typed, here);
+  // An inner shell is on the machine that the command names which started it.
+  const started = place.running ? (await given.judgeShell(place.running, cwd, here)).commands : [];
+  const commands = judged.flatMap((one) => one.commands);
+  const rules = await rulesOfText(given, here, [...started, ...before.entered, ...commands]);
+  if (rules !== here) ({ verdict: keys, judged, unasked, known } = await judgeKeys(given, call, intent, typed, rules));
   const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
   const nothing: Stated = { risk: "low", mutation: false, privesc: false };
   const derived = judged.reduce<Stated>(stricter, nothing);
@@ -134,7 +153,6 @@ export async function permitKeys(
   if (parts.planRevert !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
     return denied("This can lock the operator out: run it with run_shell, which prepares a revert first.");
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
-  const input = call.reveal(call.input);
   // Its output stays on the screen, where capture-pane reads it.
   const output = outputKind(
     judged.flatMap((one) => printing(one, "")),
@@ -142,21 +160,24 @@ export async function permitKeys(
   );
   if (unasked === undefined && place.program === undefined && isSecret(output)) return denied(UNSEEN_SECRETS);
   const run: Permission = { kind: "run", input, output, onlyWhere: place };
-  if (verdict.kind === "allow")
-    return unasked === undefined ? run : { kind: "run", input, output, unasked, onlyIn: cwd };
+  if (verdict.kind === "allow" && unasked !== undefined) return { kind: "run", input, output, unasked, onlyIn: cwd };
   // What is already in the line is entered with the keys.
-  const line = place.typed.trim() === "" ? "" : parts.privacy.mask(place.typed, { from: "the line in the pane" });
+  const line = before.shown === "" ? "" : parts.privacy.mask(before.shown, { from: "the line in the pane" });
   const action = line === "" ? intent.title : `${intent.title}, behind ${JSON.stringify(line)}`;
-  if (!confirms(parts, rules) && call.secrets.length === 0 && verdict.answer === undefined) return run;
-  const decision = await decide(parts, call, new AskedShell(target, await paneFor(target, input as object)), {
-    action,
-    ...stricter(intent.declared, derived),
-    why: intent.declared.why,
-    policy: verdict.why,
-    understated: understates(intent.declared, derived),
-    declared: intent.declared,
-    found: derived,
-    ...defined({ answer: verdict.answer }),
-  });
-  return decision.kind === "approved" ? run : refused(decision, action);
+  const needsNone = !confirms(parts, rules) && call.secrets.length === 0;
+  if (verdict.kind !== "allow" && !(needsNone && verdict.answer === undefined)) {
+    const decision = await decide(parts, call, new AskedShell(target, typed.pane), {
+      action,
+      ...stricter(intent.declared, derived),
+      why: intent.declared.why,
+      policy: verdict.why,
+      understated: understates(intent.declared, derived),
+      declared: intent.declared,
+      found: derived,
+      ...defined({ answer: verdict.answer }),
+    });
+    if (decision.kind !== "approved") return refused(decision, action);
+  }
+  keysApproved(target, place, input, before, judged);
+  return run;
 }

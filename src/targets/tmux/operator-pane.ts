@@ -179,7 +179,7 @@ export class OperatorPane {
     const place = await this.#adopted().where();
     if (place.program === undefined) return place;
     const { program } = await probeForeground(this.#options.transport, this.#row, true);
-    return { ...place, program };
+    return { ...place, program, row: await lineBeforeCursor(this.#client, this.id).catch(() => "") };
   }
 
   #adopted(): AdoptedShell {

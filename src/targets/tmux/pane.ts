@@ -127,10 +127,18 @@ export class TmuxPane implements Pane, PaneSink {
     const cwd = seen?.cwd || (await session.ask(`display-message -p -t ${this.id} "#{pane_current_path}"`))[0] || "";
     const atPrompt = seen?.shellItself ?? this.#state.phase === "ready";
     const isOwn = session.options.session === session.options.owner;
+    const running = this.#state.current?.text ?? this.#state.operatorCommand;
+    const inner = atPrompt
+      ? {}
+      : {
+          program: seen?.program ?? "an unknown program",
+          row: await lineBeforeCursor(session, this.id).catch(() => ""),
+          ...(running === undefined ? {} : { running }),
+        };
     return {
       cwd,
       user: seen?.user ?? "",
-      ...(atPrompt ? {} : { program: seen?.program ?? "an unknown program" }),
+      ...inner,
       ...(isOwn && name === "shared" ? {} : { pane: isOwn ? name : `${session.name}:${name}` }),
       typed: atPrompt ? this.#state.typed : "",
     };

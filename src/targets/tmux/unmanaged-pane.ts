@@ -2,7 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { askProgram, startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
-import { capturePane, sendKeys, type TmuxServer } from "./capture.ts";
+import { capturePane, lineBeforeCursor, sendKeys, type TmuxServer } from "./capture.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
 import type { Environment } from "../../lib/values.ts";
 import { pause } from "../../lib/waiting.ts";
@@ -26,7 +26,8 @@ export function unmanagedPane({ tmux, id, mayType, refusal }: UnmanagedPaneOptio
     async where() {
       const [line = ""] = await tmux.ask(`display-message -p -t ${tmuxQuote(id)} ${tmuxQuote(PLACE)}`);
       const [program = "", ...cwd] = line.split("|");
-      return { cwd: cwd.join("|"), user: "", program, pane: id, typed: "" };
+      const row = await lineBeforeCursor(tmux, id).catch(() => "");
+      return { cwd: cwd.join("|"), user: "", program, pane: id, typed: "", row };
     },
     capture: (options = {}) => capturePane(tmux, id, options),
     keys: mayType
