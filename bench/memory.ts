@@ -147,17 +147,19 @@ const PARTS: Record<string, (idle: number) => Promise<void>> = {
     answers = [words(line, size)];
     row(`the same with --json, reader at 8 MB/s`, await run(["--json", "x"], 8 * MB), idle, `≤ ${3 * size}`);
     answers = [responsesWords(line, size)];
-    row("the same over Responses", await run(["--model", "responses", "x"]), idle, `≤ ${3 * size}`);
+    // Its closing events repeat the answer three times.
+    row("the same over Responses", await run(["--model", "responses", "x"]), idle, `≤ ${6 * size}`);
     answers = [anthropicWords(line, size)];
     row("the same over Anthropic Messages", await run(["--model", "anthropic", "x"]), idle, `≤ ${3 * size}`);
     answers = [words(line, size, "reasoning_content")];
-    row(`reasoning of ${size} MB`, await run(["x"]), idle, `≤ ${3 * size}`);
+    // Kept twice: to show it, and to send it back as it came.
+    row(`reasoning of ${size} MB`, await run(["x"]), idle, `≤ ${4 * size}`);
     answers = [words("word ", 6)];
     row(`an answer of 6 MB in tokens of 5 characters`, await run(["x"]), idle, "≤ 60");
   },
   async event(idle) {
     answers = [text("x".repeat(32 * MB))];
-    row("one event of 32 MB", await run(["x"]), idle, "≤ 96");
+    row("one event of 32 MB", await run(["x"]), idle, "≤ 128");
   },
   async session(idle) {
     answers = Array.from({ length: 40 }, () => text("y".repeat(5 * MB)));

@@ -2,7 +2,6 @@
  * Streamed answers of the three protocols: the same events wherever the bytes are cut, and no crash whatever they are.
  */
 import { Answer, SseParser } from "../../src/model/http/answer.ts";
-import { LongJson, restored } from "../../src/model/http/long-json.ts";
 import { Malformed, ProviderError } from "../../src/model/provider-error.ts";
 import { anthropic } from "../../src/model/protocols/anthropic.ts";
 import { completions } from "../../src/model/protocols/completions.ts";
@@ -157,32 +156,4 @@ export const STREAM: readonly Property[] = [
       return whole === pieces && whole === single ? undefined : `whole ${whole}, cut ${pieces}, byte by byte ${single}`;
     },
   },
-  {
-    name: "JSON is the same with its long strings set aside, and no JSON stays none",
-    usual: 5000,
-    make: (random) => random.text(WORDS, 40),
-    wrong(text, random) {
-      const other = random.text(WORDS, 40);
-      const json = JSON.stringify({ text, list: [other, text + other, random.text(WORDS, 3), 7], [other]: { text } });
-      const given = random.below(3) > 0 ? json : damaged(json, random);
-      const aside: string[] = [];
-      const long = new LongJson({ aside, known: () => [other, text], longFrom: 1 + random.below(30) });
-      for (let at = 0; at < given.length;) long.push(given.slice(at, (at += 1 + random.below(12))));
-      const [wanted, got] = [parsed(given), parsed(long.end(), aside)].map((value) => JSON.stringify(value));
-      return wanted === got ? undefined : `${given} is ${got}`;
-    },
-  },
 ];
-
-function damaged(text: string, random: Seeded): string {
-  const at = random.below(text.length);
-  return text.slice(0, at) + random.of(WORDS) + text.slice(at + random.below(3));
-}
-
-function parsed(text: string, aside: readonly string[] = []): unknown {
-  try {
-    return restored(JSON.parse(text), aside);
-  } catch {
-    return undefined;
-  }
-}

@@ -6,9 +6,7 @@ import { excerpt, Malformed, ProviderError } from "../provider-error.ts";
 import { collectAfter } from "../../lib/large-texts.ts";
 import { pieces } from "../../lib/text.ts";
 import { DONE, type Emit, type Protocol, type Reply, type AnswerState } from "../protocols/protocol.ts";
-import { RepeatedText } from "../protocols/repeated-text.ts";
-import { LongJson, restored } from "./long-json.ts";
-import { mayHaveTag } from "../protocols/text-channels.ts";
+import { GrowingText } from "../growing-text.ts";
 import type { ModelEvent } from "../types.ts";
 
 export class Answer {
@@ -19,43 +17,22 @@ export class Answer {
   #parser: SseParser;
   #form: "unknown" | "events" | "document" = "unknown";
   #early: Uint8Array[] = [];
-  #document: LongJson | undefined;
+  #document = new GrowingText();
   #decoder: TextDecoder | undefined;
   /** Its first character. */
   #opening: string | undefined;
-  #documentChars = 0;
-  /** Long strings of the document. */
-  readonly #aside: string[] = [];
   #events = 0;
   #emitted = false;
-  #repeated = new RepeatedText();
-  /** Texts that follow each other in one piece of the stream, to be taken as one. */
-  #run: string[] = [];
 
   constructor(protocol: Protocol) {
     this.#protocol = protocol;
     this.#state = protocol.begin(this.#emit);
-    this.#parser = new SseParser((data, name, aside) => {
+    this.#parser = new SseParser((data, name) => {
       // What follows the end of the answer is not a part of it, whatever it says.
       if (this.complete && !protocol.restarts) return;
-      if (aside.length === 0 && this.#takeRepeated(data, 0, data.length)) return;
       this.#events++;
-      this.#takeRun();
-      const event = isMark(data) ? DONE : restored(this.#parsed(data, name), aside);
-      protocol.step(this.#state, event, name, this.#emit);
-      const only = protocol.onlyText?.(event);
-      if (only !== undefined) this.#repeated.learn(data, only);
-    }, this.#known);
-    this.#parser.shortcut = (text, start, end) => !this.complete && this.#takeRepeated(text, start, end);
-  }
-
-  /** Takes an event that is a text like the one before it, without a copy of the rest. */
-  #takeRepeated(data: string, start: number, end: number): boolean {
-    const text = this.#protocol.text && this.#repeated.textIn(data, start, end);
-    if (text === undefined) return false;
-    this.#events++;
-    this.#run.push(text);
-    return true;
+      protocol.step(this.#state, isMark(data) ? DONE : this.#parsed(data, name), name, this.#emit);
+    });
   }
 
   get finished(): boolean {
@@ -80,19 +57,16 @@ export class Answer {
     this.#early.push(bytes);
     if (this.#form === "unknown") this.#form = formOf(bytes);
     if (this.#form !== "unknown") for (const early of this.#early.splice(0)) this.#pushFormed(early);
-    this.#takeRun();
   }
 
   #pushFormed(bytes: Uint8Array): void {
     if (this.#form === "events") return this.#parser.push(bytes);
     collectAfter(bytes.length);
     const text = (this.#decoder ??= new TextDecoder()).decode(bytes, { stream: true });
-    this.#document ??= new LongJson({ aside: this.#aside, known: this.#known });
-    this.#document.push(text);
+    this.#document.add(text);
     this.#opening ??= text.trimStart()[0];
-    this.#documentChars += text.length;
     // The beginning of a web page is enough for the error message.
-    if (this.#documentChars > LONGEST_PAGE && this.#opening !== "{" && this.#opening !== "[") this.#takeDocument();
+    if (this.#document.length > LONGEST_PAGE && this.#opening !== "{" && this.#opening !== "[") this.#takeDocument();
   }
 
   takeBatch(): readonly ModelEvent[] {
@@ -106,7 +80,6 @@ export class Answer {
   end(): Reply {
     if (this.#form === "events") this.#parser.end();
     else this.#takeDocument();
-    this.#takeRun();
     if (!this.finished && !this.#protocol.ended?.(this.#state)) {
       throw new Malformed(
         this.#events > 0 ? "the stream ended in the middle of the answer" : "the answer is empty",
@@ -119,28 +92,18 @@ export class Answer {
     return reply;
   }
 
-  #takeRun(): void {
-    const run = this.#run;
-    if (run.length === 0) return;
-    this.#run = [];
-    const text = run.join("");
-    // The white space before a tag is shown or not, depending on the delta it came in.
-    for (const delta of mayHaveTag(text) ? run : [text]) this.#protocol.text?.(this.#state, delta, this.#emit);
-  }
-
   #takeDocument(): void {
-    this.#document?.push(this.#decoder?.decode() ?? "");
-    const text = this.#document?.end().trim() ?? "";
+    this.#document.add(this.#decoder?.decode() ?? "");
+    const text = this.#document.toString().trim();
     if (text === "") return;
     if (this.#takeObjects(text)) return;
-    const parsed = jsonOr(text, () => {
+    const document = jsonOr(text, () => {
       const cut = /^[{[]/.test(text);
       throw new Malformed(
         cut ? "the JSON answer is damaged or cut off" : `the response is not from a model but ${pageWords(text)}`,
         cut,
       );
     });
-    const document = restored(parsed, this.#aside);
     // A list of events, or an error in its own list (Google).
     if (!Array.isArray(document) || document.length < 2)
       return this.#protocol.whole(this.#state, Array.isArray(document) ? document[0] : document, this.#emit);
@@ -152,13 +115,10 @@ export class Answer {
   #takeObjects(text: string): boolean {
     const events = objectsIn(text);
     if (events.length < 2) return false;
-    for (const event of events)
-      if (!this.complete) this.#protocol.step(this.#state, restored(event, this.#aside), "", this.#emit);
+    for (const event of events) if (!this.complete) this.#protocol.step(this.#state, event, "", this.#emit);
     this.#events += events.length;
     return true;
   }
-
-  #known = (): readonly string[] => this.#protocol.known?.(this.#state) ?? [];
 
   #parsed(data: string, name: string): unknown {
     return jsonOr(data, () => {
@@ -260,108 +220,59 @@ export function pageWords(text: string): string {
 // Server-sent events from bytes that may be cut anywhere; the SDK's reader took four times as long.
 
 /** Larger single events are a broken or hostile server. */
-const MAX_EVENT_BYTES = 64 * 1024 * 1024;
+const MAX_EVENT_CHARS = 64 * 1024 * 1024;
 
 export class SseParser {
-  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  #begun = false;
-  /** Bytes of a line whose end has not come: a long event is not copied with each piece of it. */
-  #held: Uint8Array[] = [];
-  #heldBytes = 0;
-  /** Such a line once it is long. */
-  #long: LongJson | undefined;
-  /** The last byte was a CR: a LF that follows belongs to it. */
+  readonly #decoder = new TextDecoder();
+  /** A line whose end has not come. */
+  #held = new GrowingText();
+  /** The last character was a CR: a LF that follows belongs to it. */
   #afterReturn = false;
   #event = "";
   /** The name that follows the data. */
   #late = "";
   #data: string | undefined;
-  /** Long strings of the event. */
-  #aside: string[] = [];
   readonly #sink: EventSink;
-  readonly #known: () => readonly string[];
-  /** May take the data of a whole event where it stands; most events of a long answer go this way. */
-  shortcut: (text: string, start: number, end: number) => boolean = () => false;
 
-  constructor(sink: EventSink, known: () => readonly string[] = () => []) {
+  constructor(sink: EventSink) {
     this.#sink = sink;
-    this.#known = known;
   }
 
-  push(given: Uint8Array): void {
-    collectAfter(given.length);
-    const bytes = this.#afterReturn && given[0] === LF ? given.subarray(1) : given;
-    if (given.length > 0) this.#afterReturn = false;
-    const end = afterLastBreak(bytes);
-    if (end === 0) return this.#hold(bytes);
-    this.#afterReturn = bytes[bytes.length - 1] === CR;
-    const start = this.#heldBytes === 0 ? 0 : this.#endHeld(bytes);
-    this.#lines(this.#decode(bytes.subarray(start, end)));
-    // A copy: a view would keep the whole piece.
-    this.#hold(bytes.slice(end));
+  push(bytes: Uint8Array): void {
+    collectAfter(bytes.length);
+    this.#take(this.#decoder.decode(bytes, { stream: true }));
   }
 
   /** The end of the body: a last event without its blank line still counts. */
   end(): void {
-    if (this.#heldBytes > 0) this.#endHeld(new Uint8Array());
+    this.#take(this.#decoder.decode());
+    if (this.#held.length > 0) this.#takeHeld("");
     this.#dispatch();
   }
 
-  #hold(bytes: Uint8Array): void {
-    if (bytes.length > 0) this.#held.push(bytes);
-    this.#heldBytes += bytes.length;
-    let total = this.#heldBytes + (this.#data?.length ?? 0);
-    for (const { length } of this.#aside) total += length;
-    if (total > MAX_EVENT_BYTES) throw new Malformed("a single event of the stream has more than 64 MB");
-    if (this.#heldBytes < LONG_LINE) return;
-    this.#long ??= new LongJson({ aside: this.#aside, known: this.#known });
-    for (const piece of this.#held.splice(0)) this.#long.push(this.#decode(piece, true));
-  }
-
-  /** Takes the line that is held, with its end; where the next one begins. */
-  #endHeld(bytes: Uint8Array): number {
-    const end = firstBreak(bytes);
-    const last = this.#decode(Buffer.concat([...this.#held, bytes.subarray(0, end)]));
-    this.#long?.push(last);
-    const line = this.#long?.end() ?? last;
-    this.#long = undefined;
-    this.#held = [];
-    this.#heldBytes = 0;
-    this.#line(line, 0, line.length);
-    return bytes[end] === CR && bytes[end + 1] === LF ? end + 2 : end + 1;
-  }
-
-  /** Removes a byte order mark, which only a stream may begin with. */
-  #decode(bytes: Uint8Array, more = false): string {
-    const text = this.#decoder.decode(bytes, { stream: more });
-    if (this.#begun || text === "") return text;
-    this.#begun = true;
-    return text.startsWith("\ufeff") ? text.slice(1) : text;
-  }
-
-  #lines(text: string): void {
+  #take(text: string): void {
+    if (text === "") return;
     const hasReturn = text.includes("\r");
-    for (let start = 0; start < text.length;) {
-      const at = hasReturn ? nextBreak(text, start) : text.indexOf("\n", start);
-      const end = at < 0 ? text.length : at;
-      if (this.#isWhole(text, start, end) && this.shortcut(text, start + 6, end)) {
-        this.#event = "";
-        start = end + 2;
-        continue;
-      }
-      this.#line(text, start, end);
+    let start = this.#afterReturn && text.charCodeAt(0) === LF ? 1 : 0;
+    this.#afterReturn = text.charCodeAt(text.length - 1) === CR;
+    for (;;) {
+      const end = hasReturn ? nextBreak(text, start) : text.indexOf("\n", start);
+      if (end < 0) break;
+      if (this.#held.length > 0) this.#takeHeld(text.slice(start, end));
+      else this.#line(text, start, end);
       start = text.charCodeAt(end) === CR && text.charCodeAt(end + 1) === LF ? end + 2 : end + 1;
     }
+    this.#held.add(text.slice(start));
+    if (this.#held.length + (this.#data?.length ?? 0) > MAX_EVENT_CHARS)
+      throw new Malformed("a single event of the stream has more than 64 MB");
   }
 
-  /** This line is the data of an event, and the blank line that ends it follows. */
-  #isWhole(text: string, start: number, end: number): boolean {
-    return (
-      text.charCodeAt(end + 1) === LF &&
-      this.#data === undefined &&
-      this.#aside.length === 0 &&
-      text.startsWith("data: ", start)
-    );
+  /** The line that is held, with its end. */
+  #takeHeld(end: string): void {
+    this.#held.add(end);
+    const line = this.#held.toString();
+    this.#held = new GrowingText();
+    this.#line(line, 0, line.length);
   }
 
   #line(text: string, start: number, end: number): void {
@@ -399,38 +310,25 @@ export class SseParser {
   #dispatch(): void {
     const data = this.#data;
     const event = this.#late || this.#event;
-    const aside = this.#aside;
-    this.#aside = [];
     this.#data = undefined;
     this.#event = "";
     this.#late = "";
     if (data === undefined || data === "") return;
-    this.#sink(data, event, aside);
+    this.#sink(data, event);
+    collectAfter(data.length);
   }
 }
 
-/** Gets the data of each event (lines joined), its name, "" when it has none, and the long strings set aside. */
-type EventSink = (data: string, event: string, aside: readonly string[]) => void;
+/** Gets the data of each event (lines joined) and its name, "" if it has none. */
+type EventSink = (data: string, event: string) => void;
 
 /** No JSON document continues like this on its next line. */
 function startsAnother(data: string, next: string): boolean {
   return data.endsWith("}") && (next.startsWith("{") || next === "[DONE]");
 }
 
-const LONG_LINE = 256 * 1024;
 const LF = 10;
 const CR = 13;
-
-/** Where the last whole line ends; 0 when none does. */
-function afterLastBreak(bytes: Uint8Array): number {
-  const end = bytes.lastIndexOf(LF) + 1;
-  return end + bytes.subarray(end).lastIndexOf(CR) + 1;
-}
-
-/** Or the end. */
-function firstBreak(bytes: Uint8Array): number {
-  return Math.min(...[LF, CR].map((sign) => bytes.indexOf(sign)).filter((at) => at >= 0), bytes.length);
-}
 
 function nextBreak(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {

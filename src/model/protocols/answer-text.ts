@@ -1,5 +1,5 @@
 /** The words of an answer as they arrive: text and reasoning are separated, shown and kept. */
-import { GrowingText } from "../../lib/growing-text.ts";
+import { GrowingText } from "../growing-text.ts";
 import type { ToolCall } from "../types.ts";
 import { type Emit, type Finish, finishWith, type Json, type Reply, type ReportedUsage } from "./protocol.ts";
 import { TextChannels } from "./text-channels.ts";

@@ -1,5 +1,5 @@
 /** Anthropic Messages: `POST {base}/messages`; signed thinking travels inside the content blocks. */
-import { GrowingText } from "../../lib/growing-text.ts";
+import { GrowingText } from "../growing-text.ts";
 import { isRecord, jsonObject } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type {
@@ -37,7 +37,6 @@ export const anthropic: Protocol<AnthropicState> = {
   begin: (emit) => ({
     blocks: [],
     places: new Map(),
-    current: undefined,
     usage: {},
     finish: undefined,
     stopped: false,
@@ -72,18 +71,6 @@ export const anthropic: Protocol<AnthropicState> = {
         if (problem) throw problem;
       }
     }
-  },
-
-  onlyText: (event) => {
-    if (!isRecord(event) || event["type"] !== "content_block_delta" || !isRecord(event["delta"])) return undefined;
-    const { type, text } = event["delta"];
-    return type === "text_delta" && typeof text === "string" ? text : undefined;
-  },
-
-  text: (state, delta) => {
-    if (!state.current) return;
-    state.current.text.add(delta);
-    state.said.push(delta);
   },
 
   whole: (state, answer, emit) => {
@@ -140,8 +127,6 @@ interface AnthropicState {
   readonly blocks: Block[];
   /** The newest block of each index: some gateways give every block the same one. */
   readonly places: Map<unknown, Block>;
-  /** The block of the newest text. */
-  current: Block | undefined;
   usage: ReportedUsage;
   finish: Finish | undefined;
   stopped: boolean;
@@ -189,7 +174,6 @@ function takeDelta(state: AnthropicState, event: Json, emit: Emit): void {
       if (piece === "") return;
       block.text.add(piece);
       if (type !== "text_delta") return emit({ type: "reasoning", delta: piece });
-      state.current = block;
       return state.said.push(piece);
     }
     case "signature_delta":

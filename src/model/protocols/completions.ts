@@ -4,7 +4,7 @@ import type {
   ChatCompletionMessageParam as Wire,
   ChatCompletionMessageToolCall,
 } from "openai/resources/chat/completions";
-import { GrowingText } from "../../lib/growing-text.ts";
+import { GrowingText } from "../growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
@@ -52,22 +52,6 @@ export const completions: Protocol<CompletionsState> = {
       takeChoice(state, choice);
       takeFinish(state, choice["finish_reason"] ?? choice["finishReason"]);
     }
-  },
-
-  onlyText: (event) => {
-    if (!isRecord(event) || event["usage"] || event["error"] || !Array.isArray(event["choices"])) return undefined;
-    const [choice] = event["choices"].length === 1 ? firstAnswer(event) : [];
-    if (!choice || choice["finish_reason"] || choice["error"] || choice["usage"] || !isRecord(choice["delta"]))
-      return undefined;
-    const { delta } = choice;
-    for (const key in delta) if (key !== "content" && key !== "role") return undefined;
-    return typeof delta["content"] === "string" ? delta["content"] : undefined;
-  },
-
-  text: (state, delta) => {
-    state.hasText = true;
-    state.hasWords ||= delta !== "";
-    state.said.push(delta);
   },
 
   whole: (state, answer) => {
@@ -153,7 +137,7 @@ function takeChoice(state: CompletionsState, choice: Json): void {
   }
   if (isRecord(delta) || isRecord(message)) return;
   const text = [choice["text"], delta].find((one) => typeof one === "string");
-  if (text !== undefined) completions.text?.(state, text, state.emit);
+  if (text !== undefined) takeText(state, text);
 }
 
 /** At the end of a stream a message repeats the deltas: what is left is what only the message says. */
@@ -167,11 +151,17 @@ function missing(state: CompletionsState, message: Json): Json {
   return Object.fromEntries(Object.entries(message).filter(([key]) => !has(key)));
 }
 
+function takeText(state: CompletionsState, text: string): void {
+  state.hasText = true;
+  state.hasWords ||= text !== "";
+  state.said.push(text);
+}
+
 function takeDelta(state: CompletionsState, delta: Json): void {
   const { content } = delta;
   if (content !== undefined && content !== null) {
     if (Array.isArray(content)) takeThinking(state, content);
-    completions.text?.(state, textOf(content), state.emit);
+    takeText(state, textOf(content));
   }
   // Servers that give two of these names give the same words twice.
   const words = REASONING.map((name) => reasoningText(delta[name])).find((one) => one !== "");

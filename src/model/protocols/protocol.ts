@@ -19,11 +19,6 @@ export interface Protocol<State extends AnswerState = AnswerState> {
    * One parsed event; `name` is the SSE event name, "" when there was none. Throws a ProviderError for an error event.
    */
   step(state: State, event: unknown, name: string, emit: Emit): void;
-  /** The text of an event that brings nothing else, and the same as `step` for it; see RepeatedText. */
-  onlyText?(event: unknown): string | undefined;
-  text?(state: State, delta: string, emit: Emit): void;
-  /** Texts of megabytes that closing events will repeat. */
-  known?(state: State): readonly string[];
   /** An answer that came as one JSON document. */
   whole(state: State, answer: unknown, emit: Emit): void;
   /** The server said that it is finished; what follows can only be usage. */

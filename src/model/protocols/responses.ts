@@ -1,7 +1,7 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
 import type { ResponseCreateParamsNonStreaming, ResponseInputItem } from "openai/resources/responses/responses";
 import type { ReasoningEffort } from "openai/resources/shared";
-import { GrowingText } from "../../lib/growing-text.ts";
+import { GrowingText } from "../growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
@@ -48,8 +48,7 @@ export const responses: Protocol<ResponsesState> = {
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        state.current = takeText(state, event) ?? state.current;
-        return;
+        return takeText(state, event);
       case "response.output_text.done":
         return takeLateText(state, event, event["text"]);
       case "response.content_part.done":
@@ -83,19 +82,6 @@ export const responses: Protocol<ResponsesState> = {
         if (event["error"] && !type.startsWith("response.")) throw new ProviderError(event["error"]);
     }
   },
-
-  onlyText: (event) => {
-    if (!isRecord(event) || event["type"] !== "response.output_text.delta") return undefined;
-    return typeof event["delta"] === "string" ? event["delta"] : undefined;
-  },
-
-  text: (state, delta) => {
-    if (state.finish !== undefined || !state.current) return;
-    state.current.text.add(delta);
-    state.said.push(delta);
-  },
-
-  known: (state) => state.items.flatMap((entry) => (entry === undefined ? [] : knownTexts(entry, state.said))),
 
   whole: (state, answer, emit) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
@@ -147,7 +133,6 @@ export const responses: Protocol<ResponsesState> = {
 function fresh(emit: Emit): ResponsesState {
   return {
     items: [],
-    current: undefined,
     final: undefined,
     finish: undefined,
     usage: undefined,
@@ -159,8 +144,6 @@ function fresh(emit: Emit): ResponsesState {
 interface ResponsesState {
   /** By output index, as far as they have been streamed. */
   items: (StreamedItem | undefined)[];
-  /** The item of the newest text. */
-  current: StreamedItem | undefined;
   /** The items of the closing event, where it has them. */
   final: readonly Json[] | undefined;
   finish: Finish | undefined;
@@ -195,12 +178,6 @@ function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
 function streamed(item: Json): StreamedItem {
   const [text, reasoning, args] = [new GrowingText(), new GrowingText(), new GrowingText()];
   return { item, done: false, text, reasoning, arguments: args };
-}
-
-function knownTexts({ text, reasoning, arguments: args }: StreamedItem, said: AnswerText): readonly string[] {
-  // Kept once, not as pieces in addition.
-  said.share(text.toString());
-  return [text, reasoning, args].map(String);
 }
 
 function takeText(state: ResponsesState, event: Json): StreamedItem | undefined {

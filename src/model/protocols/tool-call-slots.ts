@@ -2,7 +2,7 @@
  * Puts streamed chat-completions tool calls together, also from servers that leave out `index` or `id`, or give every
  * call index 0.
  */
-import { GrowingText } from "../../lib/growing-text.ts";
+import { GrowingText } from "../growing-text.ts";
 import { isRecord } from "../../lib/values.ts";
 import type { ToolCall } from "../types.ts";
 import { checkParts, count, isWholeJson, type Json, uniqueId } from "./protocol.ts";
