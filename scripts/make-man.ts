@@ -6,7 +6,8 @@ import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
 import { type Args, type Command, COMMANDS, loadCommand } from "../src/cli/command.ts";
 import { TOPICS } from "../src/cli/commands/help/command.ts";
 import { EXIT } from "../src/lib/errors.ts";
-import { KEYS, SLASH_COMMANDS } from "../src/ui/commands/slash-commands.ts";
+import { KEYS } from "../src/ui/commands/help.ts";
+import { SLASH_COMMANDS } from "../src/ui/commands/slash-commands.ts";
 
 export const MAN_PAGE = join(import.meta.dir, "../docs/buddy.1");
 

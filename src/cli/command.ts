@@ -55,9 +55,9 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, file: 
   run: ["run one command on a machine or many, without a model", () => import("./commands/run/command.ts")],
   resume: ["continue a saved session in the REPL", () => import("./commands/resume/command.ts")],
   sessions: ["list, export or remove saved sessions", () => import("./commands/sessions/command.ts")],
-  audit: ["show or verify the record of decisions and effects", () => import("./commands/audit/command.ts")],
+  audit: ["show or verify the audit log of decisions and effects", () => import("./commands/audit/command.ts")],
   changes: ["list the files that a session changed", () => import("./commands/changes/command.ts")],
-  login: ['sign in, for profiles with auth = "login"', () => import("./commands/login/command.ts")],
+  login: ["sign in to your model provider", () => import("./commands/login/command.ts")],
   logout: ["sign out: revoke and remove what buddy login stored", () => import("./commands/logout/command.ts")],
   models: ["list the models that a profile's endpoint offers", () => import("./commands/models/command.ts")],
   init: ["write the configuration file", () => import("./commands/init/command.ts")],
@@ -73,7 +73,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, file: 
   trace: ["summarise a file written with --trace", () => import("./commands/trace/command.ts")],
   update: ["install the newest version, or go back to the previous one", () => import("./commands/update/command.ts")],
   completion: ["print a completion script for bash, zsh or fish", () => import("./commands/completion/command.ts")],
-  help: ["show help for a command, or a page such as keys, config", () => import("./commands/help/command.ts")],
+  help: ["explain a command or a topic; all: every option", () => import("./commands/help/command.ts")],
 };
 
 interface CommandFile {

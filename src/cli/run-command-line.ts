@@ -36,13 +36,15 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   if (argv[0] === "__complete") return (await import("./args/complete.ts")).complete(argv.slice(1));
   const word = await commandName(argv);
   const name = word !== undefined && isCommand(word) ? word : "";
+  if (word === "all" && argv.some((arg) => arg === "--help" || arg === "-h"))
+    return print((await import("./args/help.ts")).rootHelp());
   if (word !== undefined && name === "") refuseMistyped(word);
   const command = await loadCommand(name);
   const tokens = tokensFor(argv, name, command.args);
   if (has(tokens, "version")) return print(has(tokens, "verbose") ? versionDetails() : `buddy ${VERSION}`);
   if (has(tokens, "help")) {
-    const { commandHelp, rootHelp } = await import("./args/help.ts");
-    return print(name === "" ? rootHelp() : commandHelp(command));
+    const { commandHelp, shortHelp } = await import("./args/help.ts");
+    return print(name === "" ? shortHelp() : commandHelp(command));
   }
   const parsed = judgeTokens(tokens, name, command.args, currentDirectory());
   const globals = readGlobalOptions(parsed.globals);

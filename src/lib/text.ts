@@ -182,3 +182,8 @@ export function filledIn(template: string, values: Readonly<Record<string, strin
   });
   return start + parts.join("");
 }
+
+/** The text if it fits, otherwise what comes before its first semicolon, colon or bracket. */
+export function firstClause(text: string, width: number): string {
+  return Bun.stringWidth(text) <= width ? text : text.replace(/(?:[;:](?= )| \().*$/s, "");
+}

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { MAN_PAGE, manPage } from "../../scripts/make-man.ts";
 import { COMMANDS } from "../../src/cli/command.ts";
-import { KEYS, SLASH_COMMANDS } from "../../src/ui/commands/slash-commands.ts";
+import { KEYS } from "../../src/ui/commands/help.ts";
+import { SLASH_COMMANDS } from "../../src/ui/commands/slash-commands.ts";
 import { needs } from "../support/needs.ts";
 
 test("docs/buddy.1 is what the commands say; otherwise: bun scripts/make-man.ts", async () => {

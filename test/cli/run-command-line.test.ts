@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMANDS, loadCommand } from "../../src/cli/command.ts";
 import { TOPICS } from "../../src/cli/commands/help/command.ts";
-import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
+import { commandHelp, rootHelp, shortHelp } from "../../src/cli/args/help.ts";
 import { readdirSync } from "node:fs";
 import { describeError, reportError } from "../../src/cli/report-error.ts";
 import { runCommandLine } from "../../src/cli/run-command-line.ts";
@@ -82,6 +82,21 @@ describe("help", () => {
     for (const text of texts) {
       expect(text.split("\n").filter((line) => Bun.stringWidth(line) > 80)).toEqual([]);
       expect(text).toMatch(/^Examples?:$/m);
+    }
+  });
+
+  test("the short one fits a screen and names every command; all is the rest", async () => {
+    const text = shortHelp();
+    expect(text.split("\n").length).toBeLessThanOrEqual(24);
+    expect(text.split("\n").filter((line) => Bun.stringWidth(line) > 80)).toEqual([]);
+    expect(text).toMatch(naming(...Object.keys(COMMANDS)));
+    for (const argv of [
+      ["--help", "all"],
+      ["help", "all"],
+    ]) {
+      written.out.length = 0;
+      expect(await runCommandLine(argv)).toBe(EXIT.ok);
+      expect(written.out.join("")).toContain(rootHelp());
     }
   });
 

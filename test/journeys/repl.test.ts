@@ -417,7 +417,7 @@ describe("commands", () => {
       pty.type("/login demo\r");
       await pty.until(/> \/login demo\n\S.*\bdemo\b/);
       // Its profile says how large the window is, though no catalog knows the model.
-      pty.type("/status\r");
+      pty.type("/status all\r");
       expect(await pty.until(/buddy +\d+\.\d+\.\d+\n/)).not.toContain("is assumed");
     },
     TIMEOUT,

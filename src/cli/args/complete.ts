@@ -152,7 +152,8 @@ async function ofPositional({ command, positionals, runbook }: Line, typed: stri
 /** Pages that are not named like a command. */
 async function helpTopics(): Promise<string[]> {
   const { TOPICS } = await import("../commands/help/command.ts");
-  return Object.entries(TOPICS).flatMap(([name, about]) => (name in COMMANDS ? [] : [`${name}\t${about}`]));
+  const topics = Object.entries(TOPICS).flatMap(([name, about]) => (name in COMMANDS ? [] : [`${name}\t${about}`]));
+  return ["all\tevery command and option", ...topics];
 }
 
 function fitting(lines: readonly string[], typed: string): string[] {

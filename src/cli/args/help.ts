@@ -1,9 +1,56 @@
 /** Help texts, made from the definitions of commands and options; at most 80 columns. */
+import { firstClause, words } from "../../lib/text.ts";
 import { type Arg, type Args, type Command, COMMANDS } from "../command.ts";
 import { GLOBAL_ARGS } from "./options.ts";
 
 const WIDTH = 80;
 
+/** `buddy --help`: what people do most, in one screen. */
+export function shortHelp(): string {
+  const rows = SHORT_OPTIONS.map((name): readonly [string, string] => {
+    const def: Arg = GLOBAL_ARGS[name];
+    const left = `${def.alias === undefined ? "    " : `-${def.alias}, `}--${name}`;
+    return [left, firstClause(def.description ?? "", WIDTH - 20)];
+  });
+  const switches = SHORT_SWITCHES.map((name) => `-${GLOBAL_ARGS[name].alias}`).join(" ");
+  const options = [...rows, [switches, SHORT_SWITCHES.join(", ")] as const];
+  return [
+    "buddy: a terminal agent for people who run machines",
+    "",
+    ...FIRST_LINES.map(([line, text]) => `  ${line.padEnd(SHORT_COLUMN)}${text}`),
+    "",
+    ...Object.entries(GROUPS).map(([title, names]) => `${title.padEnd(11)}${names.join(" ")}`),
+    "",
+    ...options.map(([left, text]) => `  ${left.padEnd(18)}${text}`),
+    "",
+    "Every command and option: buddy help all    One command: buddy run --help",
+  ].join("\n");
+}
+
+const SHORT_COLUMN = 26;
+
+const FIRST_LINES: readonly (readonly [line: string, text: string])[] = [
+  ['buddy ["PROMPT"]', "talk to it, on this machine"],
+  ["buddy --ssh deploy@web1", "on a host, as in your ~/.ssh/config"],
+  ["buddy --container api", "in a container; with --ssh, on that host"],
+  ["buddy --on web[1-8]", "on machines by name, group or range"],
+  ['buddy exec "PROMPT"', "one answer, for scripts and pipes"],
+  ["buddy run COMMAND", "one command on one machine or many, no model"],
+  ["buddy resume --last", "continue the last session"],
+];
+
+/** All other commands. */
+const GROUPS = {
+  "Set up": words("init login logout models doctor targets mcp skills"),
+  "Look back": words("sessions changes audit"),
+  Other: words("demo policy trace update completion help"),
+};
+
+type Option = keyof typeof GLOBAL_ARGS;
+const SHORT_OPTIONS: readonly Option[] = ["model", "cd", "dry-run", "approve", "max-cost"];
+const SHORT_SWITCHES = ["quiet", "verbose", "help", "version"] as const;
+
+/** `buddy help all`: every command and option. */
 export function rootHelp(): string {
   const commands = Object.entries(COMMANDS).map(([name, [summary]]) => [name, summary] as const);
   return [
@@ -55,14 +102,14 @@ export function commandHelp(command: Command): string {
   }
   if (Object.keys(flags).length > 0) lines.push("", "Options:", ...columns(flagRows(flags)));
   // Not those that the command has a meaning of its own for.
-  const globals = Object.entries(GLOBAL_ARGS).flatMap(([name, def]) =>
-    name in command.args ? [] : ["alias" in def ? `-${def.alias}/--${name}` : `--${name}`],
-  );
-  lines.push("", ...wrap(`Global options (see buddy --help): ${globals.join(" ")}`));
+  const globals = USUAL_OPTIONS.filter((name) => !(name in command.args)).map((name) => `--${name}`);
+  lines.push("", `Global options: ${globals.join(" ")} … (buddy help all)`);
   if (command.notes !== undefined) lines.push("", command.notes.trim());
   lines.push("", command.examples.length === 1 ? "Example:" : "Examples:", ...examples(command.examples));
   return lines.join("\n");
 }
+
+const USUAL_OPTIONS = words("model ssh container on approve");
 
 /** Name left, text right and wrapped below itself; a long name gets its own line. */
 function columns(rows: readonly (readonly [name: string, text: string])[]): string[] {

@@ -19,7 +19,7 @@ export const GLOBAL_ARGS = {
     type: "string",
     alias: "m",
     valueHint: "PROFILE-OR-MODEL",
-    description: "profile, PROFILE:MODEL, or a model id of the active profile's endpoint; `demo` is built in",
+    description: "a profile, PROFILE:MODEL, or a model of its endpoint; `demo` is built in",
   },
   "base-url": {
     type: "string",

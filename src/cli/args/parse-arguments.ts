@@ -233,7 +233,7 @@ function unknownOption(shown: string, command: string, args: Args): BuddyError {
   const isCommand = shown.startsWith("--") && Object.hasOwn(COMMANDS, shown.slice(2));
   const near = shown.startsWith("--") ? closestMatch(shown, known) : undefined;
   const meant = isCommand ? `buddy ${shown.slice(2)}` : near;
-  const help = command === "" ? "buddy --help" : `buddy ${command} --help`;
+  const help = command === "" ? "buddy help all" : `buddy ${command} --help, buddy help all`;
   return new BuddyError(
     "usage",
     meant === undefined ? `unknown option ${shown}` : `unknown option ${shown}; did you mean ${meant}?`,

@@ -5,8 +5,9 @@ import type { Suggestion } from "../editor/completion.ts";
 import type { Choice } from "../questions/picker.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { Theme } from "../theme.ts";
-import { labelled, oneLine } from "../words.ts";
+import { oneLine } from "../words.ts";
 import { approve, privacy } from "./approve-and-privacy.ts";
+import { help } from "./help.ts";
 import { login, logout, model } from "./model.ts";
 import { workCommands } from "./running.ts";
 import { changeCommands, sessionCommands, themeCommand } from "./session.ts";
@@ -84,7 +85,7 @@ export async function runSlashCommand(line: string, screen: CommandScreen): Prom
   if (command === undefined || found.length > 1)
     return screen.fail(
       unknownWords(word, found),
-      "/help lists the commands; to send text starting with /, put a space first",
+      "/help all lists the commands; to send text starting with /, put a space first",
     );
   const { running } = screen.tasks;
   if (running !== undefined && !command.anytime)
@@ -123,11 +124,11 @@ export function customCommands(host: ReplHost): SlashCommand[] {
     }));
 }
 
-function shadowed(name: string): string {
+export function shadowed(name: string): string {
   return `· /${name} is built in; your commands/${name}.md is not used`;
 }
 
-function isBuiltIn(word: string): boolean {
+export function isBuiltIn(word: string): boolean {
   return SLASH_COMMANDS.some(({ name, aliases = [] }) => name === word || aliases.includes(word));
 }
 
@@ -152,9 +153,16 @@ export function isSlashCommand(line: string): boolean {
   return /^\/(?:\?|[a-zA-Z][\w-]*)?(\s|$)/.test(line) || line === "/";
 }
 
-/** In the order of /help. */
+/** In the order of /help all. */
 export const SLASH_COMMANDS: readonly SlashCommand[] = [
-  { name: "status", args: "", summary: "what buddy is connected to and allowed to do", anytime: true, run: status },
+  {
+    name: "status",
+    args: "[all]",
+    summary: "where you are, what may run, what it has cost; all: more",
+    anytime: true,
+    run: status,
+    complete: () => [{ value: "all", hint: "also endpoint, tools, files and versions", complete: true }],
+  },
   ...workCommands,
   ...changeCommands,
   ...extendCommands,
@@ -190,7 +198,19 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
     run: config,
   },
   themeCommand,
-  { name: "help", aliases: ["?"], args: "", summary: "commands and keys", anytime: true, run: help },
+  {
+    name: "help",
+    aliases: ["?"],
+    args: "[all|keys|COMMAND]",
+    summary: "what you can do; all: every command and key",
+    anytime: true,
+    run: help,
+    complete: () => [
+      { value: "all", hint: "every command and key", complete: true },
+      { value: "keys", hint: "every key", complete: true },
+      ...SLASH_COMMANDS.map(({ name, summary }) => ({ value: name, hint: summary, complete: true })),
+    ],
+  },
   {
     name: "quit",
     aliases: ["exit", "q"],
@@ -199,50 +219,4 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
     anytime: true,
     run: (screen) => screen.quit(),
   },
-];
-
-function help(screen: CommandScreen): void {
-  const { style, columns } = screen;
-  const plain = (text: string): string => text;
-  const commands = SLASH_COMMANDS.map(({ name, aliases = [], args, summary }) => {
-    const also = aliases.length === 0 ? "" : ` (also ${aliases.map((alias) => `/${alias}`).join(" ")})`;
-    return { label: `/${name} ${args}`.trimEnd(), value: style.grey(summary + also) };
-  });
-  const { problems, commands: files } = screen.host.customCommands();
-  const own = customCommands(screen.host).map(({ name, args, summary }) => ({
-    label: `/${name} ${args}`.trimEnd(),
-    value: style.grey(summary),
-  }));
-  const notes = [
-    ...files.filter(({ name }) => isBuiltIn(name)).map(({ name }) => shadowed(name)),
-    ...problems.map((problem) => `· ${problem}`),
-  ];
-  const keys = KEYS.map(([label, value]) => ({ label, value: style.grey(value) }));
-  screen.say([
-    style.bold("Type a request and press Enter. !COMMAND runs your own command, @path attaches a file."),
-    "",
-    style.bold("Commands:"),
-    ...labelled(commands, columns, plain),
-    ...(own.length === 0 ? [] : ["", style.bold("Your own commands:"), ...labelled(own, columns, plain)]),
-    ...notes.map((note) => style.grey(oneLine(note))),
-    "",
-    style.bold("Keys:"),
-    ...labelled(keys, columns, plain),
-  ]);
-}
-
-/** In the order of /help. */
-export const KEYS: readonly (readonly [string, string])[] = [
-  ["Alt+Enter", "new line"],
-  ["Up Down, Ctrl-P/N", "earlier prompts; Ctrl-R searches them"],
-  ["Tab", "complete a command or an @path"],
-  ["Ctrl-A/E/B/F", "start, end, back, forward; Alt-B/F by words"],
-  ["Ctrl-K/U/W, Alt-D", "cut to end, to start, a word; Ctrl-Y pastes it"],
-  ["Ctrl-_", "undo"],
-  ["Ctrl-X Ctrl-E", "edit the line in $EDITOR"],
-  ["Ctrl-O", "show or fold the model's reasoning"],
-  ["Ctrl-L", "clear the screen"],
-  ["Ctrl-C", "clear the line, then stop the task; twice quits"],
-  ["Ctrl-D", "quit (on an empty line)"],
-  ["Ctrl-Z", "suspend; fg resumes"],
 ];

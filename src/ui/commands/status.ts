@@ -6,29 +6,39 @@ import type { Theme } from "../theme.ts";
 import { clock, compactNumber, labelled, oneLine } from "../words.ts";
 import type { CommandScreen } from "./slash-commands.ts";
 
-export function status(screen: CommandScreen): void {
+export function status(screen: CommandScreen, which: string): void {
+  if (which !== "" && which !== "all")
+    return screen.fail(`/status takes only the word all, not "${oneLine(which)}"`, "usage: /status [all]");
   const { host, tasks, style } = screen;
   const facts = host.facts();
   const rules = rulesWords(facts);
   const machines = facts.target.machines?.length ?? 0;
   const panes = `/attach lists the panes of ${machines} ${machines === 1 ? "machine" : "machines"}`;
   const open = tasks.list.filter((task) => task.state.kind !== "over");
-  const rows: StatusRow[] = [
-    { label: "model", value: oneLine(`${facts.model} (profile ${facts.profile})`) },
-    { label: "target", value: oneLine(targetWords(facts)) },
+  const more = host.status();
+  const now: StatusRow[] = [
+    { label: "where", value: oneLine(targetWords(facts)) },
     ...(rules === undefined ? [] : [{ label: "rules", value: rules }]),
     ...(facts.target.notes ?? []).map((note) => ({ label: "notes", value: oneLine(note) })),
     // Several machines have one each.
     ...(facts.target.cwd === "" ? [] : [{ label: "directory", value: oneLine(facts.target.cwd) }]),
-    { label: "attach", value: machines === 0 ? oneLine(facts.target.attach ?? "no shared pane") : panes },
-    { label: "session", value: facts.session + (facts.resumed ? " (resumed)" : "") },
+    { label: "watch", value: machines === 0 ? oneLine(facts.target.attach ?? "no shared pane") : panes },
+    { label: "model", value: oneLine(`${facts.model} (profile ${facts.profile})`) },
     { label: "approvals", value: approvalWords(host.approvals.mode, Date.now()) },
+    ...more.filter(({ label }) => label === "read-only"),
     ...(host.approvals.remembered().length > 0
       ? [{ label: "always", value: host.approvals.remembered().map(oneLine).join(", ") }]
       : []),
     ...(facts.dryRun ? [{ label: "dry run", value: "nothing is changed" }] : []),
+    ...(open.length === 0
+      ? []
+      : [{ label: "tasks", value: open.map((task) => `${task.id} ${screen.doing(task)}`).join(", ") }]),
     { label: "context", value: contextWords(facts) },
-    ...host.status(),
+    ...more.filter(({ label }) => label === "tokens" || label === "budget"),
+    { label: "session", value: facts.session + (facts.resumed ? " (resumed)" : "") },
+  ];
+  const rest: StatusRow[] = [
+    ...more.filter(({ label }) => !now.some((row) => row.label === label)),
     {
       label: "tools",
       value: host
@@ -37,13 +47,13 @@ export function status(screen: CommandScreen): void {
         .map(({ name }) => name)
         .join(" "),
     },
-    {
-      label: "tasks",
-      value: open.length === 0 ? "none" : open.map((task) => `${task.id} ${screen.doing(task)}`).join(", "),
-    },
     { label: "buddy", value: host.version },
   ];
-  screen.say(labelled(rows, screen.columns, style.grey));
+  const all = which === "all";
+  screen.say([
+    ...labelled(all ? [...now, ...rest] : now, screen.columns, style.grey),
+    ...(all ? [] : [style.grey("More: /status all (endpoint, tools, instructions, files, versions)")]),
+  ]);
 }
 
 export function context(screen: CommandScreen): void {

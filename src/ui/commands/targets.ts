@@ -153,7 +153,7 @@ async function split(screen: CommandScreen, command: string): Promise<string | u
 export const sudo: SlashCommand = {
   name: "sudo",
   args: "[drop]",
-  summary: "does sudo need a password now? drop makes it ask again",
+  summary: "show sudo status; drop forgets the cached password",
   anytime: false,
   complete: () => [{ value: "drop", hint: "sudo asks for the password again", complete: true }],
   async run(screen, args) {

@@ -764,7 +764,7 @@ describe("slash commands", () => {
       target: { attach: "tmux attach -t b" },
     });
     rig.used = 850;
-    rig.send("/status\r");
+    rig.send("/status all\r");
     const status = await rig.until(/buddy +1\.2\.3\n/);
     for (const words of [
       "model-x",
@@ -786,7 +786,7 @@ describe("slash commands", () => {
     await rig.until(/\] 85%[^]*\/compact/);
     rig.send("/tools\r");
     expect(await rig.until("off: search_enabled")).toContain("run_shell   runs a command");
-    rig.send("/help\r");
+    rig.send("/help all\r");
     const help = await rig.until("Ctrl-Z");
     for (const name of [
       "status",

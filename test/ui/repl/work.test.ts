@@ -137,10 +137,10 @@ describe("a line that begins with !", () => {
 });
 
 describe("commands", () => {
-  test("/status x is an error: it takes no arguments", async () => {
+  test("/tools x is an error: it takes no arguments", async () => {
     await using rig = new ReplRig();
-    rig.send("/status x\r");
-    await rig.until(/^error: \/status [^]*: \/status$/m);
+    rig.send("/tools x\r");
+    await rig.until(/^error: \/tools [^]*: \/tools$/m);
   });
 
   test("/re could be several", async () => {

@@ -2,7 +2,7 @@
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { closestMatch } from "../../../lib/text.ts";
-import { commandHelp, rootHelp } from "../../args/help.ts";
+import { commandHelp, rootHelp, shortHelp } from "../../args/help.ts";
 import { COMMANDS, defineCommand, loadCommand } from "../../command.ts";
 
 /** Topic → what its page is about. */
@@ -23,7 +23,11 @@ export type Topic = keyof typeof TOPICS;
 export const command = defineCommand({
   name: "help",
   args: {
-    command: { type: "positional", required: false, description: "the command or the topic to explain" },
+    command: {
+      type: "positional",
+      required: false,
+      description: "the command or the topic to explain; all: every command and option",
+    },
   },
   examples: [
     ["buddy help exec", "the same as buddy exec --help"],
@@ -34,8 +38,8 @@ export const command = defineCommand({
     .join("\n")}`,
   async run({ args, globals }) {
     const name = args.command;
-    if (name === undefined) {
-      await print([`${rootHelp()}\n`]);
+    if (name === undefined || name === "all") {
+      await print([`${name === "all" ? rootHelp() : shortHelp()}\n`]);
       return EXIT.ok;
     }
     const isCommand = Object.hasOwn(COMMANDS, name);
@@ -45,7 +49,7 @@ export const command = defineCommand({
       throw new BuddyError("usage", `unknown command or topic "${name}"`, {
         hint:
           meant === undefined
-            ? "buddy --help lists the commands, buddy help --help the topics"
+            ? "buddy help all lists the commands, buddy help --help the topics"
             : `Did you mean ${meant}?`,
       });
     }
