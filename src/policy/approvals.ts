@@ -240,6 +240,8 @@ export interface ApprovalRequest extends Stated {
   /** Only a person may answer; with `typed`, by typing that name of the machine. */
   readonly answer?: RequiredAnswer;
   readonly typed?: string;
+  /** `typed` names a machine that the command reaches, not the one it runs on. */
+  readonly reaches?: true;
   /** Other names of the machine that may be typed. */
   readonly alsoTyped?: readonly string[];
   /** What `always` would remember; absent if `always` is not offered. */

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { readRecord } from "../../src/audit/record-files.ts";
+import { quote } from "../../src/lib/quote.ts";
 import { isAlive } from "../../src/lib/processes.ts";
 import { localMachine } from "../../src/targets/connection/identity.ts";
-import { ofType } from "../support/agent.ts";
+import { drain, ofType } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { blocks } from "../support/documentation.ts";
 import { Here } from "../support/in-process.ts";
@@ -46,6 +47,31 @@ describe("a before-tool hook", () => {
     expect(existsSync(join(here.cwd, "a"))).toBe(false);
     const decisions = [...readRecord(join(here.home, ".local/state/buddy"))];
     expect(decisions).toMatchObject([{ decision: "denied", by: "hook", action: "touch a" }]);
+  });
+
+  test("sees an edited command also where the shell has moved meanwhile; the model hears of the edit", async () => {
+    let moved = 0;
+    const script = `case $(cat) in *'"touch b"'*) echo not b; exit 2 ;; esac`;
+    const edited = (command: string) => ({ kind: "edit", command }) as const;
+    await using here = new Here([shell("touch a", CHANGE), shell("touch a", CHANGE), DONE], {
+      answer: ({ action, cwd = "" }) => {
+        if (action !== "touch a") return { kind: "yes" };
+        renameSync(cwd, `${cwd}${++moved}`);
+        return edited(moved === 1 ? "touch b" : "touch c");
+      },
+      config: hook("before-tool", script),
+    });
+    const sub = here.write("cwd/sub/x", "");
+    const run = await here.compose();
+    const direct = (await run.target.get()).shell;
+    await direct.run(`cd ${quote(dirname(sub))}`);
+    const ended = await drain(run.agent.runTurn("do it", new AbortController().signal));
+    expect(here.asked.map(({ action }) => action)).toEqual(["touch a", "touch b", "touch a", "touch c"]);
+    expect(outcomes(ended)).toEqual(["denied", "exited"]);
+    expect(here.results()[0]).toContain("not b");
+    expect(here.results()[1]).toContain("touch c");
+    const recorded = [...readRecord(join(here.home, ".local/state/buddy"))];
+    expect(recorded.at(-2)).toMatchObject({ decision: "approved" });
   });
 
   test("has no objection with exit code 0, and approves nothing by it", async () => {

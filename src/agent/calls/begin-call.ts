@@ -122,7 +122,12 @@ class OneCall {
       if (permission.output !== undefined) this.#printing.expect(permission.output);
       else this.#printing.looksAt((await this.#printed.kindOf(ready.tool, ready.input, parts)) ?? "ordinary");
       const reads = permission.unasked !== undefined || ready.intent.kind === "read";
-      return { kind: "run", reads, run: () => this.#runRecorded(parts, permission) };
+      return {
+        kind: "run",
+        reads,
+        run: () => this.#runRecorded(parts, permission),
+        leave: (instead) => this.#record.finished(instead, 0),
+      };
     } catch (error) {
       return result(this.#failed(error));
     }

@@ -34,6 +34,7 @@ export class CallRecord {
   /** The question that was answered with "always". */
   #always: ApprovalRequest | undefined;
   #byHook = false;
+  #edited: string | undefined;
   /** It is running: a question that comes now (about a redirect) is about a part of it. */
   #running = false;
   #action: string;
@@ -59,6 +60,7 @@ export class CallRecord {
     this.#answer = decision;
     if (decision.kind === "approved" && decision.always === true) this.#always = request;
     const edited = decision.kind === "edited" ? decision.command : undefined;
+    this.#edited = edited ?? this.#edited;
     const { action, policy, risk, cwd, diff } = request;
     if (!this.#running) {
       this.#action = edited ?? action;
@@ -79,7 +81,7 @@ export class CallRecord {
 
   /** The command as the operator changed it. */
   get edited(): string | undefined {
-    return this.#answer?.kind === "edited" ? this.#answer.command : undefined;
+    return this.#edited;
   }
 
   /** Where the shell was when it was decided; commands only. */
@@ -94,11 +96,14 @@ export class CallRecord {
   }
 
   /**
-   * Records what was decided without a question. Returns why the call must not run: a change that could not be recorded
-   * where the record is required.
+   * Records what was decided without a question, or after it. Returns why the call must not run: a change that could
+   * not be recorded where the record is required.
    */
   async permitted(permission: Permission): Promise<string | undefined> {
     if (this.#answer === undefined && !this.#byHook) this.#settled(permission);
+    // It was approved, and does not run all the same.
+    else if (permission.kind === "result" && this.#answer?.kind !== "denied" && !this.#byHook)
+      this.#ended(permission.result, 0);
     try {
       await this.#pending;
       this.#running = permission.kind === "run";
@@ -114,9 +119,13 @@ export class CallRecord {
 
   /** Records the outcome; a failure to do so cannot undo the call. */
   async finished({ outcome, exitCode }: Pick<ToolResult, "outcome" | "exitCode">, ms: number): Promise<void> {
+    this.#ended({ outcome, ...defined({ exitCode }) }, ms);
+    await this.#pending.catch(() => undefined);
+  }
+
+  #ended({ outcome, exitCode }: Pick<ToolResult, "outcome" | "exitCode">, ms: number): void {
     const ended = { outcome, ...defined({ exit_code: exitCode }), ms: Math.round(ms) };
     this.#add({ kind: "effect", ...this.#about(), ...ended }, { awaited: false });
-    await this.#pending.catch(() => undefined);
   }
 
   #settled(permission: Permission): void {

@@ -31,6 +31,8 @@ export type Attempt =
       /** It only reads, and so waits for no other machine. */
       readonly reads: boolean;
       run(): Promise<ToolResult>;
+      /** In place of `run`: it was approved, but is not run here. */
+      leave?(instead: ToolResult): Promise<void>;
     };
 
 export interface FleetCall {
@@ -159,7 +161,10 @@ class MachineCalls {
       }
       if (attempt.kind === "result") return this.#finish(one, attempt.result);
       const refusal = await this.#turn(one, attempt.reads);
-      if (refusal !== undefined) return this.#finish(one, refusal);
+      if (refusal !== undefined) {
+        await attempt.leave?.(refusal);
+        return this.#finish(one, refusal);
+      }
       this.#enter(one, "running");
       const result = await attempt.run();
       this.#finish(one, result, await digest(result, target));
@@ -243,7 +248,7 @@ class MachineCalls {
     const enough = maxFail !== undefined && this.#failed >= maxFail;
     // Its place goes to the next one.
     if (enough || this.#call.signal.aborted) this.#queue.shift()?.();
-    this.#call.signal.throwIfAborted();
+    if (this.#call.signal.aborted) return STOPPED;
     if (enough)
       return notRun(`${this.#failed} machine${this.#failed === 1 ? " has" : "s have"} failed (--max-fail ${maxFail})`);
     this.#running++;

@@ -159,15 +159,17 @@ function joinedQuestion(asking: readonly MachineRequest[], heading: string, name
   const policy = [heading, joined(asking, "; ", (request) => request.policy)].filter(Boolean).join("; ");
   if (asking.length === 1) {
     if (!named) return { ...first, policy };
-    const typed = first.typed === undefined ? {} : { typed: machine, alsoTyped: [] };
+    const typed = first.typed === undefined || first.reaches === true ? {} : { typed: machine, alsoTyped: [] };
     return { ...first, where: whereOf(asking), ...typed, policy };
   }
   const requests = asking.map(({ request }) => request);
   const { call, tool, why, background, keep, write } = first;
   const understated = requests.find((one) => one.understated);
   const windows = requests.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
-  const typed = asking.filter(({ request }) => request.typed !== undefined).map((one) => one.machine);
-  const labels = new Set(requests.flatMap(({ label }) => label ?? []));
+  const typed = asking.flatMap(({ machine: name, request }) =>
+    request.typed === undefined ? [] : [request.reaches === true ? request.typed : name],
+  );
+  const sizes = requests.map((one) => diffSize(one.diff ?? ""));
   const diff = joined(
     asking,
     "\n",
@@ -190,33 +192,47 @@ function joinedQuestion(asking: readonly MachineRequest[], heading: string, name
     ...defined({
       background,
       keep,
-      cwd: same(requests.map((one) => one.cwd)),
+      cwd: requests.some((one) => one.cwd !== undefined)
+        ? joined(asking, "; ", (one) => one.cwd ?? "an unknown directory")
+        : undefined,
+      pane: joined(asking, "; ", (one) => one.pane ?? "") || undefined,
       diff: diff || undefined,
       write: write && {
         ...write,
-        creates: requests.some((one) => one.write?.creates),
-        ...diffSize(first.diff ?? ""),
+        path: joined(asking, ", ", (one) => one.write?.path ?? ""),
+        creates: requests.every((one) => one.write?.creates),
+        added: Math.max(...sizes.map((one) => one.added)),
+        removed: Math.max(...sizes.map((one) => one.removed)),
       },
-      reverse: requests.find((one) => one.reverse !== undefined)?.reverse,
+      reverse: joined(asking, "\n", (one) => one.reverse ?? "") || undefined,
       declared: understated?.declared,
-      found: understated?.found,
+      found: requests.flatMap((one) => one.found ?? []).reduce<Stated | undefined>(strictest, undefined),
       prefixes: same(requests.map((one) => JSON.stringify(one.prefixes))) === undefined ? undefined : first.prefixes,
       approveMaxMs: windows.length === 0 ? undefined : Math.min(...windows),
       answer: requests.map((one) => one.answer).reduce(requiredAnswer),
-      typed: typed.length === 0 ? undefined : foldNames(typed),
-      label: [...labels].join(" ") || undefined,
+      typed: typed.length === 0 ? undefined : foldNames([...new Set(typed)]),
+      label: joined(asking, " ", ({ label = "" }) => label) || undefined,
     }),
   };
 }
 
-/** `deploy@web[01-12] (12)`. */
+function strictest(all: Stated | undefined, one: Stated): Stated {
+  return all === undefined ? one : stricter(all, one);
+}
+
+/** `deploy@web[01-12] (12)`; machines with another user are named with theirs. */
 function whereOf(asking: readonly MachineRequest[]): string {
-  const names = asking.map(({ machine }) => machine);
-  const users = new Set(asking.map(({ request }) => request.where.replace(/@.*$/s, "")));
-  const [user = ""] = users;
-  const folded = foldNames(names);
-  const who = users.size === 1 && !names.some((name) => name.includes("@")) ? `${user}@${folded}` : folded;
-  return names.length === 1 ? who : `${who} (${names.length})`;
+  const users = Map.groupBy(asking, ({ request }) => request.where.replace(/@.*$/s, ""));
+  const named = [...users].flatMap(([user, members]) => {
+    const names = members.map(({ machine }) => machine);
+    const [own, others] = [names.filter((name) => !name.includes("@")), names.filter((name) => name.includes("@"))];
+    const isKnown = users.size === 1 || others.every((name) => name.startsWith(`${user}@`));
+    return [
+      ...(own.length === 0 ? [] : [`${user}@${foldNames(own)}`]),
+      ...(others.length === 0 ? [] : [`${foldNames(others)}${isKnown ? "" : ` as ${user}`}`]),
+    ];
+  });
+  return `${named.join(",")}${asking.length === 1 ? "" : ` (${asking.length})`}`;
 }
 
 /** The text itself if it is the same for all; otherwise each text with the machines it belongs to. */
@@ -230,6 +246,7 @@ function joined(
   const [only] = groups.keys();
   if (groups.size === 1) return only ?? "";
   return [...groups]
+    .filter(([text]) => text !== "")
     .map(([text, members]) => named(text, foldNames(members.map(({ machine }) => machine))))
     .join(separator);
 }

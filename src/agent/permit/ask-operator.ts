@@ -52,8 +52,8 @@ function typedName(
   parts: PermitParts,
   target: Target | undefined,
   rules: EffectiveRules | undefined,
-): Pick<ApprovalRequest, "typed" | "alsoTyped"> {
-  if (rules?.named !== undefined) return { typed: rules.named };
+): Pick<ApprovalRequest, "typed" | "alsoTyped" | "reaches"> {
+  if (rules?.named !== undefined) return { typed: rules.named, reaches: true };
   if (target === undefined) return { typed: "local" };
   const [typed = target.identity.host || target.identity.label, ...alsoTyped] = parts.called?.(target) ?? [];
   return { typed, alsoTyped };

@@ -13,7 +13,7 @@ export interface LineBefore {
 }
 
 interface Typed {
-  readonly program: string | undefined;
+  readonly inProgram: boolean;
   readonly line: string;
   readonly entered: readonly JudgedCommand[];
 }
@@ -23,8 +23,10 @@ const typed = new WeakMap<Target["transport"], Map<string, Typed>>();
 
 export function lineBefore({ transport }: Target, place: ShellPlace): LineBefore {
   const last = typed.get(transport)?.get(place.pane ?? "");
-  const { line, entered } = last !== undefined && last.program === place.program ? last : { line: "", entered: [] };
-  if (place.program === undefined) {
+  const inProgram = place.program !== undefined;
+  // The name of the program may change: sudo becomes a shell.
+  const { line, entered } = last?.inProgram === inProgram ? last : { line: "", entered: [] };
+  if (!inProgram) {
     const whole = (CONTINUED.test(line) ? line : "") + place.typed;
     // A space at the end of the line cannot be seen.
     return {
@@ -68,7 +70,7 @@ export function keysApproved(
   typed.set(transport, panes);
   const reaching = judged.flatMap(({ commands }) => commands).filter(({ machines = [] }) => machines.length > 0);
   panes.set(place.pane ?? "", {
-    program: place.program,
+    inProgram: place.program !== undefined,
     line: linesAfter(before, input).rest,
     entered: place.program === undefined ? [] : [...entered, ...reaching].slice(-MAX_ENTERED),
   });

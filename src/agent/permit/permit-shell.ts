@@ -40,6 +40,8 @@ export async function permitShell(
   const shell = await shellFor(target, call.input as { session?: string; pane?: string });
   let { command } = intent;
   let edited = false;
+  /** The operator typed the command for the place where it would run now. */
+  let isTyped = false;
   let moved = "";
   for (let round = 1; ; round++) {
     // What was judged for this directory runs in it, whoever or whatever approves it.
@@ -55,8 +57,8 @@ export async function permitShell(
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
     // The operator typed an edited command: the policy may still refuse it, but there is no second question, unless the
     // name of the machine must be typed, or the model's own revert would run.
-    const isTyped = edited && answer !== "typed" && revert?.own === undefined;
-    if (verdict.kind === "allow" || isTyped) return { ...run, onlyIn };
+    const needsNoMore = isTyped && answer !== "typed" && revert?.own === undefined;
+    if (verdict.kind === "allow" || needsNoMore) return { ...run, onlyIn };
     if (!confirms(parts, rules) && secrets.length === 0 && answer === undefined) return { ...run, onlyIn };
     const where = new AskedShell(target, shell);
     const decision = await decide(parts, call, where, {
@@ -64,14 +66,18 @@ export async function permitShell(
       editable: call.tool.name === "run_shell",
     });
     if (decision.kind === "denied") return refused(decision, command);
-    if (decision.kind === "edited") command = decision.command;
+    if (decision.kind === "edited") {
+      command = decision.command;
+      edited = true;
+    }
+    isTyped = false;
     if (shell.cwd !== onlyIn || (await where.changed())) {
       if (round === MAX_ROUNDS) return denied(RESTLESS);
       moved = "the shell changed its directory since you were asked; ";
       continue;
     }
     if (decision.kind === "approved") return { ...run, onlyIn };
-    edited = true;
+    isTyped = true;
   }
 }
 

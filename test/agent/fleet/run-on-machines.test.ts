@@ -1,10 +1,11 @@
 /** One call on several machines: one question, who runs when, and that no machine holds up another. */
 import { describe, expect, test } from "bun:test";
 import type { AgentEventBody } from "../../../src/agent/events.ts";
-import type { FleetMachine, FleetParts } from "../../../src/agent/fleet/fleet-parts.ts";
+import { type FleetMachine, type FleetParts, joinedResult } from "../../../src/agent/fleet/fleet-parts.ts";
 import { type Attempt, runOnMachines, type FleetCall } from "../../../src/agent/fleet/run-on-machines.ts";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../../src/policy/approvals.ts";
 import type { Target } from "../../../src/targets/target.ts";
+import { noted } from "../../../src/tools/notes.ts";
 import type { ToolResult } from "../../../src/tools/tool.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,6 +19,7 @@ const done = (text = "done", more: Partial<ToolResult> = {}): ToolResult => ({
   printed: text,
   ...more,
 });
+const write = (path: string, creates = false) => ({ write: { path, creates, added: 0, removed: 0 } });
 const FAILED = done("no", { ok: false, exitCode: 1 });
 
 interface Rig {
@@ -47,6 +49,7 @@ function rig(options: Rig) {
   const asked: ApprovalRequest[] = [];
   const events: AgentEventBody[] = [];
   const ran: string[] = [];
+  const left: string[] = [];
   const answers = [...(options.answers ?? [])];
   const approvals = new Approvals({
     mode: { kind: options.mode ?? "ask" },
@@ -102,6 +105,7 @@ function rig(options: Rig) {
         ran.push(name);
         return (await options.run?.(name, signal, whileAsked)) ?? done(name);
       },
+      leave: async ({ outcome }) => void left.push(`${name} ${outcome}`),
     };
   };
   const call: FleetCall = {
@@ -113,7 +117,7 @@ function rig(options: Rig) {
     publish: (body) => void events.push(body),
   };
   const results = runOnMachines(fleet, call);
-  return { results, asked, ran, events };
+  return { results, asked, ran, left, events };
 }
 
 async function outcomes(work: Promise<readonly { machine: string; result: ToolResult }[]>) {
@@ -145,6 +149,35 @@ describe("the question", () => {
     expect(asked[0]).toMatchObject({ risk: "high", privesc: true });
     expect(asked[0]?.policy).toContain("as root (web03)");
   });
+
+  test.each<[string, Partial<ApprovalRequest>, Partial<ApprovalRequest>, Partial<ApprovalRequest>]>([
+    ["user", { where: "deploy@web" }, { where: "root@web02" }, { where: "deploy@web[01,03-04],root@web02 (4)" }],
+    ["directory", { cwd: "/srv" }, { cwd: "/root" }, { cwd: "/srv (web[01,03-04]); /root (web02)" }],
+    ["unknown directory", { cwd: "/srv" }, {}, { cwd: "/srv (web[01,03-04]); an unknown directory (web02)" }],
+    ["pane", {}, { pane: "p2" }, { pane: "p2 (web02)" }],
+    ["label", {}, { label: "PROD" }, { label: "PROD (web02)" }],
+    ["revert", {}, { reverse: "undo it" }, { reverse: "undo it (web02)" }],
+    ["file", write("/a"), write("/b"), { write: { ...write("/a").write, path: "/a (web[01,03-04]), /b (web02)" } }],
+    ["a new file", write("/a"), write("/a", true), write("/a")],
+  ])("what differs on one machine is said of it: %s", async (_what, all, web02, joined) => {
+    const request = (name: string) => (name === "web02" ? { ...all, cwd: undefined, ...web02 } : all);
+    const { results, asked } = rig({ answers: [{ kind: "no" }], request: (name) => request(name) as typeof all });
+    await results;
+    expect(asked[0]).toMatchObject(joined);
+  });
+
+  test.each([
+    ["db", "exited"],
+    ["web[01-04]", "denied"],
+  ])(
+    "the name of the guarded machine that a command reaches is typed, not those it runs on: %s",
+    async (typed, then) => {
+      const request = () => ({ answer: "typed" as const, typed: "db", reaches: true as const });
+      const { results, asked } = rig({ answers: [{ kind: "yes", typed }], request });
+      expect(new Set(Object.values(await outcomes(results)))).toEqual(new Set([then]));
+      expect(asked.map((one) => one.typed)).toEqual(["db"]);
+    },
+  );
 
   test("no runs nowhere", async () => {
     const { results, ran } = rig({ answers: [{ kind: "no" }] });
@@ -299,9 +332,11 @@ describe("who runs when", () => {
   });
 
   test("--canary runs on the first, and nowhere else after a failure", async () => {
-    const { results, ran } = rig({ mode: "all", fleet: { canary: 1 }, run: () => FAILED });
+    const { results, ran, left } = rig({ mode: "all", fleet: { canary: 1 }, run: () => FAILED });
     expect(await outcomes(results)).toEqual({ web01: "exited", web02: "not-run", web03: "not-run", web04: "not-run" });
     expect(ran).toEqual(["web01"]);
+    // What was approved, and did not run, is recorded as that.
+    expect(left).toEqual(["web02 not-run", "web03 not-run", "web04 not-run"]);
   });
 
   test("a machine that was open and is gone is remembered until it answers again", async () => {
@@ -444,5 +479,24 @@ describe("one machine never holds up another", () => {
     ]);
     expect(progress[0]?.waiting.length).toBe(3);
     expect(progress.at(-1)?.waiting).toEqual([]);
+  });
+});
+
+describe("what the model hears", () => {
+  const all = async (notes: Readonly<Record<string, string>>, signal = new AbortController().signal) => {
+    const run = (name: string) => noted(done("same"), notes[name] ?? "kept");
+    return joinedResult(await rig({ mode: "all", run }).results, 10_000, signal);
+  };
+
+  test("what buddy adds on one machine is said of that machine", async () => {
+    const { result } = await all({ web02: "the change was reverted" });
+    expect(result).toContain("web[01,03-04] (3 machines):\nsame\n\n[kept]");
+    expect(result).toContain("web02:\nsame\n\n[the change was reverted]");
+  });
+
+  test("after a stop, how far it had come on each", async () => {
+    const { outcome, result } = await all({}, AbortSignal.abort());
+    expect(outcome).toBe("cancelled");
+    expect(result).toContain("4 ok");
   });
 });

@@ -27,7 +27,7 @@ const AUTO: Flags = { tmux: true, approve: "all" };
 const CONFIG = `[tools]\nshell_denylist = ["touch forbidden"]\n[rules.prod]\ndeny = ["reboot"]\nmode = "guarded"`;
 /** A machine whose name is all that matters. */
 const PROGRAMS = {
-  ssh: '[ "$1" = -G ] && exit 1\nh=$1; shift; [ $# = 0 ] && exec sh\necho "$*" >>~/ran; echo "$h ran $*"',
+  ssh: 'for h; do :; done; [ "$1" = -G ] && { printf "hostname %s\\nuser me\\nport 22\\n" "$h"; exit; }\nh=$1; shift; [ $# = 0 ] && exec sh\necho "$*" >>~/ran; echo "$h ran $*"',
   ufw: 'echo "$*" >>~/ran',
   systemctl: 'echo "$*" >>~/ran',
 };
