@@ -170,6 +170,8 @@ export interface ToolFinishedEvent {
   readonly output?: string;
   /** What people see of the output has only parts of it. */
   readonly output_cut?: boolean;
+  /** Then: how many lines there are in all. */
+  readonly output_lines?: number;
   /** The id of the stored full output. */
   readonly output_id?: string;
   /** When its lines arrived, unless all at once: milliseconds before the end, and how many by then. */

@@ -52,10 +52,12 @@ export type LineTime = readonly [before: number, lines: number];
 
 class LineTimes {
   #lines = 0;
+  #insideLine = false;
   #points: [at: number, lines: number][] = [];
   #step = STEP_MS;
 
   note(text: string): void {
+    this.#insideLine = !text.endsWith("\n");
     let lines = 0;
     for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
     if (lines === 0) return;
@@ -68,6 +70,11 @@ class LineTimes {
     // Each point counts all lines so far, so every other one can go.
     this.#points = this.#points.filter((_, at) => at % 2 === 1);
     this.#step *= 2;
+  }
+
+  /** How many lines there are, with one that has not ended. */
+  get count(): number {
+    return this.#lines + (this.#insideLine ? 1 : 0);
   }
 
   /** Nothing if all lines arrived together, or only at the end. */

@@ -177,6 +177,7 @@ export class CallRunner {
       ...(plan.operator === true || batch.operator === true ? { title: this.#mask(plan.title, plan.title) } : {}),
       result: content,
       ...defined({ display: outcome.display, output_cut: outcome.displayCut, output_id: outcome.outputId }),
+      ...(outcome.displayCut === true && times.lines.count > 0 ? { output_lines: times.lines.count } : {}),
       ...defined({ machines: outcome.machines }),
     });
     return { outcome, content };

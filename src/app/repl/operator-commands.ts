@@ -198,6 +198,7 @@ export function operatorCommand(
       title: shown,
       result: JSON.stringify({ result: ended.result }),
       ...defined({ display: ended.display, output_cut: ended.displayCut, output_id: ended.outputId }),
+      ...(ended.displayCut === true ? { output_lines: times.lines.count } : {}),
     });
     const text = boundText(String(ended.result), budget, () => "left out");
     return `I ran this command myself; there is nothing for you to do yet.\n\n$ ${command}\n${text}`;

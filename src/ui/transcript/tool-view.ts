@@ -11,7 +11,7 @@ import { commandLine, oneLine, progressWords, seconds, wrapped } from "../words.
 export class ToolView {
   readonly #name: string;
   readonly #options: ToolViewOptions;
-  readonly #preview = new OutputPreview(PREVIEW_KEPT);
+  #preview = new OutputPreview(PREVIEW_KEPT);
   readonly #streams = new Map<string, TerminalText>();
   #title = "";
   #remark = "";
@@ -77,6 +77,11 @@ export class ToolView {
     // A checklist is above the input line already, and comes once more when the task has ended.
     if (event.tool === "plan" && event.ok && this.#options.lines !== true) return [head];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
+    // Of a flood, live lines were left out: the result has the beginning, the end, and how many there are.
+    if (event.output_lines !== undefined && event.output_lines !== this.#preview.printed) {
+      this.#preview = new OutputPreview(PREVIEW_KEPT, event.output_lines);
+      this.#preview.push(showText(this.#options.redact(text)));
+    }
     // Notes of how it went (a password, a connection that came back) do not replace a result; the exit code is in the
     // head.
     const onlyNotes = this.#streams.size === 1 && this.#streams.has("info") && event.exit_code === undefined;
@@ -152,13 +157,17 @@ export interface ToolViewOptions {
 /** The first and last lines of what a tool prints, however much that is. */
 class OutputPreview {
   readonly #keep: number;
+  readonly #all: number | undefined;
   #head: string[] = [];
   #tail: string[] = [];
   #partial = "";
   #lines = 0;
+  #noted = 0;
 
-  constructor(keep: number) {
+  /** `all`: how many lines there are, if it gets only the first and the last ones. */
+  constructor(keep: number, all?: number) {
     this.#keep = keep;
+    this.#all = all;
   }
 
   /** Text that is safe to show; lines may be cut anywhere. */
@@ -177,9 +186,16 @@ class OutputPreview {
   /** On its own line, above one that has not ended: the rest of that may still come. */
   note(text: string): void {
     const partial = this.#partial;
+    const before = this.#lines;
     this.#partial = "";
     this.push(`${text.replace(/\n+$/, "")}\n`);
     this.#partial = partial;
+    this.#noted += this.#lines - before;
+  }
+
+  /** Lines of the program itself. */
+  get printed(): number {
+    return this.lines - this.#noted;
   }
 
   get lines(): number {
@@ -194,9 +210,9 @@ class OutputPreview {
 
   /** At most `count` lines from both ends, and how many are left out between them. */
   clipped(count: number): { head: string[]; tail: string[]; more: number } {
-    const total = this.lines;
-    // One line left out would take a line to say so.
-    if (total <= count + 1) return { head: this.last(Math.min(total, this.#keep)), tail: [], more: 0 };
+    const total = this.#all ?? this.lines;
+    // A few lines left out would save little.
+    if (total <= this.#keep) return { head: this.last(total), tail: [], more: 0 };
     const head = this.#head.slice(0, Math.ceil(count / 2));
     const tail = this.last(Math.floor(count / 2));
     return { head, tail, more: total - head.length - tail.length };

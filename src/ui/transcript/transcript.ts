@@ -113,7 +113,7 @@ export class Transcript {
   }
 
   event(event: AgentEvent): void {
-    if (event.type !== "retry") this.#endRetry(event);
+    this.#endRetry(event);
     switch (event.type) {
       case "text":
         return this.#text(event.delta);
@@ -313,10 +313,13 @@ export class Transcript {
   }
 
   #endRetry(event: AgentEvent): void {
-    if (this.#retry === undefined || event.type === "discard" || event.type === "notice") return;
+    if (this.#retry === undefined) return;
+    const answers = event.type === "text" || event.type === "reasoning" || event.type === "message";
+    // Anything else that happens meanwhile is no answer.
+    if (!answers && event.type !== "error" && event.type !== "done") return;
     const { count } = this.#retry;
     this.#retry = undefined;
-    if (event.type !== "error" && event.type !== "done")
+    if (answers)
       this.say([this.#style.grey(`· the model answered after ${count} ${count === 1 ? "retry" : "retries"}`)]);
   }
 
