@@ -267,6 +267,8 @@ export function approvalRequest(given: Pick<ApprovalRequest, Asked> & Partial<Ap
 export interface Stated {
   readonly risk: ShellJudgement["risk"];
   readonly mutation: boolean;
+  /** Nothing is known to be changed; a change just cannot be ruled out. */
+  readonly unsure?: boolean;
   readonly privesc: boolean;
 }
 

@@ -61,6 +61,8 @@ export interface ShellJudgement {
   /** Derived from the text; compared with what the model declared. */
   readonly risk: "low" | "medium" | "high";
   readonly mutation: boolean;
+  /** Nothing is known to be changed; a change just cannot be ruled out. */
+  readonly unsure?: boolean;
   readonly privesc: boolean;
   /** Every command the text would run, words dequoted as far as they are known. */
   readonly commands: readonly JudgedCommand[];

@@ -353,6 +353,7 @@ const VOLATILE = {
   events: new Set([
     "v",
     "ts",
+    "began",
     "session",
     "target",
     "ms",

@@ -172,6 +172,7 @@ export function stricter(declared: Stated, derived: Stated): Stated {
   return {
     risk: ORDER.indexOf(declared.risk) > ORDER.indexOf(derived.risk) ? declared.risk : derived.risk,
     mutation: declared.mutation || derived.mutation,
+    unsure: [declared, derived].every(({ mutation, unsure }) => !mutation || unsure === true),
     privesc: declared.privesc || derived.privesc,
   };
 }

@@ -179,8 +179,8 @@ async function prepare(
   return { run, verdict, judged, secrets, revert };
 }
 
-function statedOf({ risk, mutation, privesc }: ShellJudgement): Stated {
-  return { risk, mutation, privesc };
+function statedOf({ risk, mutation, unsure = false, privesc }: ShellJudgement): Stated {
+  return { risk, mutation, unsure, privesc };
 }
 
 /** In the clean child or in the shell, and whether a doubt about the machine needs a question; undefined: neither. */

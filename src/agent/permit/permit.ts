@@ -137,6 +137,7 @@ async function permitServer(
     action,
     risk,
     mutation: !believed,
+    unsure: says !== "destroys",
     policy,
     ...defined({ label, approveMaxMs, answer }),
     // “always” remembers the tool as it is described now; a call with a secret in it needs approval every time.

@@ -66,6 +66,12 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
     dangers.length > 0 ||
     walked.commands.some((found) => isHighRisk(found, cwd)) ||
     walked.writes.some((write) => touchesSystem(redirected(write), cwd));
+  const changes =
+    dangers.length > 0 ||
+    walked.writes.length > 0 ||
+    walked.commands.some(
+      (found, at) => found.writes.length > 0 || (commands[at]?.readOnly === false && whatItDoes(found) !== undefined),
+    );
   const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, dangers, own });
   return {
     verdict,
@@ -74,6 +80,7 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
     mutation:
       !readOnly &&
       !(plain && walked.commands.every((found, index) => commands[index]?.readOnly === true || onlyReads(found))),
+    unsure: !changes && !isHigh,
     privesc: walked.commands.some(escalates),
     commands,
     uncertain,

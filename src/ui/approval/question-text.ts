@@ -73,10 +73,14 @@ export function listed(letters: readonly string[]): string {
   return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
 }
 
+export function changeWords({ unsure }: Pick<Stated, "unsure">): string {
+  return unsure === true ? "may change something" : "makes changes";
+}
+
 /** `user`: the one it would run as. */
 export function stated(what: Stated | undefined, user: string): string {
   if (what === undefined) return "nothing";
-  return [what.risk, ...(what.mutation ? ["makes changes"] : []), ...(what.privesc ? [`as ${user}`] : [])].join(", ");
+  return [what.risk, ...(what.mutation ? [changeWords(what)] : []), ...(what.privesc ? [`as ${user}`] : [])].join(", ");
 }
 
 /** A long path without its middle: the file's name stays. */

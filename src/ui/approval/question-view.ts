@@ -6,6 +6,7 @@ import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
 import { timeOfDay, oneLine } from "../words.ts";
 import {
+  changeWords,
   inRows,
   KEEP_KEY_NAMES,
   KEY_NAMES,
@@ -127,7 +128,7 @@ export class QuestionView {
         : request.risk === "medium"
           ? style.warning("medium risk")
           : "low risk";
-    const traits = [risk, ...(request.mutation && request.write === undefined ? ["makes changes"] : [])];
+    const traits = [risk, ...(request.mutation && request.write === undefined ? [changeWords(request)] : [])];
     const more = behind > 0 ? style.grey(` · 1 of ${behind + 1} waiting`) : "";
     const place = [
       `${showLine(request.where)}${request.label === undefined ? "" : ` ${style.error(oneLine(request.label))}`}`,

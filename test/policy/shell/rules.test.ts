@@ -245,6 +245,16 @@ describe("what is derived", () => {
     const { risk, mutation, privesc } = judgeShell(text, RULES);
     return `${risk} ${mutation ? "changes" : "reads"}${privesc ? " privileged" : ""}`;
   };
+  test.each([
+    ["rm old.log", false],
+    ["echo a=1 > /tmp/x", false],
+    ["systemctl restart nginx", false],
+    ["my-own-tool --check", true],
+    ["[ $(hostname) = h2 ]", true],
+  ])("%s: whether a change is only not ruled out: %p", (text, unsure) => {
+    expect(judgeShell(text, RULES)).toMatchObject({ mutation: true, unsure });
+  });
+
   test("risk, mutation, privileges", () => {
     for (const [text, expected] of Object.entries({
       ls: "low reads",
