@@ -54,7 +54,8 @@ Unless you named a file, \`./buddy.toml\` (or \`./agent.toml\`, the older name) 
 key by key; see below.
 
 If none of them exists, a start that needs one writes the second from the template below; if the home is not writable,
-the template is used without a file. \`buddy init\` asks a few questions first; \`buddy init --force\` keeps the old file as
+the template is used without a file. In a terminal \`buddy\` first asks which model to use, and \`buddy init\` asks a few questions
+more; \`buddy init --force\` keeps the old file as
 \`buddy.toml.<seconds>.bak\`. An empty file is a working configuration: every key has a default.
 
 Flags override environment variables, these override the files, and the files override the defaults. \`buddy doctor\` shows where

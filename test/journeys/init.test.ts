@@ -60,59 +60,63 @@ async function provider() {
 /** One text after the other on the screen. */
 const inOrder = (...texts: readonly string[]): RegExp => new RegExp(texts.map(RegExp.escape).join("[^]*"));
 
-async function start(box: ReturnType<typeof sandbox>, env: Readonly<Record<string, string>>): Promise<Pty> {
-  const pty = new Pty([await buddyBinary(), "init"], {
-    cols: 100,
-    rows: 40,
-    cwd: box.cwd,
-    env: { ...box.env, ...env },
-  });
+async function start(
+  box: ReturnType<typeof sandbox>,
+  env: Readonly<Record<string, string>>,
+  { command = ["init"], cols = 100, rows = 40 } = {},
+): Promise<Pty> {
+  const pty = new Pty([await buddyBinary(), ...command], { cols, rows, cwd: box.cwd, env: { ...box.env, ...env } });
   await pty.until(INIT.model);
   return pty;
 }
 
-test("a key that is refused is asked for again; the right one opens the list and is kept for its owner alone", async () => {
+const filesOf = (box: ReturnType<typeof sandbox>): string[] =>
+  readdirSync(join(box.home, ".config/buddy"), { recursive: true })
+    .map((name) => join(box.home, ".config/buddy", String(name)))
+    .filter((path) => statSync(path).isFile());
+
+/** The key is in one file that its owner alone can read, and neither in the configuration nor on the screen. */
+function expectKept(box: ReturnType<typeof sandbox>, key: string, screen: string): void {
+  const holders = filesOf(box).filter((path) => readFileSync(path, "utf8").includes(key));
+  expect(holders).toHaveLength(1);
+  expect(readFileSync(holders[0] ?? "", "utf8")).toBe(`${key}\n`);
+  expect(statSync(holders[0] ?? "").mode & 0o777).toBe(0o600);
+  expect(screen).not.toContain(key);
+}
+
+test("init: a key that is refused is asked for again; the right one opens the list and is kept for its owner alone", async () => {
   await using openai = await provider();
   using box = sandbox();
   await using pty = await start(box, openai.env);
-  pty.key("down", "enter");
+  pty.key("enter");
   await pty.until(INIT.key);
   pty.type("sk-wrong\r");
   await pty.until(INIT.again);
   pty.type(`${KEY}\r`);
-  await pty.until(inOrder("2 models", INIT.offered));
+  await pty.until(INIT.offered);
   pty.type("large");
   await pty.until((screen) => screen.includes("gpt-large") && !screen.includes("gpt-small"));
   pty.key("enter");
-  await pty.until(inOrder(`${INIT.answers} ready`, INIT.approve));
+  await pty.until(inOrder(`gpt-large ${INIT.answered}`, INIT.approve));
   pty.key("enter");
   await pty.until(INIT.session);
   pty.key("enter");
   expect(await pty.exited).toBe(0);
-
-  const config = join(box.home, ".config/buddy/buddy.toml");
-  const kept = readdirSync(join(box.home, ".config/buddy"), { recursive: true })
-    .map((name) => join(box.home, ".config/buddy", String(name)))
-    .filter((path) => statSync(path).isFile());
-  const text = await Bun.file(config).text();
+  const text = readFileSync(join(box.home, ".config/buddy/buddy.toml"), "utf8");
   expect(text).toMatch(/^model = "openai"$/m);
   expect(text).toMatch(/^model = "gpt-large"$/m);
-  expect(text).not.toContain(KEY);
-  expect(pty.screen()).not.toContain(KEY);
-  const files = await Promise.all(kept.map(async (path) => ({ path, text: await Bun.file(path).text() })));
-  const [keyFile] = files.filter((file) => file.text.trim() === KEY).map((file) => file.path);
-  expect(statSync(keyFile ?? "").mode & 0o777).toBe(0o600);
+  expectKept(box, KEY, pty.screen());
   expect(openai.asked.filter(isPrompt)).toEqual(["/v1/responses"]);
 });
 
 test.each(["model", "key", "offered", "approve", "session"] as const)(
-  "Ctrl-C at “%s” leaves nothing behind",
+  "init: Ctrl-C at “%s” leaves no configuration behind",
   async (question) => {
     await using openai = await provider();
     using box = sandbox();
     await using pty = await start(box, openai.env);
     const steps = [
-      ["model", "\x1b[B\r"],
+      ["model", "\r"],
       ["key", `${KEY}\r`],
       ["offered", "\r"],
       ["approve", "\r"],
@@ -129,21 +133,25 @@ test.each(["model", "key", "offered", "approve", "session"] as const)(
   },
 );
 
-test("without an endpoint the file is written and says what is next", async () => {
+test("init: without an endpoint the model can be used anyway", async () => {
   using box = sandbox();
   await using pty = await start(box, { HTTPS_PROXY: "http://127.0.0.1:9" });
-  pty.key("down", "enter");
+  pty.key("enter");
   await pty.until(INIT.key);
   pty.type(`${KEY}\r`);
-  await pty.until(inOrder(INIT.noList, INIT.approve));
+  await pty.until(INIT.name);
+  pty.type("gpt-new\r");
+  await pty.until(inOrder(INIT.notAnswered, INIT.next));
+  pty.type("3\r");
+  await pty.until(INIT.approve);
   pty.key("enter");
   await pty.until(INIT.session);
   pty.key("enter");
   expect(await pty.exited).toBe(0);
-  expect(await Bun.file(join(box.home, ".config/buddy/buddy.toml")).text()).toContain("api_key_file");
+  expectKept(box, KEY, pty.screen());
 });
 
-test("an endpoint of one's own: address, protocol, key, model, one request", async () => {
+test("init: an endpoint of one's own: address, protocol, key, model, one request", async () => {
   const asked: string[] = [];
   await using server = Bun.serve({
     port: 0,
@@ -159,22 +167,24 @@ test("an endpoint of one's own: address, protocol, key, model, one request", asy
   });
   using box = sandbox();
   await using pty = await start(box, { GROQ_API_KEY: "gsk-1" });
-  expect(pty.screen()).toMatch(/openai\/gpt-oss-120b .*GROQ_API_KEY/);
-  pty.key("up", "enter");
+  expect(pty.screen()).toMatch(/Groq.*GROQ_API_KEY/);
+  pty.key("up");
+  pty.key("up");
+  pty.key("enter");
   await pty.until(INIT.address);
   pty.type("nonsense\r");
   await pty.until(INIT.notAddress);
   pty.key("ctrl-u");
   pty.type(`${server.url.origin}\r`);
   await pty.until(INIT.protocol);
-  pty.key("up", "enter");
+  pty.type("3\r");
   await pty.until(INIT.ownKey);
   pty.type("\r");
-  await pty.until(INIT.again);
+  await pty.until(INIT.pasted);
   pty.type(`${KEY}\r`);
-  await pty.until(inOrder("2 models", INIT.offered));
+  await pty.until(INIT.offered);
   pty.key("down", "enter");
-  await pty.until(inOrder(`${INIT.answers} ready`, INIT.approve));
+  await pty.until(inOrder(`own-large ${INIT.answered}`, INIT.approve));
   pty.key("enter");
   await pty.until(INIT.session);
   pty.key("enter");
@@ -186,7 +196,62 @@ test("an endpoint of one's own: address, protocol, key, model, one request", asy
   };
   expect(agent).toMatchObject({ model: "mine" });
   expect(models["mine"]).toMatchObject({ api_base_url: server.url.origin, api: "anthropic", model: "own-large" });
-  expect(readFileSync(models["mine"]?.["api_key_file"] ?? "", "utf8")).toBe(`${KEY}\n`);
+  expectKept(box, KEY, pty.screen());
+});
+
+const FIRST = { command: [], cols: 80, rows: 24 };
+
+test("buddy with nothing configured: a refused key is corrected in place, and the prompt is there", async () => {
+  await using openai = await provider();
+  using box = sandbox();
+  await using pty = await start(box, { ...openai.env, OPENAI_API_KEY: "sk-wrong-0123456789c4f2" }, FIRST);
+  expect(pty.screen()).toMatch(/1 +OpenAI.*OPENAI_API_KEY.*found/);
+  pty.key("enter");
+  await pty.until(inOrder("c4f2", "OPENAI_API_KEY", INIT.again));
+  pty.type(`${KEY}\r`);
+  await pty.until(inOrder(`gpt-6.1-sol ${INIT.answered}`, "buddy.toml", "/help"));
+  pty.type("hello\r");
+  await pty.until(/^ready[^]*>\s*$/m);
+  pty.key("ctrl-d");
+  expect(await pty.exited).toBe(0);
+  expectKept(box, KEY, pty.screen());
+  expect(openai.asked.filter(isPrompt)).toEqual(["/v1/responses", "/v1/responses", "/v1/responses"]);
+  await using again = new Pty([await buddyBinary()], {
+    cols: 80,
+    rows: 24,
+    cwd: box.cwd,
+    env: { ...box.env, ...openai.env },
+  });
+  await again.until(/> *$/);
+  expect(again.screen()).not.toContain(INIT.model);
+  again.key("ctrl-d");
+  expect(await again.exited).toBe(0);
+});
+
+test.each([
+  ["escape", 0],
+  ["ctrl-c", 130],
+] as const)("buddy with nothing configured: %s writes nothing", async (key, code) => {
+  using box = sandbox();
+  await using pty = await start(box, {}, FIRST);
+  pty.key(key);
+  expect(await pty.exited).toBe(code);
+  expect(existsSync(join(box.home, ".config"))).toBe(false);
+});
+
+test("buddy with nothing configured: the demo is one key away, also at 40 columns and on a dumb terminal", async () => {
+  for (const [env, cols, asked] of [
+    [{}, 40, INIT.model],
+    [{ TERM: "dumb" }, 80, INIT.number],
+  ] as const) {
+    using box = sandbox();
+    await using pty = await start(box, env, { command: [], cols, rows: 24 });
+    await pty.until(asked);
+    pty.type("6\r");
+    await pty.until(/\/help[^]*>\s*$/);
+    pty.type("/quit\r");
+    expect(await pty.exited).toBe(0);
+  }
 });
 
 test("a first start without a terminal, with a key in the environment: the way out needs no question", async () => {

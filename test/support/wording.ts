@@ -57,18 +57,22 @@ export const REPL = {
 
 /** The questions of `buddy init`, in their order; `again`: the key was refused. */
 export const INIT = {
-  model: "Which model should it use?",
-  address: "Its address?",
-  notAddress: "an http or https address",
+  model: "Which model should buddy use?",
+  number: "A number from 1 to",
+  address: "Its address",
+  notAddress: "not an http or https address",
   protocol: "Which protocol does it speak?",
   key: "Paste the key",
   ownKey: "Paste its key",
-  again: "Paste another one",
-  noList: "no list:",
-  offered: "Which model? (type",
-  answers: "it answers:",
-  approve: "Which commands may run without a question?",
-  session: "A name for its tmux session?",
+  again: "Paste another key",
+  pasted: "Paste a key",
+  offered: "Which of its models?",
+  name: "The name of its model",
+  answered: "answered in",
+  notAnswered: "did not answer",
+  next: "What should buddy do?",
+  approve: "Which commands may buddy run without asking?",
+  session: "tmux session name",
 } as const;
 
 /** Whether a configuration file that was found in the working directory may have its say. */

@@ -1,19 +1,33 @@
-/** For a user without a usable model: offers one that this machine already has, or lists how to get one. */
-import { readFileSync } from "node:fs";
-import { createConfigFile } from "../../config/create.ts";
+/** For a user without a usable model: those this machine already has, and the profile that names one in the file. */
+import { CONFIG_TEMPLATE } from "../../config/create.ts";
 import type { LoadedConfig } from "../../config/load.ts";
-import { buddyPaths, type Env } from "../../config/paths.ts";
+import type { Env } from "../../config/paths.ts";
 import { resolveProfile } from "../../config/profiles.ts";
+import { parseToml } from "../../config/toml.ts";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import type { Candidate } from "../../model/list-models.ts";
+import { ModelError } from "../../model/errors.ts";
+import type { Api } from "../../model/types.ts";
 
-interface FirstModel {
+/** A profile, by the keys of its table in the configuration file. */
+export interface ProfileTable {
+  readonly api_base_url: string;
+  readonly api: Api;
+  readonly model: string;
+  readonly auth?: "login";
+  readonly api_key_env?: string;
+  readonly api_key_file?: string;
+}
+
+export interface FirstModel {
   /** Name of the profile. */
   readonly profile: string;
-  /** Ends the question "Use …?". */
-  readonly text: string;
-  /** The profile, where the configuration does not have it. */
-  readonly lines: readonly string[];
+  /** For a list: "OpenAI, with the key in OPENAI_API_KEY". */
+  readonly label: string;
+  /** Undefined for the built-in demo. */
+  readonly table?: ProfileTable | undefined;
+  /** Of a server on this machine, if it has several. */
+  readonly others?: readonly string[];
 }
 
 const GOOGLE = [
@@ -25,9 +39,9 @@ const GOOGLE = [
 ] as const;
 
 /** Keys that people have in their environment, and a model that each gives. */
-const KEYS = [
+export const KEYS = [
   ["OPENAI_API_KEY", "OpenAI", "openai", "https://api.openai.com/v1", "responses", "gpt-6.1-sol"],
-  ["ANTHROPIC_API_KEY", "Anthropic", "claude", "https://api.anthropic.com/v1", "anthropic", "claude-sonnet-5-5"],
+  ["ANTHROPIC_API_KEY", "Claude", "claude", "https://api.anthropic.com/v1", "anthropic", "claude-sonnet-5-5"],
   [
     "OPENROUTER_API_KEY",
     "OpenRouter",
@@ -45,7 +59,7 @@ const KEYS = [
   ["GROQ_API_KEY", "Groq", "groq", "https://api.groq.com/openai/v1", "completions", "openai/gpt-oss-120b"],
 ] as const;
 
-/** The models that can be used, the likeliest first; `failed` gets the reason why a key cannot be offered. */
+/** The models that can be used at once, the likeliest first; `failed` gets the reason why a key cannot be offered. */
 export async function firstModels(
   env: Env,
   servers?: readonly Candidate[],
@@ -56,11 +70,12 @@ export async function firstModels(
     findLocalServers(servers),
     ...KEYS.filter(([variable]) => env[variable]?.trim()).map((key) => byKey(key, env, failed)),
   ]);
-  const here = local.flatMap(({ name, baseUrl, models: [model] }) => {
+  const here = local.flatMap(({ name, baseUrl, models }) => {
+    const [model, ...others] = models;
     if (model === undefined) return [];
     const profile = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
-    const lines = profileLines(`${profile}-here`, { api_base_url: baseUrl, api: "completions", model });
-    return [{ profile: `${profile}-here`, text: `${name} on this machine with ${model}`, lines }];
+    const label = `${name} here, ${others.length === 0 ? model : `${model} and ${others.length} more`}`;
+    return [{ profile, label, others, table: { api_base_url: baseUrl, api: "completions", model } } as const];
   });
   return [...keys.flat(), ...here];
 }
@@ -73,14 +88,14 @@ async function byKey(
 ): Promise<FirstModel[]> {
   const other = env[variable.replace("API_KEY", "BASE_URL")]?.trim().replace(/\/+$/, "");
   if (!other || other.startsWith(new URL(url).origin)) {
-    const lines = profileLines(profile, { api_base_url: url, api: usual, model, api_key_env: variable });
-    return [{ profile, text: `${name} with ${model} (${variable} is set)`, lines }];
+    const table = { api_base_url: url, api: usual, model, api_key_env: variable };
+    return [{ profile, label: `${name}, with the key in ${variable}`, table }];
   }
   const api = usual === "anthropic" ? usual : "completions";
   const baseUrl = api === "anthropic" && !/\/v\d+$/.test(other) ? `${other}/v1` : other;
   const { listModels, chatModels } = await import("../../model/list-models.ts");
   const options = { name: profile, baseUrl, api, auth: "api-key", model: "", key: env[variable]!.trim(), env } as const;
-  // If the gateway lists no models, there is nothing to offer: `buddy init` asks for one.
+  // If the gateway lists no models, there is nothing to offer: its address can be given by hand.
   const offered = await listModels(options, new AbortController().signal, GATEWAY_MS).catch((error: unknown) => {
     failed(`${variable} is set, but ${messageOf(error)}`);
     return [];
@@ -89,36 +104,16 @@ async function byKey(
     .slice(0, 1)
     .map((first) => ({
       profile: `${profile}-gateway`,
-      text: `${URL.parse(baseUrl)?.host} with ${first} (${variable} is set)`,
-      lines: profileLines(`${profile}-gateway`, { api_base_url: baseUrl, api, model: first, api_key_env: variable }),
+      label: `${URL.parse(baseUrl)?.host}, ${first}, with the key in ${variable}`,
+      table: { api_base_url: baseUrl, api, model: first, api_key_env: variable },
     }));
 }
 
 /** Short: the user is waiting for the start. */
 const GATEWAY_MS = 3_000;
 
-export function profileLines(profile: string, keys: Readonly<Record<string, string>>): string[] {
-  return [`[models.${profile}]`, ...Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)];
-}
-
-/** Asks one question and writes the answer; false: nothing to offer, no terminal to ask on, or the answer was no. */
-export async function offerFirstModel(
-  loaded: LoadedConfig,
-  ask: (question: string) => Promise<boolean | undefined>,
-  servers?: readonly Candidate[],
-): Promise<boolean> {
-  const file = buddyPaths(loaded.env)?.config;
-  if (file === undefined || loaded.files[0] !== file || !(await needsModel(loaded))) return false;
-  const [first] = await firstModels(loaded.env, servers);
-  if (first === undefined) return false;
-  const question = `There is no sign-in and no key for profile ${loaded.config.agent.model}.\nUse ${first.text}?`;
-  if ((await ask(question)) !== true) return false;
-  createConfigFile(file, withProfile(readFileSync(file, "utf8"), first));
-  return true;
-}
-
 /** The active profile was not chosen on the command line or in the environment, and cannot be used. */
-async function needsModel(loaded: LoadedConfig): Promise<boolean> {
+export async function needsModel(loaded: LoadedConfig): Promise<boolean> {
   const origin = loaded.origins.get("agent.model");
   if (origin?.kind === "flag" || origin?.kind === "env" || loaded.key !== undefined || loaded.endpoint !== undefined)
     return false;
@@ -128,52 +123,95 @@ async function needsModel(loaded: LoadedConfig): Promise<boolean> {
   } catch (error) {
     return error instanceof BuddyError && error.code === "auth";
   }
-  const { PROVIDER, signInParts } = await import("./sign-in.ts");
-  return (await signInParts()).store.read(PROVIDER) === undefined;
+  const { isSignedIn } = await import("./sign-in.ts");
+  return !(await isSignedIn());
 }
 
-/** The text of a configuration file with this profile active; comments and everything else stay. */
-export function withProfile(text: string, { profile, lines }: FirstModel): string {
+/**
+ * The text of a configuration file with this profile active; all else in it stays. `keyFile` names the file
+ * of a pasted key.
+ */
+export function withProfile(
+  text: string,
+  { profile: wanted, table }: FirstModel,
+  keyFile?: (profile: string) => string,
+): { readonly text: string; readonly profile: string } {
+  const settings = (name: string): Partial<ProfileTable> => {
+    if (keyFile === undefined) return table ?? {};
+    const { api_key_env: _variable, ...others } = table ?? {};
+    return { ...others, api_key_file: keyFile(name) };
+  };
+  const [models, template] = [profilesIn(text), profilesIn(CONFIG_TEMPLATE)];
+  const header = `[models.${wanted}]`;
+  const isTemplates =
+    Bun.deepEquals(models[wanted], template[wanted]) && text.split("\n").some((line) => line.startsWith(header));
+  // A profile that the user wrote is never changed: the new one gets another name.
+  const names = [wanted, ...Array.from({ length: 99 }, (_, n) => `${wanted}-${n + 2}`)];
+  const isFree = (name: string) => models[name] === undefined || Bun.deepEquals(models[name], settings(name));
+  const profile = isTemplates ? wanted : (names.find(isFree) ?? wanted);
+  const lines = activated(text, profile).split("\n");
+  const rows = Object.entries(settings(profile)).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+  if (isTemplates && table !== undefined) {
+    const at = lines.findIndex((line) => line.startsWith(header)) + 1;
+    const end = lines.findIndex((line, index) => index >= at && !/^[a-z_]+ = /.test(line));
+    lines.splice(at, (end < 0 ? lines.length : end) - at, ...rows);
+  } else if (models[profile] === undefined && table !== undefined) {
+    while (lines.at(-1)?.trim() === "") lines.pop();
+    lines.push("", `[models.${profile}]`, ...rows, "");
+  }
+  const changed = lines.join("\n");
+  const { agent } = parseToml(changed, "the configuration file") as { readonly agent?: { readonly model?: string } };
+  if (agent?.model === profile) return { text: changed, profile };
+  throw new BuddyError("config", `cannot make ${profile} the active profile of the configuration file`, {
+    hint: `Add these lines to it:\n${[`agent.model = ${JSON.stringify(profile)}`, `[models.${profile}]`, ...rows].join("\n")}`,
+  });
+}
+
+/** The text with this profile as agent.model. */
+function activated(text: string, profile: string): string {
   const all = text.split("\n");
+  const chosen = `model = ${JSON.stringify(profile)}`;
+  const tables = all.findIndex((line) => /^\s*\[/.test(line));
+  const dotted = all.slice(0, tables < 0 ? undefined : tables).findIndex((line) => /^\s*agent\.model\s*=/.test(line));
   const agent = all.findIndex((line) => /^\s*\[agent\]/.test(line));
   const next = all.findIndex((line, at) => at > agent && /^\s*\[/.test(line));
-  const model = all.findIndex(
-    (line, at) => at > agent && (next < 0 || at < next) && agent >= 0 && /^\s*model\s*=/.test(line),
-  );
-  const chosen = `model = ${JSON.stringify(profile)}`;
-  if (model >= 0) all[model] = chosen;
-  else if (agent >= 0) all.splice(agent + 1, 0, chosen);
-  else all.unshift("[agent]", chosen, "");
-  const known = all.some((line) => line.trim().startsWith(lines[0]!));
-  return known ? all.join("\n") : `${all.join("\n").trimEnd()}\n\n${lines.join("\n")}\n`;
+  const own = all.slice(agent + 1, next < 0 ? undefined : next).findIndex((line) => /^\s*model\s*=/.test(line));
+  if (dotted >= 0) all[dotted] = `agent.${chosen}`;
+  else if (agent >= 0) all.splice(agent + 1 + Math.max(own, 0), own < 0 ? 0 : 1, chosen);
+  else all.unshift(`agent.${chosen}`);
+  return all.join("\n");
 }
 
-// How to get one: sign in, give a key, use a local server, or try the demo.
+function profilesIn(text: string): Readonly<Record<string, unknown>> {
+  const { models = {} } = parseToml(text, "the configuration file") as { models?: Record<string, unknown> };
+  return models;
+}
 
-/** An error of code "auth" gets all of these in its hint; others are returned unchanged. */
+// ── Where nobody can be asked: how to get one.
+
+/** An error of code "auth" gets these in its hint, unless a provider refused a key; others are returned unchanged. */
 export async function withNoModelHint(
   error: unknown,
   servers?: readonly Candidate[],
   waitMs?: number,
 ): Promise<unknown> {
-  if (!(error instanceof BuddyError) || error.code !== "auth") return error;
+  if (!(error instanceof BuddyError) || error.code !== "auth" || error instanceof ModelError) return error;
   const { findLocalServers } = await import("../../model/list-models.ts");
   const failed: string[] = [];
-  const keys = (await firstModels(process.env, [], (words) => failed.push(words))).map(({ text }) => text);
+  const [key] = await firstModels(process.env, [], (words) => failed.push(words));
   const lines = [
-    ...(error.hint === undefined ? [] : [error.hint, ""]),
-    ...(failed.length === 0 ? [] : [...failed, ""]),
+    ...(error.hint === undefined ? [] : [error.hint]),
+    ...failed,
     "To connect a model:",
-    ...keys.map((text) => `  buddy                               offers ${text}`),
-    ...(keys.length > 0 ? ["  buddy init < /dev/null              uses it without a question, for scripts"] : []),
-    '  buddy login                         sign in (profiles with auth = "login")',
-    "  buddy init                          choose a model and paste a key",
-    "  export BUDDY_API_KEY=…              a key for the active profile",
-    "  buddy --model demo                  the built-in demo: no key, no network",
+    ...(key === undefined ? [] : [`  buddy init < /dev/null      ${key.label}`]),
     ...(await findLocalServers(servers, waitMs)).map(
       ({ name, baseUrl, models }) =>
-        `  buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"}   ${name} answers on this machine`,
+        `  buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"}   ${name} on this machine`,
     ),
+    "  buddy                       choose a model, in a terminal",
+    "  buddy login                 sign in to your model provider",
+    "  export BUDDY_API_KEY=…      a key for the active profile",
+    "  buddy --model demo          the demo: no key, no network",
   ];
   return new BuddyError("auth", error.message, { hint: lines.join("\n"), cause: error.cause });
 }

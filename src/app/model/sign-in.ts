@@ -105,6 +105,10 @@ export async function signInParts(warn: (message: string) => void = (message) =>
   };
 }
 
+export async function isSignedIn(): Promise<boolean> {
+  return (await signInParts()).store.read(PROVIDER) !== undefined;
+}
+
 /** On a terminal the waiting line is rewritten in place; elsewhere it is printed once a minute. */
 export async function signInScreen(): Promise<SignInScreen> {
   const live = isatty(2) && process.env.TERM !== "dumb";

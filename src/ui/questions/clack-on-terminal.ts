@@ -11,7 +11,7 @@ import { wrapped } from "../words.ts";
 
 /** Undefined when nothing was chosen, or there is no terminal. */
 export async function pickWithClack(message: string, choices: readonly Choice[]): Promise<string | undefined> {
-  return onTerminal<string>(({ rows, columns: _columns, ...streams }) =>
+  const { value } = await onTerminal(({ rows, columns: _columns, ...streams }) =>
     clack.select({
       message,
       options: choices.map(({ value, label, hint }) => ({ value, label, ...(hint === "" ? {} : { hint }) })),
@@ -19,11 +19,12 @@ export async function pickWithClack(message: string, choices: readonly Choice[])
       ...streams,
     }),
   );
+  return clack.isCancel(value) ? undefined : value;
 }
 
 /** `above` is shown above the question. Undefined when it was cancelled. */
 export async function confirmWithClack(above: readonly string[], message: string): Promise<boolean | undefined> {
-  return onTerminal<boolean>(({ input, output, columns }) => {
+  const { value } = await onTerminal(({ input, output, columns }) => {
     output.write(
       wrapped(above, columns)
         .map((line) => `${line}\n`)
@@ -31,9 +32,10 @@ export async function confirmWithClack(above: readonly string[], message: string
     );
     return clack.confirm({ message, initialValue: false, input, output });
   });
+  return clack.isCancel(value) ? undefined : value;
 }
 
-interface Streams {
+export interface TerminalStreams {
   readonly input: PassThrough;
   readonly output: Writable;
   readonly columns: number;
@@ -42,10 +44,13 @@ interface Streams {
 
 /**
  * clack gets streams of its own: a ReadStream on the terminal continues to read after it, and takes the REPL's keys.
+ * `lastKey` tells Esc from Ctrl-C, which clack does not. Undefined without a terminal.
  */
-async function onTerminal<T>(ask: (streams: Streams) => Promise<T | symbol>): Promise<T | undefined> {
+export async function onTerminal<T>(
+  ask: (streams: TerminalStreams) => Promise<T>,
+): Promise<{ readonly value: T | undefined; readonly lastKey: string }> {
   const terminal = openTerminal();
-  if (terminal === undefined) return undefined;
+  if (terminal === undefined) return { value: undefined, lastKey: "" };
   const over = new AbortController();
   const keys = new TerminalKeys(terminal, over.signal);
   const { columns, rows } = keys.size();
@@ -60,10 +65,10 @@ async function onTerminal<T>(ask: (streams: Streams) => Promise<T | symbol>): Pr
     }),
     { columns, rows, isTTY: true },
   );
-  const feeding = feed(keys, input);
+  let lastKey = "";
+  const feeding = feed(keys, input, (key) => void (lastKey = key));
   try {
-    const answer = await ask({ input, output, columns, rows });
-    return clack.isCancel(answer) ? undefined : (answer as T);
+    return { value: await ask({ input, output, columns, rows }), lastKey };
   } finally {
     over.abort();
     await feeding;
@@ -71,9 +76,11 @@ async function onTerminal<T>(ask: (streams: Streams) => Promise<T | symbol>): Pr
   }
 }
 
-async function feed(keys: TerminalKeys, input: PassThrough): Promise<void> {
-  // The terminal turns the return of Enter into a newline, which clack takes for another key.
-  for (let chunk = await keys.bytes(); chunk !== undefined; chunk = await keys.bytes())
+async function feed(keys: TerminalKeys, input: PassThrough, last: (key: string) => void): Promise<void> {
+  for (let chunk = await keys.bytes(); chunk !== undefined; chunk = await keys.bytes()) {
+    last(String.fromCharCode(chunk.at(-1) ?? 0));
+    // The terminal turns the return of Enter into a newline, which clack takes for another key.
     input.write(chunk.map((byte) => (byte === 10 ? 13 : byte)));
+  }
   input.end();
 }

@@ -18,53 +18,31 @@ function home(): string {
   return dir;
 }
 
-test.each([
-  ["gpt-codex", "next: buddy login"],
-  ["gpt-spark", "next: buddy login gpt-spark"],
-  ["openai", "next: export OPENAI_API_KEY=…"],
-  ["deepseek", "next: export OPENROUTER_API_KEY=…"],
-  ["glm", "next: export OPENROUTER_API_KEY=…"],
-  ["ollama", "next: ollama pull qwen3:8b"],
-  ["demo", "next: buddy"],
-])("profile %s is written and loads; then: %s", async (profile, next) => {
-  const env = { HOME: home() };
-  const ask = async () => ({ profile, autoApprove: "none" as const, name: "ops" });
-  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
-  expect(lines).toEqual(["wrote ~/.config/buddy/buddy.toml", next]);
-  const { config, warnings } = await loadConfig({ env, cwd: root });
-  expect(warnings).toEqual([]);
-  expect(config.agent).toMatchObject({ model: profile, name: "ops" });
-  expect(config.tools.shell_auto_approve).toBe("none");
-});
-
-test.each(["deepseek", "glm"])("profile %s needs no further step where its key is set", async (profile) => {
-  const env = { HOME: home(), OPENROUTER_API_KEY: "sk-or-1" };
-  const ask = async () => ({ profile, autoApprove: "none" as const, name: "" });
-  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
-  expect(lines.at(-1)).toBe("next: buddy");
-});
+const DEMO = { model: { profile: "demo", label: "" }, answered: "", autoApprove: "read-only", name: "" } as const;
 
 test.each([
-  ["ollama", "http://127.0.0.1:11434/v1", "gemma4:12b"],
   ["lm-studio", "http://127.0.0.1:1234/v1", 'odd "name" \\ here'],
-  ["llama-cpp", "http://127.0.0.1:8080/v1", "gguf"],
-])("a server of this machine becomes the profile %s", async (profile, baseUrl, model) => {
+  ["ollama", "http://127.0.0.1:11434/v1", "gemma4:12b"],
+])("the answers are in the file, with the profile %s", async (profile, baseUrl, model) => {
   const env = { HOME: home() };
-  const ask = async () => ({ profile, autoApprove: "read-only" as const, name: "", local: { baseUrl, model } });
+  const table = { api_base_url: baseUrl, api: "completions", model } as const;
+  const ask = async () =>
+    ({ ...DEMO, model: { profile, label: "", table }, autoApprove: "none", name: "ops" }) as const;
   const { lines } = await initConfig({ force: false, env, cwd: root, ask });
   expect(lines).toEqual(["wrote ~/.config/buddy/buddy.toml", "next: buddy"]);
   const { config, warnings } = await loadConfig({ env, cwd: root });
   expect(warnings).toEqual([]);
-  expect(config.agent.model).toBe(profile);
+  expect(config.agent).toMatchObject({ model: profile, name: "ops" });
+  expect(config.tools.shell_auto_approve).toBe("none");
   expect(config.models[profile]).toMatchObject({ api_base_url: baseUrl, api: "completions", model, auth: "api-key" });
   expect(config.models["glm"]?.model).toBe("z-ai/glm-5.3");
   expect(config.safety.git_add).toBe("block");
 });
 
-test("the answers that are defaults change nothing but the model's line", () => {
-  const filled = fillTemplate({ profile: "gpt-codex", autoApprove: "read-only", name: "" });
+test("the answers that are defaults change nothing but the model's line", async () => {
+  const filled = await fillTemplate(DEMO, {});
   const differing = filled.split("\n").filter((line, i) => line !== CONFIG_TEMPLATE.split("\n")[i]);
-  expect(differing).toEqual(['model = "gpt-codex"']);
+  expect(differing).toEqual(['model = "demo"']);
 });
 
 test("when the new file cannot be written the old one is back in its place", async () => {
@@ -82,7 +60,7 @@ test("when the new file cannot be written the old one is back in its place", asy
 test("an existing file is refused, or kept beside the new one", async () => {
   const dir = home();
   const env = { HOME: dir };
-  const ask = async () => ({ profile: "demo", autoApprove: "read-only" as const, name: "" });
+  const ask = async () => DEMO;
   const path = (await initConfig({ force: false, env, cwd: root, ask })).path;
   expect(path).toBe(join(dir, ".config/buddy/buddy.toml"));
   await expect(initConfig({ force: false, env, cwd: root, ask })).rejects.toThrow(
@@ -97,7 +75,7 @@ test("the file of a first start, untouched, does not get in the way and is not k
   const dir = home();
   const env = { HOME: dir };
   await loadConfig({ env, cwd: root });
-  const ask = async () => ({ profile: "demo", autoApprove: "read-only" as const, name: "" });
+  const ask = async () => DEMO;
   const { lines } = await initConfig({ force: false, env, cwd: root, ask });
   expect(lines).toEqual(["wrote ~/.config/buddy/buddy.toml", "next: buddy"]);
   expect((await loadConfig({ env, cwd: root })).config.agent.model).toBe("demo");
@@ -110,7 +88,7 @@ test("the file of a first start of another version, whose comments were differen
   await loadConfig({ env, cwd: root });
   const path = join(dir, ".config/buddy/buddy.toml");
   writeFileSync(path, readFileSync(path, "utf8").replace(/^#.*$/m, "# other words"));
-  const ask = async () => ({ profile: "demo", autoApprove: "read-only" as const, name: "" });
+  const ask = async () => DEMO;
   const { lines } = await initConfig({ force: false, env, cwd: root, ask });
   expect(lines[0]).toMatch(/\.bak$/);
   expect((await loadConfig({ env, cwd: root })).config.agent.model).toBe("demo");

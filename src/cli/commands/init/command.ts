@@ -1,16 +1,13 @@
 /** `buddy init`: writes the configuration file, with a few questions on a terminal. */
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { firstModels, withProfile } from "../../../app/model/first-model.ts";
+import type { FirstModel } from "../../../app/model/first-model.ts";
 import { backUp, CONFIG_TEMPLATE, createConfigFile } from "../../../config/create.ts";
-import { providerKeyFile } from "../../../config/keys.ts";
 import { type Env, requirePaths, shownPath } from "../../../config/paths.ts";
 import { currentDirectory } from "../../../lib/byte-names.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { writeFileAtomic } from "../../../lib/files.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import type { Api } from "../../../model/types.ts";
 import { defineCommand } from "../../command.ts";
-import type { InitAnswers } from "./init-questions.ts";
+import type { ConnectedModel } from "./connect-model.ts";
 
 export const command = defineCommand({
   name: "init",
@@ -37,7 +34,13 @@ export const command = defineCommand({
 
 // ── What `buddy init` does: asks on a terminal, and writes the template with the answers.
 
-interface InitOptions {
+export interface InitAnswers extends ConnectedModel {
+  readonly autoApprove: "none" | "read-only" | "operator" | "developer";
+  /** Of the tmux session. */
+  readonly name: string;
+}
+
+interface InitRequest {
   readonly path?: string | undefined;
   readonly force: boolean;
   readonly env: Env;
@@ -47,7 +50,7 @@ interface InitOptions {
 }
 
 /** Returns what to print. */
-export async function initConfig(options: InitOptions): Promise<{ path: string; lines: string[] }> {
+export async function initConfig(options: InitRequest): Promise<{ path: string; lines: string[] }> {
   const { env, cwd, force } = options;
   const path = options.path ?? requirePaths(env, "~/.config/buddy/buddy.toml").config;
   const shown = shownPath(path, options);
@@ -56,6 +59,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
     throw new BuddyError("config", `${shown} is not a regular file`, { hint: "Name another one with --config PATH" });
   }
   const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
+  const { firstModels } = await import("../../../app/model/first-model.ts");
   const found = ask === undefined ? (await firstModels(env))[0] : undefined;
   // The file that a first start wrote may be replaced: its message sends the user to `buddy init`.
   const old = present === undefined ? undefined : contents(path);
@@ -66,11 +70,10 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
     });
   }
   const answers = await ask?.();
-  const keyFile = answers?.key === undefined ? undefined : keepKey(answers.profile, answers.key, env);
+  const text = answers === undefined ? await defaults(found) : await fillTemplate(answers, env);
   const aside = existsSync(path) && (force || old !== CONFIG_TEMPLATE) ? backUp(path, { env, cwd }) : undefined;
   try {
-    const defaults = found === undefined ? CONFIG_TEMPLATE : withProfile(CONFIG_TEMPLATE, found);
-    createConfigFile(path, answers === undefined ? defaults : fillTemplate(answers, keyFile));
+    createConfigFile(path, text);
   } catch (error) {
     if (aside !== undefined) rmSync(aside, { force: true });
     throw error;
@@ -80,11 +83,8 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
     lines: [
       ...(aside === undefined ? [] : [`kept the old file as ${shownPath(aside, { env, cwd })}`]),
       `wrote ${shown}`,
-      ...(keyFile === undefined ? [] : [`the key is in ${shownPath(keyFile, { env, cwd })}`]),
-      ...(found === undefined ? [] : [`the model is ${found.text}`]),
-      answers?.local === undefined && answers?.lines === undefined && keyFile === undefined && found === undefined
-        ? nextStep(answers?.profile ?? "gpt-codex", env)
-        : "next: buddy",
+      ...(found === undefined ? [] : [`the model: ${found.label}`]),
+      answers === undefined && found === undefined ? "next: buddy login, or buddy init in a terminal" : "next: buddy",
     ],
   };
 }
@@ -109,76 +109,27 @@ async function hasDefaults(text: string): Promise<boolean> {
   }
 }
 
-/** The template with the answers instead of its defaults. */
-export function fillTemplate(answers: InitAnswers, keyFile?: string): string {
+async function defaults(found: FirstModel | undefined): Promise<string> {
+  if (found === undefined) return CONFIG_TEMPLATE;
+  const { withProfile } = await import("../../../app/model/first-model.ts");
+  return withProfile(CONFIG_TEMPLATE, found).text;
+}
+
+/** The template with the answers in place of its defaults. */
+export async function fillTemplate(answers: InitAnswers, env: Env): Promise<string> {
+  const { withModel } = await import("./connect-model.ts");
   const lines = CONFIG_TEMPLATE.split("\n");
   const set = (pattern: RegExp, line: string) => {
     const at = lines.findIndex((text) => pattern.test(text));
     if (at === -1) throw new Error(`templates/buddy.toml has no line ${pattern.source}`);
     lines[at] = line;
   };
-  set(/^model = "gpt-codex"/, `model = ${JSON.stringify(answers.profile)}`);
   if (answers.name !== "") set(/^# name = /, `name = ${JSON.stringify(answers.name)}`);
-  if (answers.autoApprove !== "read-only") {
+  if (answers.autoApprove !== "read-only")
     set(/^# shell_auto_approve = /, `shell_auto_approve = ${JSON.stringify(answers.autoApprove)}`);
-  }
-  const key = keyFile === undefined ? [] : [`api_key_file = ${JSON.stringify(keyFile)}`];
-  if (answers.lines !== undefined)
-    return withProfile(lines.join("\n"), { profile: answers.profile, text: "", lines: [...answers.lines, ...key] });
-  if (key[0] !== undefined) setIn(lines, answers.profile, "api_key_env", key[0]);
-  if (answers.model !== undefined) setIn(lines, answers.profile, "model", `model = ${JSON.stringify(answers.model)}`);
-  if (answers.local !== undefined) setLocal(lines, answers.profile, answers.local);
-  return lines.join("\n");
-}
-
-/** Replaces one line of a profile of the template. */
-function setIn(lines: string[], profile: string, key: string, line: string): void {
-  const start = lines.findIndex((text) => text.startsWith(`[models.${profile}]`));
-  const at = lines.findIndex((text, index) => index > start && text.startsWith(`${key} = `));
-  if (start === -1 || at === -1) throw new Error(`templates/buddy.toml has no ${key} in profile ${profile}`);
-  lines[at] = line;
-}
-
-/** A pasted key goes into a file that its owner alone can read. */
-function keepKey(profile: string, key: string, env: Env): string {
-  const path = providerKeyFile(requirePaths(env, "the key").dir, profile);
-  writeFileAtomic(path, `${key}\n`);
-  return path;
-}
-
-/** Fills the server's profile of the template, or adds one after the last. */
-function setLocal(lines: string[], profile: string, { baseUrl, model }: NonNullable<InitAnswers["local"]>): void {
-  const header = `[models.${profile}]`;
-  const keys = [`api_base_url = ${JSON.stringify(baseUrl)}`, 'api = "completions"', `model = ${JSON.stringify(model)}`];
-  const at = lines.findIndex((line) => line.startsWith(header));
-  if (at !== -1) {
-    lines.splice(at + 1, keys.length, ...keys);
-    return;
-  }
-  const last = lines.findLastIndex((line) => line.startsWith("[models."));
-  const end = lines.indexOf("", last);
-  lines.splice(end, 0, "", header, ...keys);
+  return withModel(lines.join("\n"), answers, env);
 }
 
 async function questions(): Promise<() => Promise<InitAnswers>> {
   return (await import("./init-questions.ts")).askInitQuestions;
 }
-
-function nextStep(profile: string, env: Env): string {
-  const variable = KEYED_PROFILES[profile]?.variable;
-  if (variable !== undefined) return env[variable] ? "next: buddy" : `next: export ${variable}=…`;
-  const steps: Readonly<Record<string, string>> = {
-    "gpt-codex": "buddy login",
-    "gpt-spark": "buddy login gpt-spark",
-    ollama: "ollama pull qwen3:8b",
-  };
-  return `next: ${steps[profile] ?? "buddy"}`;
-}
-
-/** Profiles of the template that need a key. */
-export const KEYED_PROFILES: Readonly<Record<string, { url: string; api: Api; variable: string }>> = {
-  openai: { url: "https://api.openai.com/v1", api: "responses", variable: "OPENAI_API_KEY" },
-  claude: { url: "https://api.anthropic.com/v1", api: "anthropic", variable: "ANTHROPIC_API_KEY" },
-  deepseek: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
-  glm: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
-};

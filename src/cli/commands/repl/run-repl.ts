@@ -5,6 +5,7 @@ import { loadConfiguration } from "../../../app/configuration.ts";
 import { replHost } from "../../../app/repl/repl-host.ts";
 import { composeRun, type Run } from "../../../app/run.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
+import { buddyPaths, shownPath } from "../../../config/paths.ts";
 import { resolveProfile } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
 import { log } from "../../../lib/log.ts";
@@ -33,9 +34,10 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
       hint: `For example: ${options.resume === undefined ? 'echo "…" | buddy exec' : `buddy exec --resume ${options.resume} "…"`}`,
     });
   }
-  let loaded = await loadConfiguration(globals);
-  if (await (await import("../../../app/model/first-model.ts")).offerFirstModel(loaded, yesOnTerminal))
-    loaded = await loadConfiguration(globals);
+  const connected = await withModel(globals);
+  if (connected === undefined) return EXIT.ok;
+  const { loaded } = connected;
+  globals = connected.globals;
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
   const compose = (resume: string | undefined, fork: boolean | undefined) =>
@@ -84,6 +86,40 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   }
   if (!globals.quiet) await new Output(1).write(await farewell(run, host));
   return code;
+}
+
+/** The configuration, after the user chose a model if there was none; undefined if they left. */
+async function withModel(
+  globals: GlobalOptions,
+): Promise<{ readonly loaded: LoadedConfig; readonly globals: GlobalOptions } | undefined> {
+  const loaded = await loadConfiguration(globals, { create: false });
+  const { needsModel } = await import("../../../app/model/first-model.ts");
+  const own = globals.config ?? buddyPaths(process.env)?.config;
+  if (own === undefined || !(await needsModel(loaded)))
+    return { loaded: loaded.files.includes(own ?? "") ? loaded : await loadConfiguration(globals), globals };
+  const [{ setupQuestions }, { connectModel, saveModel }] = await Promise.all([
+    import("../../../ui/questions/setup-questions.ts"),
+    import("../init/connect-model.ts"),
+  ]);
+  const questions = setupQuestions();
+  if (questions === undefined) return { loaded, globals };
+  const chosen = await connectModel(process.env, questions);
+  if (chosen === undefined) return undefined;
+  const { style } = questions;
+  if (chosen.model.table === undefined) globals = { ...globals, model: chosen.model.profile };
+  else {
+    saveModel(own, chosen, process.env);
+    const answered = chosen.answered === "" ? "" : `${chosen.answered}. `;
+    questions.say(
+      `${style.ok("●")} ${answered}Saved in ${style.code(shownPath(own, loaded))} ${style.grey("(only you can read it)")}`,
+    );
+  }
+  questions.say(
+    "",
+    `Say what you need. Read-only commands run automatically; buddy asks before any change. ${style.code("/help")} has the rest.`,
+    "",
+  );
+  return { loaded: await loadConfiguration(globals), globals };
 }
 
 /** As configured, or as the environment describes the background; without either, the terminal is asked. */
