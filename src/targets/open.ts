@@ -10,7 +10,7 @@ import { isLocal, labelOfHop } from "./place.ts";
 import { quote } from "../lib/quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";
 import { OutputStore } from "./output/output-store.ts";
-import { choosePaneShell } from "./tmux/bootstrap.ts";
+import { choosePaneShell, type PaneShell } from "./tmux/bootstrap.ts";
 import { insideManagedPane, ownPane } from "./tmux/unmanaged-pane.ts";
 import { NoShell } from "./tmux/pane.ts";
 import { LazyPane } from "./lazy-pane.ts";
@@ -76,7 +76,7 @@ function isTooOld(version: string): boolean {
 
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
   const base = parts(transport, options, notices);
-  const shell = choosePaneShell(transport.facts, options.shell);
+  const shell = paneShell(transport, options);
   const panes = managedPanes(base);
   // In parallel with the pane: the first command needs both. Not remotely: a connection may allow few programs at once.
   if (transport.kind === "local") base.clean.start();
@@ -116,7 +116,7 @@ function openForMany(
     unusable,
   });
   const identity: TargetIdentity = {
-    ...identify(transport, choosePaneShell(transport.facts, options.shell).name),
+    ...identify(transport, paneShell(transport, options).name),
     get tmuxSession() {
       return pane.session;
     },
@@ -128,6 +128,10 @@ function openForMany(
   return adoptable(target, pane, { tell: notices.tell });
 }
 
+function paneShell({ facts }: Transport, { shell, bourne }: TargetOptions): PaneShell {
+  return choosePaneShell(facts, shell, bourne);
+}
+
 function managedPanes({ transport, options, notices, outputStore, clean }: Parts): ManagedPanes {
   const session = sessionName(options, transport);
   return new ManagedPanes({
@@ -135,7 +139,7 @@ function managedPanes({ transport, options, notices, outputStore, clean }: Parts
       transport,
       session,
       owner: session,
-      shell: choosePaneShell(transport.facts, options.shell),
+      shell: paneShell(transport, options),
       socket: tmuxSocket(options, transport),
       cwd: transport.facts.cwd,
       notice: notices.tell,
@@ -312,6 +316,8 @@ function sessionName(options: TargetOptions, transport: Transport): string {
   if (options.tmuxSession !== undefined && options.tmuxSession !== "") return plainName(options.tmuxSession);
   if (options.agentName !== "") return `buddy-${plainName(options.agentName)}`;
   const { path } = options.place;
+  // Where the login shell is fish, the panes of a fleet have another: each kind has its session.
+  const isOther = paneShell(transport, options).kind !== paneShell(transport, { ...options, bourne: false }).kind;
   const host = path[0]?.kind === "ssh" ? path[0].destination : "local";
   const inner = path.filter(({ kind }) => kind !== "ssh");
   const target = [
@@ -319,6 +325,7 @@ function sessionName(options: TargetOptions, transport: Transport): string {
     host,
     transport.facts.user,
     ...(transport.kind === "local" ? [transport.facts.cwd] : []),
+    ...(isOther ? ["sh"] : []),
   ];
   return `buddy-${sha256(target.join(" ")).slice(0, 12)}`;
 }

@@ -590,6 +590,8 @@ export interface TargetOptions {
   readonly cwd?: string;
   /** Shell of the panes instead of the login shell: a name or a path. */
   readonly shell?: string;
+  /** All commands are sh: a login shell of another family (fish) is not that of the panes. */
+  readonly bourne?: boolean;
   /** How long a connection may be silent before it is checked. */
   readonly heartbeatMs?: number;
   readonly backgroundTimeoutMs: number;

@@ -1,5 +1,12 @@
 # buddy: keeps a shell in this pane. Ending the shell does not end the pane: a new one starts in the same place.
 # usage: sh -m supervisor.sh KIND LOGIN PLAIN UNSET,NAMES TMUX SHELL [ARGUMENT...]
+# mksh and ksh give the terminal to no job of a script. Where there is no other shell, the one in the pane takes it by itself.
+case ${KSH_VERSION-} in ?*)
+  for __buddy_name in dash bash ash; do
+    if command -v "$__buddy_name" >/dev/null; then exec "$__buddy_name" -m "$0" "$@"; fi
+  done
+  set +m ;;
+esac
 __buddy_dir=${0%/*}
 __buddy_kind=$1 __buddy_login=$2 __buddy_plain=$3
 for __buddy_name in $(IFS=,; printf '%s ' $4); do unset "$__buddy_name"; done

@@ -5,7 +5,7 @@ if [ -r "/proc/$1/stat" ]; then
   g=$6
   # While a shell starts, the supervisor itself is in the foreground.
   IFS= read -r l <"/proc/$g/stat" || exit 1
-  n=${l#*(}; n=${n%)*}; set -- ${l##*) }
+  n=${l#*"("}; n=${n%)*}; set -- ${l##*) }
   p=$g s=0
   if [ "$2" = "$own" ] && [ "$k" = 1 ]; then n=sh; elif [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
   # A shell that waits for its child is not the running program.
@@ -15,7 +15,7 @@ if [ -r "/proc/$1/stat" ]; then
     IFS= read -r l <"/proc/$c/stat" || break
     set -- ${l##*) }
     [ "$3" = "$g" ] || break
-    p=$c n=${l#*(}; n=${n%)*}
+    p=$c n=${l#*"("}; n=${n%)*}
   done 2>/dev/null
   d=$(readlink "/proc/$p/cwd" 2>/dev/null; printf x); d=${d%x}
   set -- $(ls -ld "/proc/$p" 2>/dev/null)

@@ -9,7 +9,7 @@ if [ -r "/proc/$1/stat" ]; then
   if command -v grep >/dev/null; then f=$(grep -ls ") [A-Za-z] [0-9]* $g " $f); fi
   for f in $f; do
     IFS= read -r l 2>/dev/null <"$f" || continue
-    n=${l#*(}; n=${n%)*}
+    n=${l#*"("}; n=${n%)*}
     set -- "$1" "$2" ${l##*) }
     [ "$5" = "$g" ] || continue
     p=${f#/proc/}; p=${p%/stat}

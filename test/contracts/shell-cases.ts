@@ -432,8 +432,8 @@ export const CASES: readonly Case[] = [
   },
   {
     name: "exit",
-    command: "exit 3",
-    check: (r) => expect(r.outcome).toEqual({ kind: "shell-ended", code: 3 }),
+    command: "echo exit; printf one; exit 3",
+    check: (r) => expect([r.outcome, whole(r)]).toEqual([{ kind: "shell-ended", code: 3 }, "exit\none"]),
     loses: true,
   },
   {

@@ -279,6 +279,7 @@ export function runFleet(
     open: options.open ?? openTarget,
     targetOptions: (place) => ({
       ...targetOptions(loaded, globals, place),
+      bourne: true,
       outputs: run.outputs,
       session: () => run.sessions.id,
     }),

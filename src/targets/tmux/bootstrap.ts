@@ -19,14 +19,21 @@ export interface PaneShell {
 
 const POSIX_SHELLS = new Set(["sh", "dash", "ash", "mksh", "ksh"]);
 
-/** The user's login shell if buddy supports it; otherwise bash or sh. `wanted` is another one. */
-export function choosePaneShell(facts: Pick<MachineFacts, "loginShell" | "programs">, wanted?: string): PaneShell {
+/**
+ * The user's login shell if buddy supports it; otherwise bash or sh. `wanted` is another one; `bourne`: one that reads
+ * commands as sh does.
+ */
+export function choosePaneShell(
+  facts: Pick<MachineFacts, "loginShell" | "programs">,
+  wanted?: string,
+  bourne = false,
+): PaneShell {
   // A login shell is a path, in which a space does not separate words.
   const words = wanted === undefined ? [facts.loginShell] : wanted.trim().split(/\s+/);
   const name = (words.length > 1 ? words.at(-1) : words[0])?.split("/").at(-1) ?? "";
   const path = words[0]?.includes("/") === true ? words[0] : facts.programs[words[0] ?? ""];
   const argv = path === undefined ? words : [path, ...words.slice(1)];
-  if (name === "bash" || name === "zsh" || name === "fish") return { kind: name, name, argv };
+  if (name === "bash" || name === "zsh" || (name === "fish" && !bourne)) return { kind: name, name, argv };
   if (name === "sh") return { kind: "sh", name: posixName(facts), argv };
   if (POSIX_SHELLS.has(name)) return { kind: "sh", name, argv };
   if (wanted !== undefined) {

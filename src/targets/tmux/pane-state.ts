@@ -58,6 +58,10 @@ const CARRIAGE_RETURN = 13;
 const PLACE_QUESTION = "\u001b[6n";
 /** The exit code of a line that was abandoned with Ctrl-C. */
 const INTERRUPTED = 130;
+/** Nothing else ends the shell, and its message goes to the terminal. */
+const EXITS = /^(?!.*(?:\b(?:exec|kill)\b|2>|&>)).*\bexit\b/s;
+/** What bash prints for `exit`, and the supervisor then. */
+const FAREWELL = "exit\r\n\u001b[?1049l\u001b[?25h\u001b[0m";
 /** How many prompts in the middle of a command, printed or real, are checked. */
 const MAX_UNMARKED = 20;
 const MAX_UNKNOWN = 20;
@@ -259,6 +263,7 @@ export class PaneState {
   /** The command is about to be sent. */
   sending(command: RunningCommand): void {
     command.promptId = this.#promptId;
+    if (this.shell.kind === "bash" && EXITS.test(command.text)) command.farewell = FAREWELL;
     command.notes.push(...this.#asides.splice(0));
     this.#current = command;
     this.#promptSeen = false;

@@ -52,6 +52,8 @@ const LOOK_MS = 1000;
 const REACHED_MS = 120_000;
 /** After this, buddy checks whether another shell has replaced its own (`exec` in a start-up file). */
 const REPLACED_MS = 2000;
+/** It does so earlier if there was no prompt by then. */
+const SOON_MS = 400;
 /** How long a command waits for the pane to become free before it is reported as busy. */
 const FREE_MS = 1500;
 const SETTLED_MS = 200;
@@ -179,16 +181,16 @@ export class TmuxPane implements Pane, PaneSink {
       // A machine with much to do may not tell.
       const seen = await this.#input.look(false).catch(() => undefined);
       const replacing = await this.#input.look(true).catch(() => undefined);
+      const isReplaced = replacing !== undefined && this.#isReplaced(replacing);
       const name = seen?.child ?? seen?.program ?? shell.name;
       let why: string | undefined;
       // The operator cannot have typed in a pane that was just made.
-      if (seen !== undefined && seen.doing !== "working") why = `${name} waits for input`;
-      else if (replacing !== undefined && this.#isReplaced(replacing))
-        why = `another shell took the place of ${shell.name}`;
+      if (isReplaced) why = `another shell took the place of ${shell.name}`;
+      else if (seen !== undefined && seen.doing !== "working") why = `${name} waits for input`;
       else if (performance.now() > end) why = `${name} is still running after ${START_MS / 1000} seconds`;
       const text = `Waiting for the prompt of ${shell.name}: in its start-up files ${name} is still running.`;
       if (round === 0 && why === undefined && !isUp()) options.onDelay?.(text);
-      await changes.until(isUp, LOOK_MS, options.signal);
+      await changes.until(isUp, isReplaced ? SETTLED_MS : LOOK_MS, options.signal);
       if (why !== undefined && !isUp()) return why;
     }
     return undefined;
@@ -440,7 +442,10 @@ export class TmuxPane implements Pane, PaneSink {
     const state = this.#state;
     // Replies and output come in order: a prompt that tmux knows and buddy does not was missed.
     const isMissed = !isUp() && (await this.#isPromptKnown()) && !isUp();
-    if (!isMissed) await state.changes.until(isUp, REPLACED_MS);
+    if (!isMissed) await state.changes.until(isUp, SOON_MS);
+    const seen = isMissed || isUp() ? undefined : await this.#input.look(true).catch(() => undefined);
+    if (!isMissed && (seen === undefined || !this.#isReplaced(seen)))
+      await state.changes.until(isUp, REPLACED_MS - SOON_MS);
     if (isUp() || state.gap.open) return;
     state.beginGap(false);
     await this.#recover(MISSED, true);

@@ -41,6 +41,10 @@ export class RunningCommand {
   /** When it was sent, or keys were last pressed for it. */
   touchedAt = performance.now();
   lastActivity = performance.now();
+  /** What is printed after its output when it ends its shell: a line, and more. */
+  farewell = "";
+  /** What may be the beginning of that line: written once something else follows. */
+  #held = "";
   /** Output begins after the text that is shown to the operator. */
   #shown: boolean;
   readonly #finish: (outcome: RunOutcome) => void;
@@ -78,10 +82,20 @@ export class RunningCommand {
   output(bytes: Buffer): void {
     this.lastActivity = performance.now();
     if (this.#frozen || this.phase === "sent") return;
-    if (this.#open) return this.recording.write(bytes);
+    if (this.#open) return this.#record(bytes);
     if (this.#beforeBytes > MAX_BEFORE) return;
     this.#before.push(Buffer.from(bytes));
     this.#beforeBytes += bytes.length;
+  }
+
+  #record(bytes: Buffer): void {
+    if (this.farewell === "") return this.recording.write(bytes);
+    const text = this.#held + bytes.toString("latin1");
+    const line = this.farewell.slice(0, this.farewell.indexOf("\n") + 1);
+    const starts = [text.lastIndexOf(line), text.lastIndexOf(line.slice(0, 1))];
+    const start = starts.find((at) => at >= 0 && this.farewell.startsWith(text.slice(at))) ?? text.length;
+    this.#held = text.slice(start);
+    this.recording.write(Buffer.from(text.slice(0, start), "latin1"));
   }
 
   /** Adds the note only once. */
@@ -132,6 +146,7 @@ export class RunningCommand {
   finish(outcome: RunOutcome): void {
     if (this.outcome !== undefined) return;
     if (!this.#open) this.#keepBefore();
+    if (outcome.kind !== "shell-ended") this.recording.write(Buffer.from(this.#held, "latin1"));
     this.phase = "over";
     this.outcome = outcome;
     this.recording.end();

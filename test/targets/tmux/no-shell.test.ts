@@ -61,6 +61,18 @@ describe("start-up files that end the shell", () => {
     },
   );
 
+  test("a shell that took the place of another is not followed, whatever started it", async () => {
+    const path = join(home.path, ".bashrc");
+    writeFileSync(path, "exec dash -i\n");
+    try {
+      await using place = await openTestTarget("local", { shell: "bash" });
+      expect(told(place)).toMatch(naming("bash", "start-up files"));
+      expect(output(await place.target.shell.run("echo $BASH"))).toMatch(/bash$/m);
+    } finally {
+      rmSync(path);
+    }
+  });
+
   test("is known although it happened before buddy listened, and the prompt that is there is found at once", async () => {
     const real = Bun.which("tmux");
     const bin = join(home.path, "bin");
@@ -128,4 +140,24 @@ describe("a shell program that is not there", () => {
     expect((await place.target.shell.run("echo never")).outcome.kind).toBe("lost");
     rmSync(join(home.path, ".bashrc"));
   });
+});
+
+const mksh = await needs("tmux", "mksh");
+mksh.test("sh is mksh, which gives the terminal to no job of a script: there was no pane", async () => {
+  const bin = join(home.path, "sh is mksh");
+  const before = process.env["PATH"];
+  mkdirSync(bin);
+  symlinkSync(Bun.which("mksh") ?? "", join(bin, "sh"));
+  process.env["PATH"] = `${bin}:${before}`;
+  try {
+    for (const shell of SHELLS) {
+      await using place = await openTestTarget("local", { shell });
+      const { shell: pane } = place.target;
+      expect((await pane.run("exit 3")).outcome).toEqual({ kind: "shell-ended", code: 3 });
+      expect((await pane.run("sh -c 'kill -9 $PPID'")).outcome).toEqual({ kind: "shell-ended", code: 137 });
+      expect(output(await pane.run("echo back"))).toBe("back\n");
+    }
+  } finally {
+    process.env["PATH"] = before;
+  }
 });

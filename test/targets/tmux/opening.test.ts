@@ -203,4 +203,9 @@ test("a login shell whose path has a space was not found", () => {
   const facts = { loginShell: "/opt/my shells/bash", programs: {} };
   expect(choosePaneShell(facts)).toEqual({ kind: "bash", name: "bash", argv: ["/opt/my shells/bash"] });
   expect(choosePaneShell(facts, "busybox ash").argv).toEqual(["busybox", "ash"]);
+  const inFish = { loginShell: "/usr/bin/fish", programs: { fish: "/usr/bin/fish", bash: "/bin/bash" } };
+  expect([choosePaneShell(inFish), choosePaneShell(inFish, undefined, true)].map(({ kind }) => kind)).toEqual([
+    "fish",
+    "bash",
+  ]);
 });
