@@ -70,7 +70,7 @@ export const isHere = (target: Target): boolean => target.transport.kind === "lo
  * nothing, and not those that find or a loop would reach.
  */
 function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | undefined {
-  for (const { word, path: written } of openedBy(text, judged, cwd))
+  for (const { word, path: written } of openedBy(text, judged, cwd).filter(({ path }) => !OF_THE_READER.test(path)))
     for (const path of matching(written)) {
       const real = realPath(path);
       if (real !== path && (holdsSecrets(real) || holdsSecretFiles(real)))
@@ -81,9 +81,10 @@ function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | 
   return undefined;
 }
 
+/** These mean the files of whichever process opens them. */
+const OF_THE_READER = /^\/(?:dev\/(?:std(?:in|out|err)|fd\/\d+)|proc\/(?:thread-)?self\/fd\/\d+)$/;
+
 function isPipe(path: string): boolean {
-  // These mean the files of whichever process opens them.
-  if (/^\/(?:dev|proc)\//.test(path)) return false;
   return statSync(withBytes(path), { throwIfNoEntry: false })?.isFIFO() === true;
 }
 

@@ -140,13 +140,13 @@ describe("the question", () => {
     expect(asked[0]?.machines?.map(({ name }) => name)).toEqual(NAMES);
   });
 
-  test("takes the strictest of all, and says which machine is why", async () => {
+  test("takes the strictest of all, says which machine is why, and how it would be undone", async () => {
     const { results, asked } = rig({
       answers: [{ kind: "yes" }],
-      request: (name) => (name === "web03" ? { risk: "high", privesc: true, policy: "as root" } : {}),
+      request: (name) => (name === "web03" ? { risk: "high", privesc: true, policy: "as root", reverse: "nft -f old" } : {}),
     });
     await results;
-    expect(asked[0]).toMatchObject({ risk: "high", privesc: true });
+    expect(asked[0]).toMatchObject({ risk: "high", privesc: true, reverse: "nft -f old" });
     expect(asked[0]?.policy).toContain("as root (web03)");
   });
 

@@ -1,6 +1,6 @@
 /** May this call happen: policy, what the model declared, the operator's answer and the dry run, on a real shell. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, symlinkSync } from "node:fs";
+import { closeSync, existsSync, openSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { ofType } from "../../support/agent.ts";
 import { call, shell } from "../../support/calls.ts";
@@ -161,7 +161,7 @@ describe("configuration", () => {
   });
 
   test("a link that leads to a file of keys is asked about like the file, one that leads elsewhere is not", async () => {
-    const reads = ["cat notes", "cat < notes", "cat keys/id_x", "cat *", "cd keys && cat id_x"];
+    const reads = ["cat notes", "cat < notes", "cat keys/id_x", "cat *", "cat keys/*", "cd keys && cat id_x"];
     await using here = new Here(
       [...reads.map((text) => shell(text)), shell("ls -l notes"), shell("cat plain"), { text: "done" }],
       { answer: () => ({ kind: "no" }) },
@@ -182,11 +182,23 @@ describe("configuration", () => {
 
   test("a pipe is asked about: what is read from it is gone for others", async () => {
     const reads = ["cat pipe", "grep -c x < pipe"];
-    await using here = new Here([...reads.map((text) => shell(text)), shell("ls pipe"), { text: "done" }], {
-      answer: () => ({ kind: "no" }),
-    });
+    const pipe = Promise.withResolvers<number>();
+    await using here = new Here(
+      [
+        ...reads.map((text) => shell(text)),
+        // A pipe to this process, and something else to the command that opens it.
+        async () => shell(`cat /dev/fd/${await pipe.promise} /dev/stdin < plain`),
+        shell("ls pipe"),
+        { text: "done" },
+      ],
+      { answer: () => ({ kind: "no" }) },
+    );
     Bun.spawnSync(["mkfifo", join(here.cwd, "pipe")]);
+    here.write("cwd/plain", "");
+    const opened = openSync(join(here.cwd, "pipe"), "r+");
+    pipe.resolve(opened);
     const { results } = await here.turn();
+    closeSync(opened);
     expect(here.asked.map(({ action }) => action)).toEqual(reads);
     expect(results.at(-1)).toBe("pipe");
   });

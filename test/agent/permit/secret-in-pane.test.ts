@@ -1,7 +1,9 @@
 /** A secret's name in a command of a pane: the shell gets the value, the pane, its history and the model the name. */
 import { expect, setDefaultTimeout } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
+import type { Pane } from "../../../src/targets/target.ts";
 import { drain } from "../../support/agent.ts";
 import { call, DECLARED, shell } from "../../support/calls.ts";
 import { Here } from "../../support/in-process.ts";
@@ -81,6 +83,19 @@ test("typed by its name into a program that asks for it", async () => {
   await run[Symbol.asyncDispose]();
   const except = ["app.json", "typed", `${run.sessions.id}.json`];
   expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
+});
+
+test("where only reads run, keys are withheld, in every mode", async () => {
+  await using here = new Here(
+    [call("send-keys", { literal_text: "touch pressed", enter: true, ...DECLARED }), { text: "done" }],
+    { config: '[rules."*"]\nmode = "read-only"\n[tools]\nshell_allow = ["touch"]\n', answer: () => ({ kind: "yes" }) },
+  );
+  const { run } = await here.turn({ tmux: true, approve: "all" });
+  expect(here.asked).toEqual([]);
+  expect(here.results()[0]).toContain("is read-only");
+  const pane = (await run.target.get()).shell;
+  expect(await (pane as Pane).where()).toMatchObject({ typed: "" });
+  expect(existsSync(join(here.cwd, "pressed"))).toBe(false);
 });
 
 test("keys with a name ask even where nothing else does", async () => {
