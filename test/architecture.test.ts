@@ -17,7 +17,7 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
   tools: { values: ["lib", "targets"], types: ["policy"] },
   agent: { values: ["lib", "model", "tools", "policy"], types: ["targets", "audit"] },
   audit: { values: ["lib"] },
-  session: { values: ["lib", "agent/events.ts"], types: ["agent", "model"] },
+  session: { values: ["lib", "agent/events.ts", "policy/screen/terminal-text.ts"], types: ["agent", "model"] },
   extend: { values: ["lib", "tools", "config/toml.ts", "targets/connection/exit-cleanup.ts"], types: ["config"] },
   ui: {
     values: ["lib", "agent/events.ts", "policy/screen/terminal-text.ts"],

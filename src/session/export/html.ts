@@ -1,5 +1,6 @@
 /** A session as one self-contained HTML page: no script, nothing loaded, all text escaped. */
 import { plural } from "../../lib/text.ts";
+import { showText } from "../../policy/screen/terminal-text.ts";
 import { isCommand, summaryOf, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
 /** In pieces, so that a long session is not in memory twice. */
@@ -41,7 +42,7 @@ function section(entry: TranscriptEntry): string {
         entry.reasoning === ""
           ? ""
           : `<details class="reasoning"><summary>reasoning</summary><pre>${escape(entry.reasoning)}</pre></details>`;
-      return `<section class="answer">${time}${reasoning}${markdown(entry.text)}</section>`;
+      return `<section class="answer">${time}${reasoning}${markdown(showText(entry.text))}</section>`;
     }
     case "tool":
       return toolSection(entry.tool, time);
@@ -100,7 +101,7 @@ function markdown(text: string): string {
 }
 
 function escape(text: string): string {
-  return Bun.escapeHTML(text.replace(/[^\P{Cc}\n\t]/gu, "\u{fffd}"));
+  return Bun.escapeHTML(showText(text));
 }
 
 const STYLE = `

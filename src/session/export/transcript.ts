@@ -12,6 +12,7 @@ import { foldNames } from "../../lib/names.ts";
 import { codeBlock, words } from "../../lib/text.ts";
 import { jsonObject } from "../../lib/values.ts";
 import type { ToolCall } from "../../model/types.ts";
+import { showText } from "../../policy/screen/terminal-text.ts";
 import { readEvents } from "../read.ts";
 
 export interface Transcript {
@@ -269,8 +270,8 @@ export function* exportMarkdown(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const head = [`# buddy session ${id}`, "", `- started: ${started}`, `- model: ${model}`, `- target: ${target}`];
   if (damaged > 0) head.push(`- damaged lines skipped: ${damaged}`);
-  yield `${head.join("\n")}\n\n`;
-  for (const entry of entries) yield `${section(entry)}\n`;
+  yield showText(`${head.join("\n")}\n\n`);
+  for (const entry of entries) yield showText(`${section(entry)}\n`);
 }
 
 function section(entry: TranscriptEntry): string {

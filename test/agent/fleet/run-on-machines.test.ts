@@ -143,7 +143,8 @@ describe("the question", () => {
   test("takes the strictest of all, says which machine is why, and how it would be undone", async () => {
     const { results, asked } = rig({
       answers: [{ kind: "yes" }],
-      request: (name) => (name === "web03" ? { risk: "high", privesc: true, policy: "as root", reverse: "nft -f old" } : {}),
+      request: (name) =>
+        name === "web03" ? { risk: "high", privesc: true, policy: "as root", reverse: "nft -f old" } : {},
     });
     await results;
     expect(asked[0]).toMatchObject({ risk: "high", privesc: true, reverse: "nft -f old" });
