@@ -100,6 +100,8 @@ export type Intent =
       readonly says: "reads" | "changes" | "destroys";
       /** It claims to only read, and the operator trusts the server in this. */
       readonly believed: boolean;
+      /** It is described differently than when it was first used. */
+      readonly changed?: boolean;
       /** All that the server says about the tool now. */
       readonly described: string;
     };

@@ -6,6 +6,12 @@ export interface WebServer extends Disposable {
   readonly seen: { readonly authorization: string | null; readonly key: string | null }[];
   /** How the next requests to the server are answered, instead. */
   answer: ((request: Request) => Response | undefined) | undefined;
+  /** What its list of tools has. */
+  tools: readonly object[];
+  /** Where it says that a sign-in is given, if not here. */
+  authorization: string | undefined;
+  /** Every path that was asked for. */
+  readonly asked: string[];
   /** Tokens that were given so far. */
   readonly tokens: string[];
 }
@@ -14,12 +20,18 @@ export function startWebServer({ signIn }: { readonly signIn: boolean }): WebSer
   const seen: WebServer["seen"] = [];
   const tokens: string[] = [];
   const codes = new Map<string, string>();
-  const state: { answer: WebServer["answer"] } = { answer: undefined };
+  const asked: string[] = [];
+  const state: Pick<WebServer, "answer" | "tools" | "authorization"> = {
+    answer: undefined,
+    tools: [{ name: "ping", description: "answers", inputSchema: { type: "object" } }],
+    authorization: undefined,
+  };
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
       const { pathname, searchParams, origin } = new URL(request.url);
+      asked.push(pathname);
       if (pathname === "/mcp") {
         const authorization = request.headers.get("authorization");
         seen.push({ authorization, key: request.headers.get("x-key") });
@@ -33,10 +45,10 @@ export function startWebServer({ signIn }: { readonly signIn: boolean }): WebSer
             headers: { "www-authenticate": `Bearer resource_metadata="${metadata}"` },
           });
         }
-        return request.method === "POST" ? rpc(await request.json()) : new Response("", { status: 405 });
+        return request.method === "POST" ? rpc(await request.json(), state.tools) : new Response("", { status: 405 });
       }
       if (pathname.startsWith("/.well-known/oauth-protected-resource"))
-        return Response.json({ resource: `${origin}/mcp`, authorization_servers: [origin] });
+        return Response.json({ resource: `${origin}/mcp`, authorization_servers: [state.authorization ?? origin] });
       if (pathname.startsWith("/.well-known/oauth-authorization-server"))
         return Response.json({
           issuer: origin,
@@ -79,17 +91,30 @@ export function startWebServer({ signIn }: { readonly signIn: boolean }): WebSer
     url: `http://127.0.0.1:${server.port}/mcp`,
     seen,
     tokens,
+    asked,
     get answer() {
       return state.answer;
     },
     set answer(answer) {
       state.answer = answer;
     },
+    get tools() {
+      return state.tools;
+    },
+    set tools(tools) {
+      state.tools = tools;
+    },
+    get authorization() {
+      return state.authorization;
+    },
+    set authorization(authorization) {
+      state.authorization = authorization;
+    },
     [Symbol.dispose]: () => void server.stop(true),
   };
 }
 
-function rpc(message: unknown): Response {
+function rpc(message: unknown, tools: readonly object[]): Response {
   const { id, method, params = {} } = message as { id?: number; method: string; params?: Record<string, unknown> };
   if (id === undefined) return new Response(null, { status: 202 });
   const results: Record<string, unknown> = {
@@ -98,7 +123,7 @@ function rpc(message: unknown): Response {
       capabilities: { tools: {} },
       serverInfo: { name: "web", version: "2" },
     },
-    "tools/list": { tools: [{ name: "ping", description: "answers", inputSchema: { type: "object" } }] },
+    "tools/list": { tools },
     "tools/call": { content: [{ type: "text", text: "pong" }] },
   };
   if (method in results) return Response.json({ jsonrpc: "2.0", id, result: results[method] });

@@ -109,7 +109,10 @@ async function permitServer(
   const policy = [
     ...(call.secrets.length > 0 ? [`it sends ${call.secrets.join(", ")} to the MCP server ${server}`] : []),
     ...(leaving === undefined ? [] : [`it sends ${leaving} to the MCP server ${server}`]),
-    SAYS[says](server, believed),
+    ...(intent.changed === true
+      ? [`the tool has changed since it was first used; buddy mcp check ${server} accepts it`]
+      : []),
+    SAYS[says](server, believed, intent.changed === true),
   ].join("; ");
   const action = `${server}: ${intent.title}`;
   const rules = (intent.local ? await parts.rulesHere?.() : undefined) ?? NO_RULES;
@@ -147,8 +150,8 @@ async function permitServer(
 }
 
 const SAYS = {
-  reads: (server: string, believed: boolean) =>
-    `${server} says that it only reads${believed ? "" : "; trust_read_only is off for it"}`,
+  reads: (server: string, believed: boolean, changed: boolean) =>
+    `${server} says that it only reads${believed || changed ? "" : "; trust_read_only is off for it"}`,
   changes: (server: string) => `a tool of the MCP server ${server} may change something`,
   destroys: (server: string) => `${server} says that it may destroy something`,
 } as const;

@@ -6,8 +6,9 @@ import type { ServerConnection, ServerOptions } from "../../extend/mcp/connectio
 import { rememberedLists } from "../../extend/mcp/tool-lists.ts";
 import { McpServers } from "../../extend/mcp/servers.ts";
 import { SignInStore } from "../../extend/mcp/oauth-sign-in.ts";
+import { BuddyError } from "../../lib/errors.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
-import { variablesIn } from "../../lib/values.ts";
+import { defined, variablesIn } from "../../lib/values.ts";
 import type { MoreTools } from "../../tools/registry.ts";
 
 export interface RunServers {
@@ -44,7 +45,29 @@ type Given = Pick<ServerOptions, "name" | "settings" | "onListChanged" | "onEnd"
 export async function connectTo(loaded: LoadedConfig, options: Given, signal?: AbortSignal): Promise<ServerConnection> {
   const { connectServer } = await import("../../extend/mcp/connection.ts");
   const cwd = directoryOf(loaded, options.name);
-  return connectServer({ ...options, cwd, env: loaded.env, signIns: signInStore(loaded) }, signal);
+  const reach = (url: string | URL, init: RequestInit = {}) => reachPublic(loaded, new URL(url), init);
+  return connectServer({ ...options, cwd, env: loaded.env, signIns: signInStore(loaded), reach }, signal);
+}
+
+/** By the rules for addresses that fetch_url has; those listed in fetch_allowed_domains may be private. */
+async function reachPublic({ config }: LoadedConfig, url: URL, init: RequestInit): Promise<Response> {
+  const { safeRequest } = await import("../../policy/web/safe-fetch.ts");
+  const { fetch_allowed_domains: allow, fetch_blocked_domains: deny } = config.tools;
+  const options = {
+    timeoutMs: config.network.fetch_timeout,
+    signal: init.signal ?? new AbortController().signal,
+    headers: Object.fromEntries(new Headers(init.headers)),
+    ...defined({ method: init.method, body: init.body ?? undefined }),
+  };
+  const asPublic = await safeRequest(url.href, { ...options, rules: { allow: [], deny } });
+  const answer =
+    "kind" in asPublic && allow.length > 0
+      ? await safeRequest(url.href, { ...options, rules: { allow, deny } })
+      : asPublic;
+  if (!("kind" in answer)) return answer;
+  throw new BuddyError("auth", `the server wants its sign-in at ${url.origin}, which is not asked: ${answer.why}`, {
+    hint: "If that is right, add the host to fetch_allowed_domains.",
+  });
 }
 
 /**

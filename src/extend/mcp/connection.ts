@@ -8,7 +8,7 @@ import { VERSION } from "../../lib/version.ts";
 import { within } from "../../lib/waiting.ts";
 import { tidy } from "./tool-lists.ts";
 import { OAuthProvider, type ProviderOptions, SignInNeeded, type SignInStore } from "./oauth-sign-in.ts";
-import { NotInstalled, ProgramTransport, boundedFetch } from "./transports.ts";
+import { boundedFetch, type Fetch, NotInstalled, ProgramTransport } from "./transports.ts";
 
 export interface ServerOptions {
   readonly name: string;
@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signIns: SignInStore;
+  /** Asks an address that a document of the server names, if it may be asked at all; without it, none is. */
+  readonly reach?: Fetch;
   /** For a sign-in that a person waits for. */
   readonly signIn?: Pick<ProviderOptions, "redirectUri" | "onPage" | "state">;
   /** The server reports that its list of tools changed. */
@@ -81,7 +83,7 @@ function transportOf(options: ServerOptions, sdk: Sdk): Transport {
   const headers = filled(name, settings.headers ?? {}, env);
   const authorized = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
   return new sdk.StreamableHTTPClientTransport(address, {
-    fetch: boundedFetch(address.origin, headers),
+    fetch: boundedFetch(address, headers, elsewhere(options, address)),
     // A server may ask for no pause between the requests for its next messages.
     reconnectionScheduler: (reconnect, ms) => {
       const timer = setTimeout(reconnect, Math.max(ms, RECONNECT_MS));
@@ -89,6 +91,21 @@ function transportOf(options: ServerOptions, sdk: Sdk): Transport {
     },
     ...(authorized ? {} : { authProvider: providerOf(options, address) }),
   });
+}
+
+/**
+ * What the server names besides itself is looked up and registered with in a sign-in that a person started; otherwise
+ * only the token that came with one is renewed, where it came from.
+ */
+function elsewhere({ signIn, signIns, reach }: ServerOptions, address: URL): Fetch {
+  return async (url, init = {}) => {
+    const target = new URL(url);
+    const renews = init.method === "POST" && target.href === signIns.tokenEndpoint(address.href);
+    if (signIn === undefined && !renews) throw new SignInNeeded("the server asks for a sign-in");
+    if (target.origin === address.origin) return fetch(target, init);
+    if (reach === undefined) throw new SignInNeeded("the server asks for a sign-in elsewhere");
+    return reach(target, init);
+  };
 }
 
 function providerOf({ settings, signIns: store, signIn = {} }: ServerOptions, address: URL): OAuthProvider {

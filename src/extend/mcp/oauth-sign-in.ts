@@ -33,6 +33,14 @@ export class SignInStore {
     return isRecord(found) ? found : {};
   }
 
+  /** Where the tokens came from; undefined: there is no sign-in. */
+  tokenEndpoint(address: string): string | undefined {
+    const { tokens, discovery } = this.read(address);
+    const metadata = isRecord(discovery) ? discovery["authorizationServerMetadata"] : undefined;
+    const endpoint = isRecord(metadata) ? metadata["token_endpoint"] : undefined;
+    return tokens !== undefined && typeof endpoint === "string" ? URL.parse(endpoint)?.href : undefined;
+  }
+
   /** Undefined removes the sign-in. */
   write(address: string, change: StoredSignIn | undefined): void {
     if (this.#path === undefined)
@@ -124,6 +132,8 @@ export class OAuthProvider implements OAuthClientProvider {
 
   redirectToAuthorization(url: URL): void {
     if (this.#options.onPage === undefined) throw new SignInNeeded("the server asks for a sign-in");
+    if (!/^https?:$/.test(url.protocol))
+      throw new BuddyError("auth", `the server wants to sign in with a ${url.protocol} address`);
     this.#options.onPage(url);
   }
 

@@ -13,8 +13,9 @@ type Found = NonNullable<ReturnType<McpServers["find"]>>;
 
 export function serverTool(
   servers: McpServers,
-  { server, tool, local, trusted, timeoutMs }: Found,
+  { server, tool, local, trusted, changed, timeoutMs }: Found,
 ): Tool<Readonly<Record<string, unknown>>> {
+  const believed = trusted && tool.readOnly && !changed;
   return {
     name: tool.offered,
     description: tool.description,
@@ -27,17 +28,21 @@ export function serverTool(
       server,
       local,
       says: tool.readOnly ? "reads" : tool.destructive ? "destroys" : "changes",
-      believed: trusted && tool.readOnly,
+      believed,
+      ...(changed ? { changed } : {}),
       described: JSON.stringify(tool),
     }),
     async run(args, context) {
-      const connection = await servers.connection(server, context.signal);
+      const connection = await servers.connectionFor(tool, server, believed, context.signal);
+      if (connection === undefined) return { ok: false, outcome: "changed", result: CHANGED };
       const emit = throttled((text) => context.emit({ stream: "info", text }));
       const raw = await connection.call(tool.name, args, { signal: context.signal, timeoutMs, onProgress: emit });
       return toolResult(server, raw, context);
     },
   };
 }
+
+const CHANGED = "error: the server changed this tool after the call was judged. Nothing was called; call it again.";
 
 function toolResult(server: string, raw: unknown, { budget, mask, seesImages = false }: ToolContext): ToolResult {
   const { text, images, failed } = callResult(raw);

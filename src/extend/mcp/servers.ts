@@ -8,7 +8,7 @@ import { defined } from "../../lib/values.ts";
 import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { ToolSchema } from "../../tools/schemas.ts";
 import type { Listed, ServerConnection, ServerOptions } from "./connection.ts";
-import { allowedTools, type OfferedTool, offeredTools, type RememberedLists } from "./tool-lists.ts";
+import { allowedTools, definition, type OfferedTool, offeredTools, type RememberedLists } from "./tool-lists.ts";
 
 interface ServersOptions {
   readonly servers: Readonly<Record<string, McpSettings>>;
@@ -93,21 +93,38 @@ export class McpServers implements AsyncDisposable {
         readonly tool: OfferedTool;
         readonly local: boolean;
         readonly trusted: boolean;
+        /** It is not what it was when it was first used, or that is not known. */
+        readonly changed: boolean;
         readonly timeoutMs: number;
       }
     | undefined {
-    for (const { name, tools, settings } of this.#enabled()) {
-      const tool = tools.find((one) => one.offered === offered);
-      if (tool !== undefined)
-        return {
-          server: name,
-          tool,
-          local: settings.url === undefined,
-          trusted: settings.trust_read_only,
-          timeoutMs: settings.timeout,
-        };
+    for (const server of this.#enabled()) {
+      const { name, settings } = server;
+      const listed = server.tools.find((one) => one.offered === offered);
+      if (listed === undefined) continue;
+      const tool = server.newest(listed);
+      return {
+        server: name,
+        tool,
+        local: settings.url === undefined,
+        trusted: settings.trust_read_only,
+        changed: server.hasChanged(tool),
+        timeoutMs: settings.timeout,
+      };
     }
     return undefined;
+  }
+
+  /** For a call of this tool, as it was judged; `reread`: no person was asked, so the server is. */
+  async connectionFor(tool: OfferedTool, server: string, reread: boolean, signal: AbortSignal) {
+    const connection = await this.connection(server, signal);
+    const found = this.#servers.find(({ name }) => name === server);
+    if (reread) await unlessAborted(signal, found?.reread(connection) ?? Promise.resolve());
+    const now = this.find(tool.offered);
+    if (found === undefined || now === undefined || JSON.stringify(now.tool) !== JSON.stringify(tool)) return undefined;
+    if (reread && now.changed) return undefined;
+    found.used(tool);
+    return connection;
   }
 
   /** The connection for a call; starts the server if it is not running. */
@@ -213,6 +230,10 @@ class Server {
   #latest: readonly OfferedTool[] | undefined;
   #problems: readonly string[] = [];
   #changed = false;
+  /** Definitions of tools when they were first used. */
+  readonly #firstUsed = new Map<string, string>();
+  /** It has reported another list, which was not read. */
+  #unread = false;
   #reportedAgain = false;
   #refreshes = 0;
   #opening: Promise<ServerConnection> | undefined;
@@ -240,6 +261,28 @@ class Server {
 
   get tools(): readonly OfferedTool[] {
     return allowedTools(this.#list ?? [], this.settings.tools);
+  }
+
+  /** As the server describes it now; one that is not on its list any more stays as it was. */
+  newest(tool: OfferedTool): OfferedTool {
+    return this.#latest?.find(({ offered }) => offered === tool.offered) ?? tool;
+  }
+
+  hasChanged(tool: OfferedTool): boolean {
+    const first = this.#firstUsed.get(tool.name) ?? this.#options.memory.firstUsed(this.name, this.settings, tool.name);
+    if (first !== undefined) this.#firstUsed.set(tool.name, first);
+    return this.#unread || (first !== undefined && first !== definition(tool));
+  }
+
+  used(tool: OfferedTool): void {
+    if (this.#firstUsed.has(tool.name)) return;
+    this.#firstUsed.set(tool.name, definition(tool));
+    this.#options.memory.used(this.name, this.settings, tool);
+  }
+
+  /** A server need not report that its list has changed. */
+  async reread(connection: ServerConnection): Promise<void> {
+    await this.#readList(connection).catch(() => (this.#unread = true));
   }
 
   start(): void {
@@ -376,6 +419,7 @@ class Server {
   /** Limited: a server may keep changing its list. */
   async #refresh(): Promise<void> {
     const connection = this.#open;
+    this.#unread = true;
     if (connection !== undefined && this.#refreshes++ < MOST_REFRESHES)
       await this.#readList(connection).catch(() => undefined);
   }
@@ -385,6 +429,7 @@ class Server {
     this.#problems = problems;
     if (!same(tools, this.#latest)) this.#options.memory.write(this.name, this.settings, tools);
     this.#latest = tools;
+    this.#unread = false;
   }
 }
 

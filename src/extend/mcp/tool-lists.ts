@@ -48,14 +48,16 @@ function readTool(server: string, raw: Readonly<Record<string, unknown>>): Offer
   const parameters = inputSchema(schema);
   if (parameters === undefined) return `tool ${shown(name)} does not take an object`;
   const hints = isRecord(annotations) ? annotations : {};
+  const destructive = hints["destructiveHint"] === true;
   const text = [description, title, hints["title"]].find((one) => typeof one === "string" && one.trim() !== "");
   return {
     name,
     offered: offeredName(server, name),
     description: tidy(typeof text === "string" ? text : name, MOST_DESCRIPTION),
     parameters,
-    readOnly: hints["readOnlyHint"] === true,
-    destructive: hints["destructiveHint"] === true,
+    // What claims both does not only read.
+    readOnly: hints["readOnlyHint"] === true && !destructive,
+    destructive,
   };
 }
 
@@ -92,39 +94,68 @@ export interface RememberedLists {
   /** If a list cannot be stored, the next start waits for the server again. */
   write(server: string, settings: McpSettings, tools: readonly OfferedTool[]): void;
   remove(server: string): void;
+  /** The definition of a tool when it was first used, as a hash. */
+  firstUsed(server: string, settings: McpSettings, tool: string): string | undefined;
+  used(server: string, settings: McpSettings, tool: OfferedTool): void;
+  /** A person has seen the list: what is used next counts as first used. */
+  accept(server: string, settings: McpSettings): void;
+}
+
+export function definition(tool: OfferedTool): string {
+  return sha256(JSON.stringify(tool));
 }
 
 /** Without a directory nothing is remembered. */
 export function rememberedLists(directory: string | undefined): RememberedLists {
   const file = (server: string) => (directory === undefined ? undefined : join(directory, "mcp", `${server}.json`));
+  const stored = (server: string, settings: McpSettings): Stored => {
+    const path = file(server);
+    const nothing = { tools: undefined, used: {} };
+    try {
+      const found: unknown = path === undefined ? undefined : JSON.parse(readFileSync(path, "utf8"));
+      if (!isRecord(found) || found["version"] !== VERSION || found["server"] !== identity(settings)) return nothing;
+      const { tools, used } = found;
+      return {
+        tools: Array.isArray(tools) && tools.every(isTool) ? (tools as OfferedTool[]) : undefined,
+        used: isRecord(used) ? used : {},
+      };
+    } catch {
+      return nothing;
+    }
+  };
+  const store = (server: string, settings: McpSettings, change: Partial<Stored>): void => {
+    const path = file(server);
+    if (path === undefined) return;
+    const next = { version: VERSION, server: identity(settings), ...stored(server, settings), ...change };
+    try {
+      writeFileAtomic(path, `${JSON.stringify(next)}\n`);
+    } catch {
+      // The disk is full, or the directory cannot be written.
+    }
+  };
   return {
-    read(server, settings) {
-      const path = file(server);
-      if (path === undefined) return undefined;
-      try {
-        const stored: unknown = JSON.parse(readFileSync(path, "utf8"));
-        if (!isRecord(stored) || stored["version"] !== VERSION || stored["server"] !== identity(settings))
-          return undefined;
-        const { tools } = stored;
-        return Array.isArray(tools) && tools.every(isTool) ? (tools as OfferedTool[]) : undefined;
-      } catch {
-        return undefined;
-      }
-    },
-    write(server, settings, tools) {
-      const path = file(server);
-      if (path === undefined) return;
-      try {
-        writeFileAtomic(path, `${JSON.stringify({ version: VERSION, server: identity(settings), tools })}\n`);
-      } catch {
-        // The disk is full, or the directory cannot be written.
-      }
-    },
+    read: (server, settings) => stored(server, settings).tools,
+    write: (server, settings, tools) => store(server, settings, { tools }),
     remove(server) {
       const path = file(server);
       if (path !== undefined) rmSync(path, { force: true });
     },
+    firstUsed(server, settings, tool) {
+      const { used } = stored(server, settings);
+      const hash = Object.hasOwn(used, tool) ? used[tool] : undefined;
+      return typeof hash === "string" ? hash : undefined;
+    },
+    used(server, settings, tool) {
+      const { used } = stored(server, settings);
+      store(server, settings, { used: { ...used, [tool.name]: definition(tool) } });
+    },
+    accept: (server, settings) => store(server, settings, { used: {} }),
   };
+}
+
+interface Stored {
+  readonly tools: readonly OfferedTool[] | undefined;
+  readonly used: Readonly<Record<string, unknown>>;
 }
 
 /** Another program or address is another server. */
@@ -145,7 +176,7 @@ function isTool(value: unknown): boolean {
   );
 }
 
-const VERSION = 2;
+const VERSION = 3;
 
 // ── The arguments of a server's tool as a JSON Schema of limited size that every model protocol accepts.
 

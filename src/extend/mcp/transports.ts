@@ -186,17 +186,22 @@ const MOST_LAST_LINE = 300;
 
 // HTTP requests to a server: no redirect to another host, and no endless answer.
 
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** The operator's headers are sent to `origin` only; requests of the sign-in elsewhere go without them. */
-export function boundedFetch(origin: string, headers: Readonly<Record<string, string>>): Fetch {
+/**
+ * The operator's headers are sent to the origin of the server only. `elsewhere` asks any other address, which only a
+ * document of the server can have named: it refuses what is not asked now.
+ */
+export function boundedFetch(address: URL, headers: Readonly<Record<string, string>>, elsewhere: Fetch): Fetch {
   return async (url, init = {}) => {
     let target = new URL(url);
+    const isServer = target.origin === address.origin && target.pathname === address.pathname;
     for (let hop = 0; ; hop++) {
-      const own = target.origin === origin ? headers : {};
+      const own = target.origin === address.origin ? headers : {};
       const sent = new Headers(init.headers);
       for (const [name, value] of Object.entries(own)) sent.set(name, value);
-      const response = await fetch(target, { ...init, headers: sent, redirect: "manual" });
+      const asked = { ...init, headers: sent, redirect: "manual" } as const;
+      const response = await (isServer ? fetch(target, asked) : elsewhere(target, asked));
       const location = response.headers.get("location");
       if (response.status < 300 || response.status >= 400 || location === null) return bounded(response);
       const next = new URL(location, target);

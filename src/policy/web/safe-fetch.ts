@@ -14,6 +14,8 @@ export interface SafeFetchOptions {
   /** Decompressed bytes of the body to read; the rest is cut off. */
   readonly maxBytes?: number;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: string;
+  readonly body?: NonNullable<RequestInit["body"]>;
   /** False: the body is not read. */
   readonly wants?: (headers: Headers) => boolean;
   /** For what the operator should know, such as a proxy that resolves names itself. */
@@ -38,8 +40,14 @@ export type FetchOutcome =
       readonly cut: boolean;
       readonly redirects: number;
     }
-  | { readonly kind: "refused"; readonly url: string; readonly why: string }
+  | Refused
   | { readonly kind: "failed"; readonly url: string; readonly why: string };
+
+interface Refused {
+  readonly kind: "refused";
+  readonly url: string;
+  readonly why: string;
+}
 
 export type SafeFetch = (url: string, options: SafeFetchOptions) => Promise<FetchOutcome>;
 
@@ -79,8 +87,13 @@ export async function safeFetch(text: string, options: SafeFetchOptions): Promis
   }
 }
 
+/** One request with any method, whose redirects are the caller's; `refused` if its address is. */
+export function safeRequest(at: string, options: SafeFetchOptions): Promise<Response | Refused> {
+  return hop(at, options, AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]));
+}
+
 /** One request; the body is not read yet. */
-async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): Promise<Response | FetchOutcome> {
+async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): Promise<Response | Refused> {
   const url = URL.parse(at);
   const choice = url === null ? undefined : chooseProxy(url, options.environment ?? process.env);
   const proxied = choice?.kind === "proxy";
@@ -127,19 +140,21 @@ async function connect(allowed: Allowed, options: SafeFetchOptions, signal: Abor
 type Allowed = UrlVerdict & { readonly kind: "allow" };
 
 function request({ url, host }: Allowed, options: SafeFetchOptions, signal: AbortSignal): BunFetchRequestInit {
+  const headers = new Headers({
+    "User-Agent": `buddy/${VERSION}`,
+    Accept: "text/html,application/xhtml+xml,application/json,text/*;q=0.9,*/*;q=0.5",
+  });
+  for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
+  headers.set("Host", url.host.replace(/\.+(?=:|$)/, ""));
   return {
-    method: "GET",
+    method: options.method ?? "GET",
+    ...(options.body === undefined ? {} : { body: options.body }),
     redirect: "manual",
     credentials: "omit",
     // A pooled connection would skip the check of the certificate against this name.
     keepalive: false,
     signal,
-    headers: {
-      "User-Agent": `buddy/${VERSION}`,
-      Accept: "text/html,application/xhtml+xml,application/json,text/*;q=0.9,*/*;q=0.5",
-      ...options.headers,
-      Host: url.host.replace(/\.+(?=:|$)/, ""),
-    },
+    headers,
     tls: {
       rejectUnauthorized: true,
       ...(parseAddress(host) === undefined ? { serverName: host } : {}),

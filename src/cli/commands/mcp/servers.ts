@@ -83,7 +83,9 @@ async function check(loaded: LoadedConfig, name: string, settings: McpSettings):
       connection.prompts().catch(() => []),
     ]);
     const { tools, problems } = offeredTools(name, raw);
-    rememberedLists(stateDirectory(loaded.env)).write(name, settings, tools);
+    const memory = rememberedLists(stateDirectory(loaded.env));
+    memory.write(name, settings, tools);
+    memory.accept(name, settings);
     const allowed = allowedTools(tools, settings.tools);
     return {
       ...nothing,
@@ -175,7 +177,7 @@ async function signInWithBrowser(loaded: LoadedConfig, name: string, settings: M
   const state = crypto.randomUUID();
   using callback = browserCallback({ ports: [0], path: "/callback", state });
   // The port is not that of the last time: a client registered with that one would be refused.
-  signInStore(loaded).write(server, { client: undefined, tokens: undefined });
+  signInStore(loaded).write(server, { client: undefined, tokens: undefined, discovery: undefined });
   const signIn = {
     redirectUri: `http://127.0.0.1:${callback.port}/callback`,
     state,
