@@ -58,6 +58,8 @@ export interface Form {
   readonly reorders: boolean;
   /** The operands, joined with blanks, must match the shape of the only operand. */
   readonly joined: boolean;
+  /** Options that are not listed take no value, and follow operands. */
+  readonly partial: boolean;
   /** A first word without a dash is a bundle of letters whose values follow in order. */
   readonly old: boolean;
   /** The program reads more arguments from `@file`. */
@@ -92,6 +94,12 @@ export interface GivenOption {
 export interface PlacedOperand {
   readonly shape: Shape;
   readonly field: Field;
+}
+
+/** One of these options, separated by commas; `operand` stands for any operand. */
+export function isGiven({ options, operands }: Reading, names: string): boolean {
+  const all = names.split(",");
+  return options.some(({ name }) => all.includes(name)) || (all.includes("operand") && operands.length > 0);
 }
 
 const UNKNOWN_OPTION = "with a word that may be an option";
@@ -219,7 +227,7 @@ class Reader {
     if (this.#ended && dashed && !form.open && this.#restSlot < 0) this.#why(`with ${value} after --`);
     if (this.#ended || !maybeOption(value) || value === "-" || (form.open && !dashed)) return this.#operand(word);
     if (!dashed) return this.#several(word, UNKNOWN_OPTION);
-    const late = this.#operands.length > 0 && !form.reorders;
+    const late = this.#operands.length > 0 && !form.reorders && !form.partial;
     // The command that `timeout 5` runs begins here.
     if (late && this.#restSlot >= 0) return this.#operand(word);
     const before = this.#at;
@@ -231,6 +239,7 @@ class Reader {
   /** A word that only the running shell knows: operands, options with or without a value, or nothing. */
   #several(word: Field, why: string): boolean {
     this.#why(why);
+    if (this.form.partial) return this.#operand(word);
     const way = this.#fork(3);
     if (way === 0) return this.front ? false : this.#operand(word);
     this.#at += way;
@@ -288,7 +297,7 @@ class Reader {
   /** Programs accept the beginning of a name: any of the listed ones that begin so. */
   #longer(given: string): string {
     if (isFixed(given)) this.#why(`with ${given}`);
-    if (this.form.words || given.length < 4) return given;
+    if (this.form.words || given.length < 3) return given;
     const all = [...this.form.options.keys()].filter((one) => one.startsWith(given)).slice(0, 8);
     return all[all.length < 2 ? 0 : this.#fork(all.length)] ?? given;
   }
@@ -296,7 +305,9 @@ class Reader {
   /** Nobody knows whether the next word is the value of an unlisted option. */
   #maybeValue(): Field[] {
     const next = this.args[this.#at];
-    return next !== undefined && !/^-./.test(next.value) && this.#fork(2) === 1 ? [this.args[this.#at++] as Field] : [];
+    return !this.form.partial && next !== undefined && !/^-./.test(next.value) && this.#fork(2) === 1
+      ? [this.args[this.#at++] as Field]
+      : [];
   }
 
   #bundle(word: Field, letters: string, old: boolean): void {
@@ -307,7 +318,7 @@ class Reader {
       const rest = letters.slice(i + 1);
       if (option === undefined) {
         this.#why(isFixed(name) ? `with ${name}` : UNKNOWN_OPTION);
-        const glued = rest !== "" && this.#fork(2) === 1;
+        const glued = rest !== "" && !this.form.partial && this.#fork(2) === 1;
         const values = glued ? [part(word, rest)] : rest === "" ? this.#maybeValue() : [];
         this.#options.push({ name, option, values });
         if (glued) return;

@@ -1,22 +1,26 @@
 /** What a command would do, from the rows of its program. */
 import { type Field, HOME, isFixed, ONE, programName, SPLIT, STAR } from "../shell/syntax/field.ts";
+import type { FoundCommand } from "../shell/syntax/findings.ts";
 import { type Form, type Reading, readings } from "./argv.ts";
+import { fileChanges, type LocatedChange } from "./file-changes.ts";
 import { inOrder, type Login, MACHINE_VARIABLES, machinesIn, machinesInUrls } from "./machines.ts";
-import type { Call, Row } from "./notation.ts";
-import { effectRows } from "./table.ts";
+import { type Call, holds, type Row } from "./notation.ts";
+import { machineRows } from "./table.ts";
 
-export interface Effect {
-  readonly does: "reaches";
+export type Effect =
+  | LocatedChange
   /** As written, with or without user and port; `*` where only the running shell knows it. */
-  readonly machine: string;
-}
+  | { readonly does: "reaches"; readonly machine: string };
 
 /** The effects of one command, without those of the commands that it runs. */
-export function effectsOf(
-  argv: readonly Field[],
-  assigns: readonly { readonly name: string; readonly value: string }[] = [],
-): readonly Effect[] {
-  const [program, ...args] = argv;
+export function effectsOf(found: FoundCommand): readonly Effect[] {
+  return [...fileChanges(found), ...machinesOf(found).map((machine) => ({ does: "reaches", machine }) as const)];
+}
+
+export function machinesOf({
+  argv: [program, ...args],
+  assigns,
+}: Pick<FoundCommand, "argv" | "assigns">): readonly string[] {
   const names = [
     ...[...args, ...assigns].flatMap(({ value }) => machinesInUrls(asWritten(value))),
     ...assigns.flatMap(({ name, value }) =>
@@ -24,7 +28,7 @@ export function effectsOf(
     ),
     ...reachedBy(programName(program?.value ?? ""), args),
   ];
-  return [...new Set(names)].map((machine) => ({ does: "reaches", machine }));
+  return [...new Set(names)];
 }
 
 /** A word of the command names another machine; the URLs in any word are not counted. */
@@ -43,7 +47,7 @@ function asWritten(value: string): string {
 }
 
 function reachedBy(program: string, args: readonly Field[]): string[] {
-  return effectRows()
+  return machineRows()
     .of(program)
     .flatMap((row) => row.calls.flatMap((call) => ofCall(call, args).flatMap((reading) => reached(row, reading))));
 }
@@ -66,7 +70,7 @@ function ofCall({ form, subcommands }: Call, args: readonly Field[]): readonly R
 function ofForm(form: Form, args: readonly Field[]): readonly Reading[] {
   const { reader } = form;
   if (reader === undefined) return readings(form, args);
-  return effectRows()
+  return machineRows()
     .of(reader)
     .flatMap(({ calls }) => calls.flatMap((call) => ofCall(call, args)));
 }
@@ -85,7 +89,8 @@ function subcommand(
   return undefined;
 }
 
-function reached({ rules }: Row, { options, operands }: Reading): string[] {
+function reached({ rules }: Row, reading: Reading): string[] {
+  const { options, operands } = reading;
   const words = [
     ...options.flatMap(({ option, values }) => values.map(({ value }) => ({ role: option?.shape?.name ?? "", value }))),
     ...operands.map(({ shape, field }) => ({ role: shape.name, value: field.value })),
@@ -94,7 +99,5 @@ function reached({ rules }: Row, { options, operands }: Reading): string[] {
   const named = words
     .toSorted((a, b) => inOrder(a.role) - inOrder(b.role))
     .flatMap(({ role, value }) => machinesIn(role, asWritten(value), login));
-  const given = (name: string) => options.some((one) => one.name === name);
-  const holds = rules.filter(({ only, never }) => only.every((names) => names.some(given)) && !never.some(given));
-  return [...named, ...holds.map(({ what }) => what)];
+  return [...named, ...rules.filter((rule) => holds(rule, reading)).map(({ what }) => what)];
 }

@@ -1,5 +1,6 @@
 /** Reads the notation of the table of commands (templates/commands/README.md); rows are parsed when they are needed. */
-import type { Form, Operand, Option, Shape } from "./argv.ts";
+import { words } from "../../lib/text.ts";
+import { type Form, isGiven, type Operand, type Option, type Reading, type Shape } from "./argv.ts";
 import { isPsqlRead, isSqlRead } from "../shell/read-only/sql-reads.ts";
 
 /** The forms of some programs; a command line must match one of them. */
@@ -28,9 +29,14 @@ export interface Call {
 export interface Rule {
   readonly does: string;
   readonly what: string;
-  /** One of each list is given. */
-  readonly only: readonly (readonly string[])[];
+  /** Lists of options: one of each is given. */
+  readonly only: readonly string[];
+  /** Lists of options, of which none is. */
   readonly never: readonly string[];
+}
+
+export function holds({ only, never }: Rule, reading: Reading): boolean {
+  return only.every((names) => isGiven(reading, names)) && !never.some((names) => isGiven(reading, names));
 }
 
 export class Rows {
@@ -57,6 +63,14 @@ export class Rows {
 
   of(program: string): Row[] {
     return (this.#lines.get(program) ?? []).map((block) => this.#row(block));
+  }
+
+  has(program: string): boolean {
+    return this.#lines.has(program);
+  }
+
+  programs(): string[] {
+    return [...this.#lines.keys()];
   }
 
   all(): Row[] {
@@ -174,7 +188,7 @@ export class Rows {
     for (const word of words) {
       if (word.startsWith("-")) for (const [name, option] of this.#options(word, whole)) options.set(name, option);
       else if (/^[A-Z<]/.test(word)) operands.push(this.#operand(word));
-      else if (!/^(?:open|words|reorders|joined|old|at|alone|first|bare|none|reader:[\w-]+)$/.test(word))
+      else if (!/^(?:open|words|reorders|partial|joined|old|at|alone|first|bare|none|reader:[\w-]+)$/.test(word))
         throw new SyntaxError(`unknown word in the table: ${word}`);
     }
     return {
@@ -184,6 +198,7 @@ export class Rows {
       open: flags.has("open"),
       words: whole,
       reorders: flags.has("reorders"),
+      partial: flags.has("partial"),
       joined: flags.has("joined"),
       old: flags.has("old"),
       at: flags.has("at"),
@@ -263,10 +278,13 @@ function effectsOfExample(text: string): Row["effects"][number] {
   return { command, gives: gives === "nothing" ? [] : gives.split(", ") };
 }
 
+const VERBS = new Set(words("reaches removes empties writes replaces links mode directory fills"));
+
 function ruleOf(text: string): Rule {
   const [does = "", what = "", ...conditions] = text.trim().split(/\s+/);
-  const of = (sign: string) => conditions.filter((one) => one.startsWith(sign)).map((one) => one.slice(1).split(","));
-  return { does, what, only: of("+"), never: of("!").flat() };
+  const of = (sign: string) => conditions.filter((one) => one.startsWith(sign)).map((one) => one.slice(1));
+  if (!VERBS.has(does)) throw new SyntaxError(`unknown effect in the table: ${text}`);
+  return { does, what, only: of("+"), never: of("!") };
 }
 
 /** `images, image ls|list` → `images`, `image ls`, `image list`. */

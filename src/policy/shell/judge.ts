@@ -1,6 +1,6 @@
 /** Judges a shell command. Import it lazily: it loads the bash parser. */
 import { words as wordList } from "../../lib/text.ts";
-import { effectsOf } from "../effects/effects.ts";
+import { machinesOf } from "../effects/effects.ts";
 import { namesBuddy } from "../files/secret-files.ts";
 import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
 import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
@@ -13,7 +13,7 @@ import { asDanger, type Lockout, lockouts, lockoutWrites } from "./dangers/locko
 import { otherReadings } from "./dangers/other-shells.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
-import { mayBe, redirected } from "./file-changes.ts";
+import { mayBe, redirected } from "../effects/file-changes.ts";
 import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads, touchesSystem, whatItDoes } from "./risk.ts";
@@ -125,10 +125,6 @@ function wordsOf({ argv }: FoundCommand): string[] {
 /** Every command that a text would run, without a verdict. */
 export function commandsIn(text: string): Pick<JudgedCommand, "words" | "machines">[] {
   return walkText(text, {}).commands.map((found) => ({ words: wordsOf(found), machines: machinesOf(found) }));
-}
-
-function machinesOf({ argv, assigns }: FoundCommand): string[] {
-  return effectsOf(argv, assigns).map(({ machine }) => machine);
 }
 
 /** Where the shell is, with the home directory as the walk writes it. */

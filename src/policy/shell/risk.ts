@@ -1,7 +1,7 @@
 /** The risk of a command, derived from its words and compared with what the model declared. */
 import { words } from "../../lib/text.ts";
 import { criticalPath, resolved, startingAt } from "./dangers/protected-paths.ts";
-import { fileChanges, type LocatedChange, pathsOf } from "./file-changes.ts";
+import { fileChanges, type LocatedChange, pathsOf } from "../effects/file-changes.ts";
 import { globMatches, isUnknown, programName } from "./syntax/field.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
 import { isPrivileging } from "./wrappers/wrappers.ts";

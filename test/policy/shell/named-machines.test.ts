@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { effectRows } from "../../../src/policy/effects/table.ts";
+import { machineRows } from "../../../src/policy/effects/table.ts";
 import { commandsIn } from "../../../src/policy/shell/judge.ts";
 import { namedMachines } from "../../../src/policy/shell/named-machines.ts";
 
@@ -65,17 +65,11 @@ describe("the machines that a command names", () => {
   });
 });
 
-for (const { programs, effects } of effectRows().all())
-  test(`the examples of ${programs.slice(0, 3).join(", ")}`, () => {
-    const found = effects.map(({ command }) => ({ command, gives: named(command).map((name) => `reaches ${name}`) }));
-    expect(effects.length).toBeGreaterThan(0);
-    expect(found).toEqual(effects.map(({ command, gives }) => ({ command, gives: [...gives] })));
-  });
-
 test("an option that nobody listed hides no machine", () => {
-  const missed = effectRows()
+  const missed = machineRows()
     .all()
-    .flatMap(({ effects }) => effects.filter(({ gives }) => gives.length > 0))
+    .flatMap(({ effects }) => effects)
+    .map(({ command, gives }) => ({ command, gives: gives.filter((one) => one.startsWith("reaches ")) }))
     .flatMap(({ command, gives }) => {
       const [program, ...words] = command.split(" ");
       return ["--quite-new", "--quite-new x", "-Z"].flatMap((added) => {

@@ -1,7 +1,7 @@
 /** Deleting stored data: databases, volumes, cluster and cloud stores (templates/dangers/data.txt), also by SQL. */
 import table from "../../../../templates/dangers/data.txt" with { type: "text" };
 import { once } from "../../../lib/values.ts";
-import { fileChanges, type LocatedChange, redirected } from "../file-changes.ts";
+import { fileChanges, type LocatedChange, redirected } from "../../effects/file-changes.ts";
 import { programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Write } from "../syntax/redirections.ts";

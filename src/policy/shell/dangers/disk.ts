@@ -1,5 +1,5 @@
 /** Writing to disks and formatting them. */
-import { changesBy, pathsOf, type Verb } from "../file-changes.ts";
+import { changesBy, pathsOf, type Verb } from "../../effects/file-changes.ts";
 import { type Field, isUnknown, programName, readable } from "../syntax/field.ts";
 import { isDisk } from "./protected-paths.ts";
 import type { Write } from "../syntax/redirections.ts";

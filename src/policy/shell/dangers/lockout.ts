@@ -4,7 +4,7 @@
  */
 import table from "../../../../templates/dangers/lockout.txt" with { type: "text" };
 import { once } from "../../../lib/values.ts";
-import { fileChanges, type LocatedChange, pathsOf, redirected } from "../file-changes.ts";
+import { fileChanges, type LocatedChange, pathsOf, redirected } from "../../effects/file-changes.ts";
 import { type Field, field, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand, Walked } from "../syntax/findings.ts";
 import { type Danger, DangerTable, knownWords, type ListedFile, ListedFiles, matches } from "./danger.ts";

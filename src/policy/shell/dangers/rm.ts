@@ -1,5 +1,5 @@
 /** Deleting, moving or re-owning what must stay: root, homes, system directories, repositories, the directory. */
-import { type Changes, changesBy, type Verb } from "../file-changes.ts";
+import { type Changes, changesBy, type Verb } from "../../effects/file-changes.ts";
 import { type Field, HOME, isUnknown, readable, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { type CriticalPath, criticalPath } from "./protected-paths.ts";
@@ -55,8 +55,8 @@ function firstCritical(
 }
 
 function removal(by: Changes, argv: readonly Field[], directories: readonly string[]): Danger | undefined {
-  if (by.has("no-preserve-root")) return dangerousRm("even the root directory");
-  if (!by.has("r,R,recursive")) return undefined;
+  if (by.has("--no-preserve-root")) return dangerousRm("even the root directory");
+  if (!by.has("-r,-R,--recursive")) return undefined;
   const what = firstCritical(pathsThat("removes", by), directories);
   if (what !== undefined) return dangerousRm(what);
   // A directory below ~ or $HOME: whose home that is, is known only when it runs.
@@ -67,7 +67,7 @@ function removal(by: Changes, argv: readonly Field[], directories: readonly stri
 }
 
 function ownership(by: Changes, directories: readonly string[]): Danger | undefined {
-  if (!by.has("R,recursive")) return undefined;
+  if (!by.has("-R,--recursive")) return undefined;
   const paths = pathsThat("mode", by);
   // The working directory itself is allowed, unless the text shows that it is the root or a home.
   const what = firstCritical(
