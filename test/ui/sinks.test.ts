@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEventBody } from "../../src/agent/events.ts";
-import { type AuditEntry, journalLine } from "../../src/audit/audit-log.ts";
+import { journalLine } from "../../src/audit/audit-log.ts";
 import { describeError } from "../../src/cli/report-error.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 import type { ApprovalRequest } from "../../src/policy/approvals.ts";
@@ -204,7 +204,7 @@ const SINKS: Readonly<Record<string, () => string | Promise<string>>> = {
       })
       .join("\n"),
   error: () => describeError(new BuddyError("target", EVIL, { hint: EVIL, cause: new Error(EVIL) }), { verbose: true }),
-  "line for the system log": () => journalLine({ ...entry, outcome: "exited" } as unknown as AuditEntry),
+  "line for the system log": () => journalLine({ ...entry, outcome: "exited" } as never),
 };
 
 test.each(Object.keys(SINKS))("%s", async (name) => {
