@@ -32,6 +32,11 @@ export class RunSessions {
     return this.#recorder.id;
   }
 
+  /** Whether it can be resumed: a model answered, or a command ran. */
+  get isKept(): boolean {
+    return this.#recorder.isKept;
+  }
+
   append(event: AgentEvent): void {
     if (this.#options.record) this.#recorder.append(event);
   }
@@ -111,8 +116,9 @@ export class SessionRecorder {
   #log: SessionLog | undefined;
   #opening: Promise<SessionLog> | undefined;
   #waiting: AgentEvent[] = [];
-  /** A prompt was given: there is a session to keep. */
+  /** A prompt was given. */
   #begun: boolean;
+  #isKept: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isLive = false;
 
@@ -120,10 +126,15 @@ export class SessionRecorder {
     this.#options = options;
     this.id = options.id;
     this.#log = options.resumed?.log;
-    this.#begun = this.#log !== undefined;
+    this.#begun = this.#isKept = this.#log !== undefined;
+  }
+
+  get isKept(): boolean {
+    return this.#isKept;
   }
 
   append(event: AgentEvent): void {
+    this.#isKept ||= WORTH_KEEPING.has(event.type);
     this.#begun ||= event.type === "turn" || this.#waiting.length >= MOST_BEFORE;
     if (!this.#begun) return void this.#waiting.push(event);
     if (this.#options.resumed === undefined) {
@@ -143,6 +154,10 @@ export class SessionRecorder {
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
+    if (!this.#isKept) {
+      this.#waiting = [];
+      return (await this.#opening)?.discard();
+    }
     await this.stored();
     await this.#log?.close();
   }
@@ -165,6 +180,15 @@ export class SessionRecorder {
     })());
   }
 }
+
+/** A session without any of these never reached a model, and is removed when it ends. */
+const WORTH_KEEPING: ReadonlySet<AgentEvent["type"]> = new Set([
+  "text",
+  "reasoning",
+  "message",
+  "tool_started",
+  "tool_finished",
+]);
 
 const FIRST_MOMENTS_MS = 300;
 /** Events before the first prompt (what the operator did in the pane meanwhile) that are kept in memory. */

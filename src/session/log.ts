@@ -70,6 +70,18 @@ export class SessionLog {
     (await this.#lock)?.release();
   }
 
+  /** Closes it and removes its file. */
+  async discard(): Promise<void> {
+    clearImmediate(this.#soon);
+    this.#waiting = [];
+    if (this.#file !== undefined) {
+      closeSync(this.#file);
+      unlinkSync(this.path);
+    }
+    this.#file = undefined;
+    (await this.#lock)?.release();
+  }
+
   /** Writes every event so far. */
   flush(ended = false): void {
     clearImmediate(this.#soon);

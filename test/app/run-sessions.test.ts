@@ -22,6 +22,8 @@ const event = (body: AgentEventBody): AgentEvent => ({
   ...body,
 });
 
+const ANSWER: AgentEventBody = { type: "message", message: { role: "assistant", content: "hi", toolCalls: [] } };
+
 function recorder(before?: Promise<void>) {
   const id = newSessionId();
   const options = { redact: (text: string) => text, problem: (message: string) => expect(message).toBe("") };
@@ -62,16 +64,18 @@ test("a buddy that was only started left an empty session, which `--last` then f
   const { one: used, types: written } = recorder();
   used.append(event({ type: "session", buddy: "1", profile: "p", model: "m", api: "responses", cwd: "/" }));
   used.append(event({ type: "turn", turn: 1, prompt: "hello" }));
+  used.append(event(ANSWER));
   await used.close();
-  expect([types(), written()]).toEqual([[], ["session", "turn"]]);
+  expect([types(), written()]).toEqual([[], ["session", "turn", "message"]]);
 });
 
 test("a run that is over at once is written whole, without a lock", async () => {
   const { one, types, held } = recorder();
   one.append(event({ type: "turn", turn: 1, prompt: "hello" }));
+  one.append(event(ANSWER));
   one.append(event({ type: "done", turn: 1, status: "answered", text: "hi", iterations: 1, ms: 1 }));
   await one.close();
-  expect(types()).toEqual(["turn", "done"]);
+  expect(types()).toEqual(["turn", "message", "done"]);
   expect(held()).toBe(false);
   expect(existsSync(join(cwd, ".buddyx/locks"))).toBe(false);
 });
@@ -87,4 +91,13 @@ test("an event was shown before the log was open, and a kill lost it: stored wai
   gate.resolve();
   expect(await seen).toEqual(["turn", "warning"]);
   await one.close();
+});
+
+test("a session that never reached a model is removed when it ends", async () => {
+  const { one, types } = recorder();
+  one.append(event({ type: "turn", turn: 1, prompt: "hello" }));
+  await until(() => types()?.length === 1, "the prompt in the log");
+  one.append(event({ type: "error", code: "model", message: "cannot connect" }));
+  await one.close();
+  expect([types(), one.isKept]).toEqual([[], false]);
 });

@@ -135,7 +135,7 @@ async function farewell(run: Run, host: ReplHost): Promise<string> {
   const stay = shells
     .filter(({ status }) => status === "running")
     .map(({ id, command }) => `still running: ${id}  ${showLine(command)}\n`);
-  return `${stay.join("")}${run.agent.turns > 0 ? `session ${run.sessions.id}: buddy resume ${run.sessions.id}\n` : ""}`;
+  return `${stay.join("")}${run.sessions.isKept ? `session ${run.sessions.id}: buddy resume ${run.sessions.id}\n` : ""}`;
 }
 
 const FAREWELL_MS = 1000;
