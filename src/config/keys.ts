@@ -9,7 +9,10 @@ import type { ProfileSettings } from "./schema.ts";
 
 export interface ProfileKey {
   readonly value: string;
-  /** For people: "BUDDY_API_KEY", "the variable X", "the file ~/.key", "api_key from ./buddy.toml line 3". */
+  /**
+   * For people: "BUDDY_API_KEY", "the variable X", "the file ~/.key", "api_key from ./buddy.toml line 3". The line is
+   * looked up when this is read.
+   */
   readonly source: string;
 }
 
@@ -23,7 +26,7 @@ interface KeyOwner {
 export function findKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings): ProfileKey | undefined {
   if (loaded.key !== undefined) {
     const { origin } = loaded.key;
-    return checked(loaded.key.value, origin.kind === "env" ? origin.name : "--api-key", owner.name);
+    return checked(loaded.key.value, () => (origin.kind === "env" ? origin.name : "--api-key"), owner.name);
   }
   const own = ownKey(loaded, owner, settings);
   if (own !== undefined) return own;
@@ -49,7 +52,7 @@ function ownKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings
   const at = (key: string) => describeOrigin(loaded.origins.get(`models.${name}.${key}`) ?? DEFAULT, loaded);
   if (settings.api_key_env !== undefined) {
     const value = loaded.env[settings.api_key_env]?.trim();
-    if (value !== undefined && value !== "") return checked(value, `the variable ${settings.api_key_env}`, name);
+    if (value !== undefined && value !== "") return checked(value, () => `the variable ${settings.api_key_env}`, name);
     const granted = grantedKey(loaded, owner);
     if (granted !== undefined) return granted;
     if (settings.auth === "login") return undefined;
@@ -57,8 +60,9 @@ function ownKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings
       hint: `Run: export ${settings.api_key_env}=…, or set BUDDY_API_KEY (api_key_env is ${at("api_key_env")})`,
     });
   }
-  if (settings.api_key_file !== undefined) return keyFromFile(loaded, name, settings.api_key_file, at("api_key_file"));
-  if (settings.api_key !== undefined) return checked(settings.api_key.trim(), `api_key ${at("api_key")}`, name);
+  if (settings.api_key_file !== undefined)
+    return keyFromFile(loaded, name, settings.api_key_file, () => at("api_key_file"));
+  if (settings.api_key !== undefined) return checked(settings.api_key.trim(), () => `api_key ${at("api_key")}`, name);
   return undefined;
 }
 
@@ -73,7 +77,7 @@ function grantedKey(loaded: LoadedConfig, { name, baseUrl }: KeyOwner): ProfileK
   if (directory === undefined || !`.${new URL(baseUrl).hostname}`.endsWith(".openrouter.ai")) return undefined;
   const path = providerKeyFile(directory, "openrouter");
   if (!existsSync(path)) return undefined;
-  return keyFromFile(loaded, name, path, "created by buddy login");
+  return keyFromFile(loaded, name, path, () => "created by buddy login");
 }
 
 const DEFAULT: Origin = { kind: "default" };
@@ -86,12 +90,12 @@ export function profilePath(loaded: LoadedConfig, key: string, file: string): st
   return resolve(origin?.kind === "file" ? dirname(origin.file) : loaded.cwd, expandHome(file, loaded.env));
 }
 
-function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where: string): ProfileKey {
+function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where: () => string): ProfileKey {
   const path = profilePath(loaded, `models.${profile}.api_key_file`, file);
   const shown = shownPath(path, loaded);
   const failure = (why: string, cause?: unknown) =>
     new BuddyError("auth", `profile ${profile}: the key file ${shown} cannot be used: ${why}`, {
-      hint: `Put the key into the file (chmod 600), or set BUDDY_API_KEY (api_key_file is ${where})`,
+      hint: `Put the key into the file (chmod 600), or set BUDDY_API_KEY (api_key_file is ${where()})`,
       cause,
     });
   let text: string;
@@ -102,15 +106,21 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
   }
   const value = text.replace(/^\uFEFF/, "").trim();
   if (value === "") throw failure("it is empty");
-  return checked(value, `the file ${shown}`, profile);
+  return checked(value, () => `the file ${shown}`, profile);
 }
 
 /** A character that a header cannot contain would make the request fail with an obscure message. */
-function checked(value: string, source: string, profile: string): ProfileKey {
-  if (/^[\x21-\x7e]+$/.test(value)) return { value, source };
+function checked(value: string, source: () => string, profile: string): ProfileKey {
+  if (/^[\x21-\x7e]+$/.test(value))
+    return {
+      value,
+      get source() {
+        return source();
+      },
+    };
   const what =
     value === "" ? "is empty" : "contains characters that keys do not have (a space, a line break, an accent)";
-  throw new BuddyError("auth", `profile ${profile}: the key from ${source} ${what}`, {
+  throw new BuddyError("auth", `profile ${profile}: the key from ${source()} ${what}`, {
     hint: "Copy the key again, without anything around it",
   });
 }
