@@ -156,10 +156,13 @@ async function runAndWatch(
   });
   const over = context.mustEnd === true ? await stoppedUnlessEnded(shell, ran) : ran;
   const result = unasked?.inNamespace === true ? withNamespaceNote(over) : over;
-  const reported = ended(result, shell, "waitMs" in wait ? wait.waitMs : 0, target, context);
-  if (!("noWait" in wait) || result.outcome.kind !== "exited") return reported;
+  const finished = ended(result, shell, "waitMs" in wait ? wait.waitMs : 0, target, context);
+  if (!("noWait" in wait)) return finished;
+  // Its end is what a wait is for.
+  reported.delete(shell);
+  if (result.outcome.kind !== "exited") return finished;
   const head = `[command sent, not waited for]\nIt has already ended with exit code ${result.outcome.code}:\n`;
-  return { ...reported, result: head + String(reported.result) };
+  return { ...finished, result: head + String(finished.result) };
 }
 
 /** A program that waits for input has not ended, either. */
@@ -190,11 +193,20 @@ export async function waitAgain(
   target: Target,
   context: ToolContext,
 ): Promise<ToolResult> {
-  return ended(await shell.wait({ waitMs, ...following(target, context) }), shell, waitMs, target, context);
+  const result = await shell.wait({ waitMs, ...following(target, context) });
+  const isOld = result.outputId !== undefined && result.outputId === reported.get(shell);
+  const noted = isOld ? { ...result, notes: [...result.notes, NOTHING_RAN] } : result;
+  return ended(noted, shell, waitMs, target, context);
 }
+
+/** The output of the command whose end was reported last. */
+const reported = new WeakMap<Shell, string>();
+const NOTHING_RAN = "Nothing of yours was running: this is an earlier command, whose end you have been told.";
 
 function ended(result: RunResult, shell: Shell, waitMs: number, target: Target, context: ToolContext): ToolResult {
   const { attach } = target.identity;
+  const { kind } = result.outcome;
+  if (kind !== "running" && kind !== "waiting" && result.outputId !== undefined) reported.set(shell, result.outputId);
   return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach, mask: context.mask });
 }
 

@@ -72,6 +72,15 @@ pane.describe("in the shared pane", () => {
     expect(text[1]).toBe(output);
   });
 
+  test("the end of a command is news once", async () => {
+    const { text } = await played(
+      shell("sleep 0.3; exit_of() { return 3; }; exit_of", { wait: 0.1 }),
+      call("shell_output", { wait: 20 }),
+      call("shell_output", { wait: 20 }),
+    );
+    expect(text.map((one) => one.includes("earlier command"))).toEqual([false, false, true]);
+  });
+
   test("an unfinished command is not run", async () => {
     const { text, outcomes } = await played(shell("echo 'open"));
     // A shell that reads it from a file says so itself.

@@ -129,7 +129,10 @@ class OneCall {
         leave: (instead) => this.#record.finished(instead, 0),
       };
     } catch (error) {
-      return result(this.#failed(error));
+      const failed = this.#failed(error);
+      // What was approved has not run, and what was to be remembered may not have been recorded.
+      await this.#record.permitted({ kind: "result", result: failed });
+      return result(failed);
     }
   }
 

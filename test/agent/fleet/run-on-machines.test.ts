@@ -147,7 +147,7 @@ describe("the question", () => {
         name === "web03" ? { risk: "high", privesc: true, policy: "as root", reverse: "nft -f old" } : {},
     });
     await results;
-    expect(asked[0]).toMatchObject({ risk: "high", privesc: true, reverse: "nft -f old" });
+    expect(asked[0]).toMatchObject({ risk: "high", privesc: true, reverse: "nft -f old (web03)" });
     expect(asked[0]?.policy).toContain("as root (web03)");
   });
 
