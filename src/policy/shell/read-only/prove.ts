@@ -151,7 +151,7 @@ function notReadOnly(program: string, args: readonly Field[], preset?: Preset): 
 }
 
 const NOT_LISTED = { does: "is not known to be read-only" };
-const MOST_NESTED = 3;
+const MOST_NESTED = 4;
 
 function notCalled(call: Call, args: readonly Field[], preset: Preset | undefined): Refusal | undefined {
   const { form, subcommands } = call;
