@@ -41,6 +41,8 @@ export const EXIT = {
   usage: 2,
   approval: 3,
   auth: 4,
+  /** Of buddy policy shell. */
+  blocked: 4,
   timeout: 124,
   hangup: 129,
   interrupted: 130,

@@ -1,4 +1,5 @@
 /** The policy's verdict on an action, and the rules it depends on. */
+import type { Effect } from "./effects/effects.ts";
 import type { Lockout } from "./shell/dangers/lockout.ts";
 
 export type Verdict =
@@ -78,10 +79,15 @@ export interface ShellJudgement {
   readonly conditions: readonly Condition[];
 }
 
+/** What a command does to a file or a machine, as written; `*` stands for a machine that the text does not show. */
+export interface NamedEffect {
+  readonly does: Effect["does"];
+  readonly what: string;
+}
+
 export interface JudgedCommand {
   readonly words: readonly string[];
-  /** The machines, containers and servers that it reaches, as written; `*` for one that the text does not show. */
-  readonly machines?: readonly string[];
+  readonly effects?: readonly NamedEffect[];
   readonly verdict: Verdict["kind"];
   readonly why: string;
   readonly readOnly: boolean;

@@ -1,4 +1,5 @@
 /** What is in the line that keys continue: the line at a prompt, and what earlier keys left in an inner shell's. */
+import { namedMachines } from "../../policy/shell/named-machines.ts";
 import type { JudgedCommand, ShellJudgement } from "../../policy/verdict.ts";
 import type { ShellPlace, Target } from "../../targets/target.ts";
 import { type KeysInput, typedLines } from "../../tools/panes.ts";
@@ -68,7 +69,7 @@ export function keysApproved(
 ): void {
   const panes = typed.get(transport) ?? new Map<string, Typed>();
   typed.set(transport, panes);
-  const reaching = judged.flatMap(({ commands }) => commands).filter(({ machines = [] }) => machines.length > 0);
+  const reaching = judged.flatMap(({ commands }) => commands).filter((one) => namedMachines([one]).length > 0);
   panes.set(place.pane ?? "", {
     inProgram: place.program !== undefined,
     line: linesAfter(before, input).rest,

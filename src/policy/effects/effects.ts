@@ -17,10 +17,7 @@ export function effectsOf(found: FoundCommand): readonly Effect[] {
   return [...fileChanges(found), ...machinesOf(found).map((machine) => ({ does: "reaches", machine }) as const)];
 }
 
-export function machinesOf({
-  argv: [program, ...args],
-  assigns,
-}: Pick<FoundCommand, "argv" | "assigns">): readonly string[] {
+function machinesOf({ argv: [program, ...args], assigns }: Pick<FoundCommand, "argv" | "assigns">): readonly string[] {
   const names = [
     ...[...args, ...assigns].flatMap(({ value }) => machinesInUrls(asWritten(value))),
     ...assigns.flatMap(({ name, value }) =>

@@ -1,9 +1,9 @@
 /** Judges a shell command. Import it lazily: it loads the bash parser. */
 import { words as wordList } from "../../lib/text.ts";
-import { machinesOf } from "../effects/effects.ts";
+import { type Effect, effectsOf } from "../effects/effects.ts";
 import { namesBuddy } from "../files/secret-files.ts";
 import { listsSecrets, takesApart } from "../privacy/output-kind.ts";
-import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
+import type { Condition, JudgedCommand, NamedEffect, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
 import { allowedBy, allowedForDevelopers, deniedBy, outsideProject, textDeniedBy } from "./allow-deny-lists.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { dataDanger, overwrittenStore } from "./dangers/data.ts";
@@ -13,7 +13,7 @@ import { asDanger, type Lockout, lockouts, lockoutWrites } from "./dangers/locko
 import { otherReadings } from "./dangers/other-shells.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
-import { mayBe, redirected } from "../effects/file-changes.ts";
+import { mayBe, pathsOf, redirected } from "../effects/file-changes.ts";
 import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads, touchesSystem, whatItDoes } from "./risk.ts";
@@ -123,8 +123,17 @@ function wordsOf({ argv }: FoundCommand): string[] {
 }
 
 /** Every command that a text would run, without a verdict. */
-export function commandsIn(text: string): Pick<JudgedCommand, "words" | "machines">[] {
-  return walkText(text, {}).commands.map((found) => ({ words: wordsOf(found), machines: machinesOf(found) }));
+export function commandsIn(text: string): Pick<JudgedCommand, "words" | "effects">[] {
+  return walkText(text, {}).commands.map((found) => ({
+    words: wordsOf(found),
+    effects: effectsOf(found).flatMap(named),
+  }));
+}
+
+function named(effect: Effect): NamedEffect[] {
+  const { does } = effect;
+  if (does === "reaches") return [{ does, what: effect.machine }];
+  return pathsOf(effect).map((path) => ({ does, what: readable(path) }));
 }
 
 /** Where the shell is, with the home directory as the walk writes it. */
@@ -135,12 +144,12 @@ function startOf({ cwd, home }: ShellContext): string | undefined {
 
 function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[], cwd: string | undefined): Judged {
   const words = wordsOf(found);
-  const machines = machinesOf(found);
+  const effects = effectsOf(found).flatMap(named);
   const locking = lockouts(found, cwd);
   const dangers = dangersOf(found, cwd, locking);
   const denied = deniedBy(found, rules.denylist);
   const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({
-    command: { words, machines, verdict: kind, why, readOnly },
+    command: { words, effects, verdict: kind, why, readOnly },
     dangers,
     locking,
     denied: denied?.certain === true ? denied.entry : undefined,

@@ -3,8 +3,9 @@ import { type EffectiveRules, strictest } from "../machine-rules.ts";
 import type { JudgedCommand } from "../verdict.ts";
 
 /** As written, with or without user and port; names of groups and patterns such as `web[01-12]`, too. */
-export function namedMachines(commands: readonly Pick<JudgedCommand, "machines">[]): string[] {
-  return [...new Set(commands.flatMap(({ machines = [] }) => machines))];
+export function namedMachines(commands: readonly Pick<JudgedCommand, "effects">[]): string[] {
+  const effects = commands.flatMap((command) => command.effects ?? []);
+  return [...new Set(effects.flatMap(({ does, what }) => (does === "reaches" ? what : [])))];
 }
 
 /** The rules for a text on one machine that names another one: the strictest of both. */

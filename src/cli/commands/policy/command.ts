@@ -1,5 +1,5 @@
 /** `buddy policy`: what the policy says about a command, URL, path or text; nothing is done. */
-import { BuddyError, EXIT, messageOf } from "../../../lib/errors.ts";
+import { BuddyError, EXIT, type ExitCode, messageOf } from "../../../lib/errors.ts";
 import { jsonText, print } from "../../../lib/output.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
@@ -33,7 +33,10 @@ export const command = defineCommand({
     batch: { type: "boolean", description: "one JSON value per line on stdin, one JSON object per line on stdout" },
   },
   examples: [
-    ["buddy policy shell 'git push --force'", "blocked: why, and what to do instead"],
+    [
+      "buddy policy shell 'git push --force'",
+      "blocked: why, and what to do instead; ends with 4 (3: asks, 0: allowed)",
+    ],
     ["buddy policy url http://169.254.169.254/", "blocked: cloud metadata"],
   ],
   async run({ args: { kind, value, json, batch, shell, sudo }, globals }) {
@@ -55,7 +58,7 @@ export const command = defineCommand({
       const given = value ?? (await Bun.stdin.text()).replace(/\r?\n$/, "");
       const answer = await explainer.explain(sudo === true ? { path: given, sudo } : given);
       await print([json === true ? jsonText(answer) : `${explainer.words(answer)}\n`]);
-      return EXIT.ok;
+      return explainer.exitCode?.(answer) ?? EXIT.ok;
     } finally {
       await explainer[Symbol.asyncDispose]?.();
     }
@@ -116,6 +119,8 @@ export interface Explainer extends Partial<AsyncDisposable> {
   explain(value: unknown): object | Promise<object>;
   /** The same answer for people, without a newline at the end. */
   words(answer: object): string;
+  /** 0 unless given; not with `--batch`. */
+  exitCode?(answer: object): ExitCode;
 }
 
 /** Every file `policy/KIND.ts` exports this as `explainer`. */

@@ -1,14 +1,14 @@
 /** `buddy policy shell`: what the judge says about a command, with the rules of the configuration. */
 import { defined } from "../../../lib/values.ts";
 import { currentDirectory } from "../../../lib/byte-names.ts";
-import { BuddyError } from "../../../lib/errors.ts";
+import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/local-directories.ts";
 import { shorten, collapseSpaces, printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
 import { rulesOfText } from "../../../agent/permit/machine-modes.ts";
 import type { EffectiveRules } from "../../../policy/machine-rules.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
-import type { Condition, ShellJudgement, Verdict } from "../../../policy/verdict.ts";
+import type { Condition, NamedEffect, ShellJudgement, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { Explainer, PolicyOptions } from "./command.ts";
 import { onMachine, ruleFacts } from "./rule-facts.ts";
@@ -24,7 +24,13 @@ interface ShellAnswer extends Pick<ShellJudgement, "risk" | "mutation" | "prives
   readonly why: string;
   readonly instead: string | null;
   readonly read_only: boolean;
-  readonly commands: readonly { words: readonly string[]; verdict: string; why: string; read_only: boolean }[];
+  readonly commands: readonly {
+    words: readonly string[];
+    verdict: string;
+    why: string;
+    read_only: boolean;
+    effects: readonly NamedEffect[];
+  }[];
   /** The rules of the machine, if any match. */
   readonly rules?: object;
   /** The checks of [safety] that found something, by their names in the file. */
@@ -67,6 +73,7 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
           verdict: said(command.verdict),
           why: command.why,
           read_only: command.readOnly,
+          effects: command.effects ?? [],
         })),
         uncertain: judged.uncertain,
         ...ruleFacts(machine),
@@ -81,8 +88,11 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
       };
     },
     words: (answer) => inWords(answer as ShellAnswer),
+    exitCode: (answer) => ENDS_WITH[(answer as ShellAnswer).verdict],
   };
 }
+
+const ENDS_WITH = { allow: EXIT.ok, ask: EXIT.approval, block: EXIT.blocked } as const;
 
 interface ShellQuestion {
   readonly command: string;
@@ -119,8 +129,11 @@ function said(kind: Verdict["kind"]): "allow" | "ask" | "block" {
 function inWords(answer: ShellAnswer): string {
   const lines = [`${answer.verdict}: ${answer.why}`];
   if (answer.instead !== null) lines.push(`instead: ${answer.instead}`);
-  for (const command of answer.commands)
+  for (const command of answer.commands) {
     lines.push(`  ${command.verdict.padEnd(5)}  ${shorten(collapseSpaces(command.words.join(" ")), 200)}`);
+    for (const [does, effects] of Map.groupBy(command.effects, (effect) => effect.does))
+      lines.push(`         ${DOES[does]} ${shorten(collapseSpaces(effects.map(({ what }) => what).join(", ")), 200)}`);
+  }
   for (const why of answer.uncertain) lines.push(`  unknown: ${why}`);
   if (answer.dangers.length > 0) lines.push(`danger: ${answer.dangers.join(", ")} ([safety])`);
   if (answer.answer !== null) lines.push(ANSWER_WORDS[answer.answer]);
@@ -129,6 +142,18 @@ function inWords(answer: ShellAnswer): string {
   );
   return printable(lines.join("\n"));
 }
+
+const DOES: Readonly<Record<NamedEffect["does"], string>> = {
+  removes: "removes",
+  empties: "overwrites",
+  writes: "writes to",
+  replaces: "replaces",
+  links: "links",
+  mode: "changes mode, owner or times of",
+  directory: "makes or removes the directory",
+  fills: "changes files in",
+  reaches: "reaches",
+};
 
 const ANSWER_WORDS = {
   "in-person": "only a person approves this: --approve all, a duration and always do not cover it",

@@ -9,7 +9,7 @@ test("buddy policy shell: words, JSON, stdin and batches on the binary, creating
   const words = await box.run(["policy", "shell", "git push --force"]);
   expect(words.stdout).toStartWith("block: permission denied: git push --force is not allowed");
   expect(words.stdout).toContain("instead: Use git push --force-with-lease");
-  expect(words.code).toBe(0);
+  expect(words.code).toBe(4);
   const json = JSON.parse((await box.run(["policy", "shell", "--json", "ls | wc -l"])).stdout);
   expect(json).toMatchObject({ verdict: "allow", read_only: true, instead: null, risk: "low" });
   expect(json.commands.map((command: { words: string[] }) => command.words)).toEqual([["ls"], ["wc", "-l"]]);
@@ -55,6 +55,18 @@ repository.test("a git read is allowed where the repository names no program, an
   const doubted = await ask();
   expect(doubted).toMatchObject({ verdict: "ask", read_only: false });
   expect(doubted.why).toContain("core.fsmonitor");
+});
+
+test("what each command would do to files and machines", async () => {
+  const explain = await explainer({ tmux: "auto", config: "/dev/null" } as Parameters<typeof explainer>[0]);
+  const answer = await explain.explain("truncate -s0 a; ssh -p 2222 prod 'rm -r b'");
+  expect((answer as { commands: { effects: object[] }[] }).commands.map(({ effects }) => effects)).toEqual([
+    [{ does: "empties", what: "a" }],
+    [{ does: "reaches", what: "prod:2222" }],
+    [{ does: "removes", what: "b" }],
+  ]);
+  const text = explain.words(answer);
+  for (const words of ["overwrites a", "reaches prod:2222", "removes b"]) expect(text).toContain(words);
 });
 
 test("words name what cannot be known", async () => {
