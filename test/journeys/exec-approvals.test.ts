@@ -167,7 +167,7 @@ describe("with a terminal", () => {
     });
     await pty.until(QUESTION.asked);
     expect(made(rig)).toBe(false);
-    pty.type("y\r");
+    pty.type("y");
     await pty.until("rc 0");
     expect(made(rig)).toBe(true);
     expect(rig.requests[0]!.messages.at(-1)!.content).toContain("y some text");
@@ -198,7 +198,9 @@ describe("with a terminal", () => {
     pty.type("a");
     await pty.until(`touch made ${QUESTION.asked}`);
     expect(made(rig, "two")).toBe(true);
-    pty.type("n\r");
+    pty.type("n");
+    await pty.until(QUESTION.reason);
+    pty.type("\r");
     await pty.until("done");
     expect(made(rig)).toBe(false);
   });
@@ -233,7 +235,9 @@ describe("with a terminal", () => {
     pty.type("y\ry\ry\r");
     await pty.until(QUESTION.asked);
     expect(made(rig)).toBe(false);
-    pty.type("n\r");
+    pty.type("n");
+    await pty.until(QUESTION.reason);
+    pty.type("\r");
     await pty.until("done");
     expect(made(rig)).toBe(false);
   });
@@ -259,7 +263,9 @@ describe("with a terminal", () => {
     await using pty = await rig.terminal(["--no-tmux", "go"]);
     const screen = await pty.until("y yes");
     expect(screen).toContain("touch made #\\u{1b}[2K");
-    pty.type("n\r");
+    pty.type("n");
+    await pty.until(QUESTION.reason);
+    pty.type("\r");
     await pty.until("done");
   });
 
@@ -288,7 +294,9 @@ describe("with a terminal", () => {
     await using pty = await rig.terminal(["go"]);
     const screen = await pty.until(QUESTION.asked);
     expect(screen).toMatch(/type "touch made" Enter .*-- approve\?/);
-    pty.type("n\r");
+    pty.type("n");
+    await pty.until(QUESTION.reason);
+    pty.type("\r");
     await pty.until("done");
     expect(await pty.exited).toBe(0);
     expect(made(rig)).toBe(false);

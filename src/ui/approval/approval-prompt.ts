@@ -5,8 +5,9 @@ import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts"
 import { Editor } from "../editor/editor.ts";
 import { History } from "../editor/history.ts";
 import { layout, type LineBuffer } from "../editor/line-buffer.ts";
-import { key, type TerminalInput } from "../terminal/keys.ts";
+import { key, type KeyInput, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
+import { KeyGuard, type TakenKeys } from "./key-guard.ts";
 import { inRows, listed } from "./question-text.ts";
 import { QuestionView } from "./question-view.ts";
 
@@ -18,6 +19,8 @@ interface PromptHooks {
   editOutside?(text: string): Promise<string | undefined>;
   /** Something changed that no key caused. */
   changed?(): void;
+  /** Escape: to the input line, where there is one. */
+  leave?(): void;
   /** What other keys do on this screen, for the help. */
   readonly otherKeys: readonly string[];
 }
@@ -34,12 +37,20 @@ export class ApprovalPrompt {
   readonly #view: QuestionView;
   readonly #editor: Editor;
   readonly #line: LineBuffer;
+  readonly #guard = new KeyGuard();
+  #answered = false;
 
   constructor(request: ApprovalRequest, style: Theme, hooks: PromptHooks) {
     this.request = request;
     this.#view = new QuestionView(request, style);
     this.#style = style;
-    this.#hooks = hooks;
+    this.#hooks = {
+      ...hooks,
+      answer: (answer) => {
+        this.#answered = true;
+        hooks.answer(answer);
+      },
+    };
     this.#editor = new Editor(
       new History(undefined),
       () => undefined,
@@ -67,9 +78,12 @@ export class ApprovalPrompt {
       const command = this.#mode === "edit" ? [] : [this.#view.command(columns)];
       return this.#lineView([...facts(command.length + LINE_ROWS), ...command], columns, rows);
     }
-    const question = this.#view.question(columns, rows);
+    const { open } = this.#guard;
+    const question = this.#view.question(columns, rows, open);
     const letters = this.#letters();
-    const keys = this.#help ? this.#view.help(letters, this.#hooks.otherKeys) : [this.#view.keys(letters, columns)];
+    const keys = this.#help
+      ? this.#view.help(letters, this.#hooks.otherKeys)
+      : [open ? this.#view.keys(letters, columns) : this.#style.grey(clip(NOT_YET, columns))];
     const body = [...question.rows];
     const out = facts(body.length + 1);
     const cursor = { row: out.length + body.length - 1, col: question.col };
@@ -92,11 +106,51 @@ export class ApprovalPrompt {
     ];
   }
 
-  handle(input: TerminalInput): void {
-    if (this.#mode !== "choose") return this.#lineKey(input);
-    // Pasted text never answers.
-    if (input.kind !== "key") return;
+  /** The whole question is on the screen, as it has not been before. */
+  shown(): void {
+    this.#guard.shown();
+  }
+
+  hidden(): void {
+    this.#guard.hidden();
+  }
+
+  /** When `look` is to be called (milliseconds since the epoch). */
+  get due(): number | undefined {
+    return this.#guard.due;
+  }
+
+  /** Keys and pastes that came together; returns those that were not meant for the question. */
+  take(inputs: readonly TerminalInput[]): readonly TerminalInput[] {
+    if (this.#mode === "choose") return this.#follow(this.#guard.take(inputs));
+    for (const [index, input] of inputs.entries()) {
+      if (this.#answered || this.choosing) return inputs.slice(index);
+      this.#lineKey(input);
+    }
+    return [];
+  }
+
+  /** Time has passed without a key. */
+  look(): readonly TerminalInput[] {
+    return this.#mode === "choose" ? this.#follow(this.#guard.look()) : [];
+  }
+
+  #follow({ answer, refused }: TakenKeys): readonly TerminalInput[] {
+    for (const one of answer) {
+      if (this.choosing) this.#key(one);
+      else this.#lineKey(one);
+    }
+    if (refused.length > 0) this.#note = NOT_COUNTED;
+    return refused;
+  }
+
+  #key(input: KeyInput): void {
     this.#note = "";
+    if (input.name === "escape" && !input.ctrl && !input.alt) {
+      if (this.#help) this.#help = false;
+      else this.#hooks.leave?.();
+      return;
+    }
     if (input.ctrl && (input.name === "c" || input.name === "d")) return this.#hooks.answer({ kind: "no" });
     if (input.ctrl || input.alt) return;
     const letter = input.name.toLowerCase();
@@ -130,13 +184,6 @@ export class ApprovalPrompt {
     }
   }
 
-  /** One step back from the list of keys; false where it is not open. */
-  closeHelp(): boolean {
-    const open = this.#help;
-    this.#help = false;
-    return open;
-  }
-
   /** The question as lines, for line mode. */
   plainQuestion(behind: number, columns: number): string[] {
     this.#columns = columns;
@@ -165,7 +212,7 @@ export class ApprovalPrompt {
       if (text !== "" && text !== this.request.action.trim()) this.#hooks.answer({ kind: "edit", command: line });
     } else if (/^(v|view)$/i.test(text)) return this.#view.document(this.#columns);
     else if (/^(k|keep|r|revert|y|yes|n|no|a|always|e|edit|c|canary|s|stop|select|\?|h|help)$/i.test(text)) {
-      this.handle(key(text[0]!));
+      this.#key(key(text[0]!));
       const rows = this.#help ? this.#view.help(this.#letters(), this.#hooks.otherKeys) : [];
       this.#help = false;
       return this.#note === "" ? rows : [this.#note];
@@ -296,6 +343,9 @@ const LINE_KEYS = {
   chosen: "Enter chooses these  Esc back",
   choose: "",
 } as const;
+
+const NOT_YET = "keys count in a moment";
+export const NOT_COUNTED = "what was typed did not count: one key answers, pressed alone";
 
 /** A typed line and its keys. */
 const LINE_ROWS = 2;

@@ -13,18 +13,18 @@ export class ApprovalQueue implements Asker {
   #waiting: ApprovalPrompt[] = [];
   /**
    * `hidden`: keys that are in the process already were pressed before the question and belong to the line.
-   * `waiting`: the operator is in the middle of a word. `ready`: the next frame asks. `armed`: it has; keys are
-   * answers. `aside`: the operator went to the line, to type a command first.
+   * `waiting`: the operator is in the middle of a word. `ready`: the next frame shows the question. `armed`: it has,
+   * and gets the keys. `aside`: the operator went to the line, to type a command first.
    */
   #state: "hidden" | "waiting" | "ready" | "armed" | "aside" = "hidden";
   #timer: ReturnType<typeof setTimeout> | undefined;
   #strokes: number[] = [];
   /** An answer was just given: what remains of its word, and how much of that was typed since. */
   #habit: { readonly rest: string; readonly typed: string; readonly at: number } | undefined;
-  #askedAt = 0;
+  #looking: ReturnType<typeof setTimeout> | undefined;
+  /** Of the screen that the question was shown on. */
+  #size = "";
   #behind: (() => number) | undefined;
-  /** A key pressed before anyone can have read the question: an answer, unless a word follows. */
-  #held: { readonly input: KeyInput; readonly timer: ReturnType<typeof setTimeout> } | undefined;
 
   constructor(style: Theme, listener: QueueListener) {
     this.#style = style;
@@ -83,6 +83,7 @@ export class ApprovalQueue implements Asker {
       view: (document) => this.#listener.view(document),
       editOutside: (text) => this.#listener.editOutside(text),
       changed: () => this.#listener.changed(),
+      leave: () => this.#leave(),
       otherKeys: ["Esc  go to the input line; Esc again comes back", COMMAND_FIRST, "Ctrl-C  no, without a reason"],
     });
     signal.addEventListener("abort", cancelled);
@@ -96,11 +97,14 @@ export class ApprovalQueue implements Asker {
     for (const prompt of this.#waiting.slice()) prompt.giveUp();
   }
 
-  /** A frame with what `asks` said has left for the terminal. */
-  painted(): void {
-    if (this.#state !== "ready") return;
+  /** A frame with the whole question has left for the terminal. */
+  painted(size: string): void {
+    const isNew = this.#state === "ready" || (this.#state === "armed" && size !== this.#size);
+    this.#size = size;
+    if (!isNew) return;
     this.#state = "armed";
-    this.#askedAt = Date.now();
+    this.current?.shown();
+    this.#lookLater();
   }
 
   /** Every chunk of input passes here first; keys that count are handled and removed. */
@@ -112,68 +116,48 @@ export class ApprovalQueue implements Asker {
       if (this.#state === "waiting") this.#after(QUIET_MS);
       return this.#withoutEnter(inputs, now);
     }
-    const held = this.#takeHeld();
-    if (prompt.choosing && held !== undefined && typed([held, ...inputs]).length > 1)
-      return this.#backToLine([held, ...inputs]);
-    if (prompt.choosing && isSentence(typed(inputs))) return this.#backToLine(inputs);
-    if (held !== undefined) return this.#answers(prompt, [held, ...inputs], now);
-    const [only] = inputs;
-    if (
-      prompt.choosing &&
-      inputs.length === 1 &&
-      only?.kind === "key" &&
-      now - this.#askedAt < UNREAD_MS &&
-      holdable(only)
-    ) {
-      this.#hold(only);
-      return [];
+    const typed = inputs.filter(({ kind }) => kind === "key" || kind === "paste");
+    const others = inputs.filter(({ kind }) => kind !== "key" && kind !== "paste");
+    if (typed.length === 0) return others;
+    const [first] = typed;
+    if (prompt.choosing && first?.kind === "key" && isCharacter(first) && first.name === "/") {
+      this.#leave();
+      this.#listener.aside();
+      return inputs;
     }
-    return this.#answers(prompt, inputs, now);
+    const rest = prompt.take(typed);
+    this.#lookLater();
+    if (this.current !== prompt) return [...others, ...this.#withoutEnter(rest, now)];
+    // They go to the line, but send nothing from there; pasted text is dropped.
+    const letters = rest.filter((input) => input.kind === "key" && input.name !== "enter");
+    return [...others, ...(letters.length === 0 ? [] : this.#backToLine(letters))];
   }
 
-  #answers(prompt: ApprovalPrompt, inputs: readonly TerminalInput[], now: number): readonly TerminalInput[] {
-    const others: TerminalInput[] = [];
-    for (const [index, input] of inputs.entries()) {
-      if (this.current !== prompt) return [...others, ...this.#withoutEnter(inputs.slice(index), now)];
-      if (
-        prompt.choosing &&
-        input.kind === "key" &&
-        !input.ctrl &&
-        !input.alt &&
-        (input.name === "/" || input.name === "escape")
-      ) {
-        if (input.name === "escape" && prompt.closeHelp()) continue;
-        this.#state = "aside";
-        if (input.name === "/") this.#listener.aside();
-        return [...others, ...inputs.slice(input.name === "/" ? index : index + 1)];
-      }
-      if (input.kind === "key" || input.kind === "paste") prompt.handle(input);
-      else others.push(input);
-    }
-    return others;
+  #leave(): void {
+    this.#state = "aside";
+    this.current?.hidden();
+  }
+
+  #lookLater(): void {
+    clearTimeout(this.#looking);
+    const { due } = this.current ?? {};
+    if (due === undefined || this.#state !== "armed") return;
+    this.#looking = setTimeout(() => this.#look(), Math.max(0, due - Date.now()));
+  }
+
+  #look(): void {
+    const rest = this.current?.look() ?? [];
+    this.#lookLater();
+    if (rest.length > 0) this.#listener.typed(this.#backToLine(rest));
+    this.#listener.changed();
   }
 
   /** The operator writes a sentence: the question waits until the keys rest. */
   #backToLine(inputs: readonly TerminalInput[]): readonly TerminalInput[] {
     this.#state = "waiting";
+    this.current?.hidden();
     this.#after(QUIET_MS);
     return inputs;
-  }
-
-  #hold(input: KeyInput): void {
-    const timer = setTimeout(() => {
-      this.#takeHeld();
-      this.current?.handle(input);
-      this.#listener.changed();
-    }, WORD_MS);
-    this.#held = { input, timer };
-  }
-
-  #takeHeld(): KeyInput | undefined {
-    const held = this.#held;
-    clearTimeout(held?.timer);
-    this.#held = undefined;
-    return held?.input;
   }
 
   /** "y" and Enter, or "yes" and Enter, out of habit: the rest of the word is removed, and that Enter sends nothing. */
@@ -218,32 +202,14 @@ export class ApprovalQueue implements Asker {
 
   #hide(): void {
     clearTimeout(this.#timer);
-    this.#takeHeld();
+    clearTimeout(this.#looking);
+    this.current?.hidden();
     this.#state = "hidden";
   }
 }
 
-/** The characters that a chunk of input begins with. */
-function typed(inputs: readonly TerminalInput[]): string {
-  const end = inputs.findIndex((input) => input.kind !== "key" || !isCharacter(input));
-  return inputs
-    .slice(0, end === -1 ? inputs.length : end)
-    .map((input) => (input as KeyInput).name)
-    .join("");
-}
-
 function isCharacter({ ctrl, alt, name }: KeyInput): boolean {
   return !ctrl && !alt && [...name].length === 1;
-}
-
-/** n, e and / open a line of their own, which may begin in the same chunk when a script types. */
-function isSentence(text: string): boolean {
-  return text.length > 1 && !/^(?:y+|yes|a+|always|[ne?/].*)$/is.test(text);
-}
-
-/** Keys that approve, or that a word may begin with. */
-function holdable(input: KeyInput): boolean {
-  return isCharacter(input) && !/[ne?/]/i.test(input.name);
 }
 
 interface QueueListener {
@@ -252,6 +218,8 @@ interface QueueListener {
   changed(): void;
   /** The line is needed for a command; what was half typed comes back after it. */
   aside(): void;
+  /** Keys that were held back, and belong to the line. */
+  typed(inputs: readonly TerminalInput[]): void;
   answered(request: ApprovalRequest, answer: ApprovalAnswer): void;
   view(document: readonly string[]): void;
   editOutside(text: string): Promise<string | undefined>;
@@ -261,7 +229,3 @@ const STROKES = 3;
 const TYPING_MS = 1500;
 const QUIET_MS = 500;
 const HABIT_MS = 800;
-/** A question as young as this is still unread. */
-const UNREAD_MS = 500;
-/** Keys of a word follow each other within this. */
-const WORD_MS = 250;

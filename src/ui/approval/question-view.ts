@@ -63,7 +63,7 @@ export class QuestionView {
     this.#printed = true;
     return [
       ...this.#wholeFacts(columns, behind),
-      ...`${this.where()}${this.#commandLines.join("\n")}${this.#ask}`.split("\n"),
+      ...`${this.where()}${this.#commandLines.join("\n")}${this.#ask()}`.split("\n"),
     ];
   }
 
@@ -224,31 +224,34 @@ export class QuestionView {
     return `${showLine(this.request.where)}${signOf(this.request)} `;
   }
 
-  get #ask(): string {
-    return this.request.keep === undefined ? APPROVE : KEEP;
+  #ask(open = true): string {
+    if (this.request.keep === undefined) return open ? APPROVE : APPROVE_LATER;
+    return open ? KEEP : KEEP_LATER;
   }
 
   #tooTall(columns: number, rows: number): boolean {
-    return this.#wrapped(columns).length > Math.max(2, Math.floor(rows / 2) - 2);
+    return this.#wrapped(columns, true).length > Math.max(2, Math.floor(rows / 2) - 2);
   }
 
   /** The question over as many rows as it takes; its end stays in one piece. */
-  #wrapped(columns: number): string[] {
+  #wrapped(columns: number, open: boolean): string[] {
     const style = this.#style;
+    const ask = this.#ask(open);
     const text = `${style.prompt(this.where())}${style.bold(this.#commandLines.join("\n"))}`;
     const rows = text
       .split("\n")
       .flatMap((line) => Bun.wrapAnsi(line, columns, { hard: true, trim: false, wordWrap: false }).split("\n"));
     const last = rows.at(-1)!;
-    const end = style.warning(this.#ask);
-    if (Bun.stringWidth(last) + this.#ask.length + 1 <= columns) rows[rows.length - 1] = `${last}${end} `;
+    const end = style.warning(ask);
+    if (Bun.stringWidth(last) + ask.length + 1 <= columns) rows[rows.length - 1] = `${last}${end} `;
     else rows.push(`${end.replace(" --", "--")} `);
     return rows;
   }
 
-  /** The question itself, with room for the cursor after it. */
-  question(columns: number, rows: number): { rows: string[]; col: number } {
-    let shown = this.#wrapped(columns);
+  /** The question itself, with room for the cursor after it; `open`: a key counts now. */
+  question(columns: number, rows: number, open = true): { rows: string[]; col: number } {
+    const ask = this.#ask(open);
+    let shown = this.#wrapped(columns, open);
     if (this.#tooTall(columns, rows)) {
       const count = this.#commandLines.length;
       const hidden = count - PRINTED_LINES;
@@ -260,11 +263,11 @@ export class QuestionView {
             ? ` (all ${count} lines above)`
             : " (in full above)";
       const style = this.#style;
-      const room = Math.max(4, columns - note.length - this.#ask.length - 1);
+      const room = Math.max(4, columns - note.length - ask.length - 1);
       const start = `${style.prompt(this.where())}${style.bold(this.#commandLines[0]!)}`;
-      const end = `${style.grey(note)}${style.warning(this.#ask)} `;
-      const apart = note.length + this.#ask.length + 2 > columns;
-      const below = apart ? [`…${style.grey(note)}`, `${style.warning(this.#ask.trimStart())} `] : [`…${end}`];
+      const end = `${style.grey(note)}${style.warning(ask)} `;
+      const apart = note.length + ask.length + 2 > columns;
+      const below = apart ? [`…${style.grey(note)}`, `${style.warning(ask.trimStart())} `] : [`…${end}`];
       shown = room < RECOGNISABLE ? [...shown.slice(0, HEAD_ROWS), ...below] : [`${clip(start, room)}${end}`];
     }
     return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
@@ -318,6 +321,9 @@ function shownLines(text: string): string[] {
 const MOST_MIXED = 3;
 const APPROVE = " -- approve?";
 const KEEP = " -- keep?";
+/** As wide, until a key counts. */
+const APPROVE_LATER = " -- a moment";
+const KEEP_LATER = " -- wait…";
 /** Rows that a fact may take. */
 const MUST_ROWS = 5;
 const OTHER_ROWS = 2;

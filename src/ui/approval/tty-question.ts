@@ -7,7 +7,8 @@ import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.
 import { SCROLL_OFF, SCROLL_ON, ScrollView } from "../terminal/scroll-view.ts";
 import { TerminalKeys } from "../terminal/terminal-keys.ts";
 import { type Theme, type ThemeName, theme } from "../theme.ts";
-import { ApprovalPrompt } from "./approval-prompt.ts";
+import { ApprovalPrompt, NOT_COUNTED } from "./approval-prompt.ts";
+import { ALONE_MS, REST_MS } from "./key-guard.ts";
 import { answeredLine } from "./question-text.ts";
 import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
 import { PasswordLine } from "../questions/password-line.ts";
@@ -70,9 +71,11 @@ class TerminalQuestion {
   async ask(): Promise<ApprovalAnswer> {
     const { columns, rows } = (this.#size = this.#keys.size());
     for (const line of this.#prompt.preamble(columns - 1, rows)) this.#keys.write(`${line}\r\n`);
+    this.#paint();
+    this.#prompt.shown();
     for (;;) {
       this.#paint();
-      let inputs = await this.#keys.next();
+      let inputs = await this.#keys.next(this.#prompt.due);
       if (inputs === undefined) return this.#end({ kind: "cancelled" });
       // Without keys: the terminal changed its size, and is asked where the cursor went.
       if (inputs.length === 0 && this.#scroll === undefined && this.#resized) {
@@ -80,18 +83,22 @@ class TerminalQuestion {
         const answers = await this.#answers();
         if (answers === undefined) return this.#end({ kind: "cancelled" });
         inputs = answers;
+        this.#prompt.shown();
       }
-      for (const input of inputs) {
-        if (input.kind === "cursor") this.#settle({ row: input.row - 1, col: input.col - 1 });
-        else if (this.#scroll !== undefined) this.#scrolled(this.#scroll, input);
-        else if (this.#prompt.choosing && input.kind === "key" && input.ctrl && input.name === "c") {
-          this.#end({ kind: "cancelled" });
-          this.#options.interrupt();
-          return { kind: "cancelled" };
-        } else this.#prompt.handle(input);
-        await this.#outside;
-        if (this.#answer !== undefined) return this.#end(this.#answer);
-      }
+      for (const input of inputs) if (input.kind === "cursor") this.#settle({ row: input.row - 1, col: input.col - 1 });
+      const typed = inputs.filter(({ kind }) => kind === "key" || kind === "paste");
+      if (this.#scroll !== undefined) this.#scrolled(this.#scroll, typed);
+      else if (
+        this.#prompt.choosing &&
+        typed.some((input) => input.kind === "key" && input.ctrl && input.name === "c")
+      ) {
+        this.#end({ kind: "cancelled" });
+        this.#options.interrupt();
+        return { kind: "cancelled" };
+      } else if (typed.length > 0) this.#prompt.take(typed);
+      else this.#prompt.look();
+      await this.#outside;
+      if (this.#answer !== undefined) return this.#end(this.#answer);
     }
   }
 
@@ -102,11 +109,15 @@ class TerminalQuestion {
       ...this.#prompt.preamble(79, Number.MAX_SAFE_INTEGER),
       ...this.#prompt.plainQuestion(this.#options.behind?.() ?? 0, 79),
     ]);
+    // Before the label nothing counts.
+    while (await this.#keys.rested(REST_MS)) say([NOT_COUNTED]);
     while (this.#answer === undefined) {
+      const { choosing } = this.#prompt;
       this.#keys.write(this.#prompt.plainLabel());
       const line = await this.#keys.line();
       if (line === undefined) return { kind: "cancelled" };
-      say(this.#prompt.plainAnswer(line));
+      if (choosing && (await this.#keys.rested(ALONE_MS))) say([NOT_COUNTED]);
+      else say(this.#prompt.plainAnswer(line));
     }
     return this.#answer;
   }
@@ -164,8 +175,8 @@ class TerminalQuestion {
     this.#scroll = new ScrollView(document, this.#style);
   }
 
-  #scrolled(scroll: ScrollView, input: TerminalInput): void {
-    if (!scroll.handle(input)) return;
+  #scrolled(scroll: ScrollView, inputs: readonly TerminalInput[]): void {
+    if (!inputs.some((input) => scroll.handle(input))) return;
     this.#scroll = undefined;
     this.#keys.write(SCROLL_OFF);
   }

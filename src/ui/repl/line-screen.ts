@@ -1,8 +1,10 @@
 /** The REPL line by line: for dumb terminals, screen readers and logs. Nothing moves, nothing is repainted. */
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
+import { pause } from "../../lib/waiting.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
-import { ApprovalPrompt } from "../approval/approval-prompt.ts";
+import { ApprovalPrompt, NOT_COUNTED } from "../approval/approval-prompt.ts";
+import { ALONE_MS, REST_MS } from "../approval/key-guard.ts";
 import { COMMAND_FIRST } from "../approval/question-text.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../questions/picker.ts";
@@ -119,10 +121,17 @@ export class LineScreen implements ReplScreen {
       ],
       "tool",
     );
+    // Before the label nothing counts.
+    while (await this.#rested(REST_MS, signal)) repl.say([NOT_COUNTED]);
     while (given.length === 0) {
-      const line = await this.#ask(prompt.plainLabel(), signal);
+      const { choosing } = prompt;
+      const line = this.#ended ? "" : await this.#ask(prompt.plainLabel(), signal);
       if (signal.aborted || repl.leaving) return { kind: "cancelled" };
       if (this.#ended) return { kind: "no-terminal" };
+      if (choosing && (await this.#rested(ALONE_MS, signal))) {
+        repl.say([NOT_COUNTED]);
+        continue;
+      }
       if (prompt.choosing && isSlashCommand(line.trim())) {
         await repl.command(line);
         if (signal.aborted) return { kind: "cancelled" };
@@ -170,6 +179,19 @@ export class LineScreen implements ReplScreen {
     return line;
   }
 
+  /** Takes the lines that come until none did for that long; whether there were any. */
+  async #rested(ms: number, signal: AbortSignal): Promise<boolean> {
+    let typed = 0;
+    const question = { label: "", take: () => void typed++ };
+    this.#questions.unshift(question);
+    for (let seen = -1; seen !== typed && !signal.aborted && !this.#ended;) {
+      seen = typed;
+      await pause(ms, signal).catch(() => undefined);
+    }
+    this.#questions = this.#questions.filter((other) => other !== question);
+    return typed > 0 && !this.#ended;
+  }
+
   #line(line: string): void {
     const repl = this.#started;
     this.#prompted = false;
@@ -208,7 +230,14 @@ export class LineScreen implements ReplScreen {
     const badge = approvalBadge(repl.host.approvals.mode, Date.now());
     const prompt = `${badge === "" ? "" : `${repl.style.badge(badge)} `}${repl.style.prompt(repl.prompt())}`;
     const wanted = question?.label ?? (idle ? prompt : undefined);
-    if (wanted !== undefined && !this.#prompted && !repl.leaving && !this.#submitting && !this.#ended) {
+    if (
+      wanted !== undefined &&
+      wanted !== "" &&
+      !this.#prompted &&
+      !repl.leaving &&
+      !this.#submitting &&
+      !this.#ended
+    ) {
       text += wanted;
       this.#prompted = true;
     }

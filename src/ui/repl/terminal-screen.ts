@@ -52,7 +52,7 @@ export class TerminalScreen implements ReplScreen {
       waiting: () => this.#parts?.repl.transcript.waiting ?? 0,
       take: (limit) => this.#parts?.repl.transcript.take(limit) ?? [],
       live: (columns, rows) => this.#liveRows(columns, rows),
-      painted: () => this.#parts?.queue.painted(),
+      painted: () => this.#parts?.queue.painted(`${this.columns}×${this.#terminal.rows}`),
     });
   }
 
@@ -74,6 +74,7 @@ export class TerminalScreen implements ReplScreen {
         asked: (prompt) => this.#asked(prompt),
         changed: () => this.#painter.draw(),
         aside: () => this.#setLineAside(),
+        typed: (inputs) => inputs.forEach((input) => input.kind === "key" && this.#edit(input)),
         answered: (request, answer) => this.#answered(request, answer),
         view: (document) => void this.view(document),
         editOutside: (text) => this.#outside((env) => runEditor(text, env)),

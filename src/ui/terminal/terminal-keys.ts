@@ -55,10 +55,14 @@ export class TerminalKeys {
     this.write(question);
   }
 
-  /** The next keys, none when the terminal changed its size; undefined when the question was withdrawn. */
-  async next(): Promise<readonly TerminalInput[] | undefined> {
+  /**
+   * The next keys; none when the terminal changed its size, or at that time (milliseconds since the epoch); undefined
+   * when the question was withdrawn.
+   */
+  async next(due = Infinity): Promise<readonly TerminalInput[] | undefined> {
     for (;;) {
       if (this.#signal.aborted) return undefined;
+      if (Date.now() >= due) return [];
       const before = this.#size;
       const chunk = await Promise.race([this.#read(), this.#taken.promise]);
       if (chunk === undefined) return undefined;
@@ -73,6 +77,21 @@ export class TerminalKeys {
       const chunk = this.#signal.aborted ? undefined : await Promise.race([this.#read(), this.#taken.promise]);
       if (chunk === undefined || chunk.length > 0) return chunk;
     }
+  }
+
+  /** Drops what is typed until nothing was for that long; whether something was. */
+  async rested(ms: number): Promise<boolean> {
+    if (!this.raw) return false;
+    this.#setMode();
+    let typed = false;
+    for (let since = Date.now(); !this.#signal.aborted && Date.now() - since < ms;) {
+      const chunk = await Promise.race([this.#read(), this.#taken.promise]);
+      if (chunk === undefined) break;
+      if (chunk.length === 0) continue;
+      typed = true;
+      since = Date.now();
+    }
+    return typed;
   }
 
   /** A whole line, for a terminal in its own mode. */
@@ -120,6 +139,11 @@ export class TerminalKeys {
     const typedAhead = Buffer.alloc(4096);
     while (readSync(this.terminal, typedAhead) > 0);
     stty(this.terminal, "time", "1");
+    if (process.env.TERM !== "dumb") this.write(PASTES_ON);
+  }
+
+  #setMode(): void {
+    stty(this.terminal, "-icanon", "-echo", "-isig", "min", "0", "time", "1");
   }
 
   readonly #takeBack = (): void => this.#taken.resolve(undefined);
@@ -127,7 +151,9 @@ export class TerminalKeys {
   readonly #resized = (): void => void (this.#size = undefined);
 
   readonly #restore = (): void => {
-    if (this.#saved !== undefined) stty(this.terminal, this.#saved);
+    if (this.#saved === undefined) return;
+    if (process.env.TERM !== "dumb") this.write(PASTES_OFF);
+    stty(this.terminal, this.#saved);
   };
 
   /** Empty when nothing was typed for a moment. */
@@ -144,6 +170,10 @@ export class TerminalKeys {
     return chunk;
   }
 }
+
+/** Pasted text comes between marks, and is no key. */
+const PASTES_ON = "\x1b[?2004h";
+const PASTES_OFF = "\x1b[?2004l";
 
 function stty(terminal: number, ...args: string[]): string | undefined {
   const { code, stdout } = askProgram(["stty", ...args], { stdin: terminal });

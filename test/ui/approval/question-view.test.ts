@@ -103,12 +103,12 @@ test("the command stays in sight while the name of the machine or a reason is ty
     ["y", `${QUESTION.name("web1")} `],
     ["n", `${QUESTION.reason} `],
   ] as const) {
-    prompt.handle(key(letter));
+    prompt.plainAnswer(letter);
     const { rows, cursor } = prompt.view(39, 11, 0);
     const at = rows.findIndex((row) => row === label);
     expect(rows[at - 1]).toBe("ann@desk$ rm -rf build");
     expect(cursor).toEqual({ row: at, col: label.length });
-    prompt.handle(key("escape"));
+    prompt.take([key("escape")]);
   }
 });
 

@@ -70,7 +70,9 @@ describe("the question", () => {
     expect(screen).toMatch(new RegExp(`root .*${QUESTION.highChange}`));
     for (const fact of [/ deploy@web1, .*\/srv/, /: it hangs/, /: low .*: high, .*root/]) expect(screen).toMatch(fact);
     expect(screen).toContain(`deploy@web1$ systemctl restart nginx ${QUESTION.asked}`);
-    pty.type("x?");
+    pty.type("x");
+    await pty.until("press y, n");
+    pty.type("?");
     await pty.until(`e  ${QUESTION.editHelp}`);
     pty.type("Y");
     expect(await answer).toEqual({ kind: "yes" });
@@ -140,7 +142,9 @@ describe("the question", () => {
   test("where names have to be typed there is no canary", async () => {
     const { answer } = await ask({ ...set, answer: "typed", typed: "web[01-03]" });
     expect(pty.screen()).not.toContain("c canary");
-    pty.type("cy");
+    pty.type("c");
+    await pty.until("press y, n");
+    pty.type("y");
     await pty.until(QUESTION.name("web[01-03]"));
     pty.type("web[01-03]\r");
     expect(await answer).toEqual({ kind: "yes", typed: "web[01-03]" });
@@ -163,7 +167,9 @@ describe("the question", () => {
     expect(history.indexOf(`+450 −0, ${QUESTION.hidden(251)}`)).toBeLessThan(history.indexOf("+line 1\n"));
     expect(history.indexOf(`+450 −0, ${QUESTION.hidden(251)}`)).toBeGreaterThanOrEqual(0);
     expect(pty.screen()).toContain(`deploy@web1: write /etc/app.conf ${QUESTION.asked}`);
-    pty.type("vG");
+    pty.type("v");
+    await pty.until("+line 1\n");
+    pty.type("G");
     await pty.until("+line 450");
     pty.type("q");
     await pty.until(`deploy@web1: write /etc/app.conf ${QUESTION.asked}`);
@@ -195,7 +201,16 @@ describe("the question", () => {
     const answer = askOnTerminal(request, new AbortController().signal, options, terminal);
     await pty.until("y yes  n no  v view  s stop  ? help");
     expect(pty.screen()).not.toContain("why:");
-    pty.type("aeq\u001b[Ah");
+    for (const [letter, said] of [
+      ["\u001b[A", "press y, n, v"],
+      ["a", QUESTION.notAlways],
+      ["e", QUESTION.notEditable],
+      ["q", "press y, n, v"],
+    ] as const) {
+      pty.type(letter);
+      await pty.until(said);
+    }
+    pty.type("h");
     await pty.until(/^ *n {2}\S/m);
     expect(pty.screen()).not.toContain(QUESTION.editHelp);
     // A one-shot run has no input line to go to.
@@ -229,9 +244,13 @@ describe("the question", () => {
     expect(await answer).toEqual({ kind: "no", reason: "please not now!" });
   });
 
-  test.each(["N\r", "\u0004"])("%p denies without a reason", async (keys) => {
+  test.each(["N", "\u0004"])("%p denies without a reason", async (key) => {
     const { answer } = await ask();
-    pty.type(keys);
+    pty.type(key);
+    if (key === "N") {
+      await pty.until(QUESTION.reason);
+      pty.type("\r");
+    }
     expect(await answer).toEqual({ kind: "no" });
   });
 
@@ -264,7 +283,7 @@ describe("the question", () => {
   test("e: a command of several lines is edited as it is", async () => {
     const { answer } = await ask({ action: "one\ntwo" });
     pty.type("e");
-    await pty.until("two");
+    await pty.until(QUESTION.edit);
     pty.type("!\r");
     expect(await answer).toEqual({ kind: "edit", command: "one\ntwo!" });
   });
@@ -312,7 +331,9 @@ describe("the end of a question", () => {
     pty.type("yes");
     await pty.until("yes");
     const { answer } = await ask();
-    pty.type("n\r");
+    pty.type("n");
+    await pty.until(QUESTION.reason);
+    pty.type("\r");
     expect(await answer).toEqual({ kind: "no" });
   });
 

@@ -85,6 +85,8 @@ describe("line mode", () => {
       yield* answer(`decision: ${JSON.stringify(await ask())}`);
     };
     await using rig = new PlainRig({ turn });
+    const asked = (parts: number) =>
+      until(() => rig.said.split(QUESTION.asked).length === parts && rig.said.endsWith("or ?: "), "the question");
     rig.send("1");
     await rig.until(`ann@desk$ systemctl restart nginx ${QUESTION.asked}\ny, n, a, e, v, s or ?: `);
     rig.send("maybe");
@@ -96,17 +98,17 @@ describe("line mode", () => {
     rig.send("not on a Friday");
     await rig.until('"reason":"not on a Friday"');
     rig.send("2");
-    await until(() => rig.said.split(QUESTION.asked).length === 3, "asked again");
+    await asked(3);
     rig.send("e");
     await rig.until(QUESTION.plainEdit);
     rig.send("systemctl reload nginx");
     await rig.until('"command":"systemctl reload nginx"');
     rig.send("3");
-    await until(() => rig.said.split(QUESTION.asked).length === 4, "asked a third time");
+    await asked(4);
     rig.send("yes");
     await rig.until('"approved","by":"operator"');
     rig.send("4");
-    await until(() => rig.said.split(QUESTION.asked).length === 5, "asked a fourth time");
+    await asked(5);
     rig.send("/status");
     await rig.until("approvals");
     await until(() => rig.said.endsWith("y, n, a, e, v, s or ?: "), "the question again");
