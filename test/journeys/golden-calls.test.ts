@@ -372,15 +372,18 @@ const VOLATILE = {
 /** What machine there is is known sooner or later. */
 const NOT_OF_CALLS = /^\{"type":"(?:usage|session|machine)"/;
 
-/** Neighbouring lines about one machine each have no order. */
+/** What machines print and how they end has no order, neither among them nor with a question about another one. */
 function sortedRuns(lines: readonly string[]): string[] {
-  const isOfMachine = (line: string) => /^\{"type":"(?:machine_finished|tool_output|notice)"/.test(line);
   const sorted: string[] = [];
   for (let at = 0; at < lines.length;) {
     let end = at + 1;
-    if (isOfMachine(lines[at]!)) while (end < lines.length && isOfMachine(lines[end]!)) end++;
-    sorted.push(...lines.slice(at, end).toSorted());
+    if (OF_MACHINES.test(lines[at]!)) while (end < lines.length && OF_MACHINES.test(lines[end]!)) end++;
+    const run = lines.slice(at, end);
+    const isQuestion = (line: string) => line.includes('"type":"approval_');
+    sorted.push(...run.filter(isQuestion), ...run.filter((line) => !isQuestion(line)).toSorted());
     at = end;
   }
   return sorted;
 }
+
+const OF_MACHINES = /^\{"type":"(?:machine_finished|tool_output|notice|approval_asked|approval_answered)"/;
