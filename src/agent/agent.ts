@@ -10,6 +10,7 @@ import type { TargetFacts } from "../tools/tool.ts";
 import type { Budget } from "./budget.ts";
 import type { CallRunner } from "./calls/tool-calls.ts";
 import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
+import { EventQueue } from "./event-queue.ts";
 import { History } from "./history.ts";
 import { compactNow, operatorTurn, turn, type TurnOptions } from "./loop.ts";
 
@@ -112,9 +113,9 @@ export class Agent {
     }
   }
 
-  /** Resolves when the reader of the events has caught up; undefined: it has. */
+  /** Resolves when the readers of the events have caught up; undefined: they have. */
   room(signal: AbortSignal): Promise<void> | undefined {
-    return this.#queue?.room(signal);
+    return this.#queue?.room(signal) ?? this.options.room?.(signal);
   }
 
   #stamped(body: AgentEventBody): AgentEvent {
@@ -239,6 +240,8 @@ export interface AgentOptions {
   instructions(facts: TargetFacts): string;
   /** Fields of the `session` event that the agent cannot know itself. */
   describe(): Omit<SessionEvent, "type" | "profile" | "model" | "api">;
+  /** Resolves when the fronts that set the pace have shown enough; undefined: they have. */
+  room?(signal: AbortSignal): Promise<void> | undefined;
   /** For one streamed text: takes secrets out of it, also those that come in pieces. */
   hideSecrets?(): TextFilter | undefined;
 }
@@ -255,87 +258,3 @@ export interface Totals {
   readonly output: number;
   readonly costUsd?: number;
 }
-
-/**
- * Carries events from a turn to its reader. Live output that is not read in time is joined and, beyond a limit, counted
- * instead of kept; the model's text waits for room.
- */
-export class EventQueue {
-  readonly #events: AgentEvent[] = [];
-  #liveBytes = 0;
-  #textLength = 0;
-  #dropped = new Map<string, number>();
-  #wake: (() => void) | undefined;
-  #roomMade: (() => void) | undefined;
-  #ended = false;
-
-  push(event: AgentEvent): void {
-    if (event.type === "tool_output" && !this.#mustQueue(event)) return;
-    this.#textLength += textLength(event);
-    this.#events.push(event);
-    this.#wake?.();
-  }
-
-  end(): void {
-    this.#ended = true;
-    this.#wake?.();
-  }
-
-  /** Resolves when more of an answer may be read; undefined: at once. */
-  room(signal: AbortSignal): Promise<void> | undefined {
-    if (this.#textLength < MOST_LIVE || signal.aborted) return undefined;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const leave = () => resolve();
-    this.#roomMade = leave;
-    signal.addEventListener("abort", leave);
-    return promise.finally(() => signal.removeEventListener("abort", leave));
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<AgentEvent, void> {
-    for (;;) {
-      const event = this.#events.shift();
-      if (event !== undefined) {
-        if (event.type === "tool_output") this.#liveBytes -= event.text.length;
-        this.#textLength -= textLength(event);
-        if (this.#textLength < MOST_LIVE / 2) this.#roomMade?.();
-        yield this.#withDropped(event);
-        continue;
-      }
-      if (this.#ended) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      await promise;
-      this.#wake = undefined;
-    }
-  }
-
-  /** True when the event must still be queued. */
-  #mustQueue(event: AgentEvent & { type: "tool_output" }): boolean {
-    if (this.#liveBytes + event.text.length > MOST_LIVE) {
-      this.#dropped.set(event.call, (this.#dropped.get(event.call) ?? 0) + event.text.length);
-      return false;
-    }
-    this.#liveBytes += event.text.length;
-    const last = this.#events.at(-1);
-    if (last?.type !== "tool_output" || last.call !== event.call || last.stream !== event.stream) return true;
-    if (last.machine !== event.machine) return true;
-    if (last.text.length + event.text.length > MOST_JOINED) return true;
-    this.#events[this.#events.length - 1] = { ...last, text: last.text + event.text };
-    return false;
-  }
-
-  #withDropped(event: AgentEvent): AgentEvent {
-    if (event.type !== "tool_output") return event;
-    const dropped = this.#dropped.get(event.call);
-    if (dropped === undefined || this.#liveBytes > 0) return event;
-    this.#dropped.delete(event.call);
-    return { ...event, text: `${event.text}\n[${dropped} characters not shown live]\n` };
-  }
-}
-
-function textLength(event: AgentEvent): number {
-  return event.type === "text" || event.type === "reasoning" ? event.delta.length : 0;
-}
-
-const MOST_JOINED = 32 * 1024;
-const MOST_LIVE = 128 * 1024;

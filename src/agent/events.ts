@@ -1,4 +1,5 @@
 /** Everything that happens in a run: what the REPL, `exec`, `exec --json` and the session log read. */
+import type { ApprovalAnswer } from "../policy/approvals.ts";
 import type { LineTime } from "./calls/run-times.ts";
 import type { AssistantMessage, Usage, UserMessage } from "../model/types.ts";
 import type { MachineOutcome } from "../tools/tool.ts";
@@ -332,4 +333,16 @@ export interface DoneEvent {
   readonly text: string;
   readonly iterations: number;
   readonly ms: number;
+}
+
+/** Why a question is withdrawn from a front: another one was first. */
+export class AnsweredElsewhere extends Error {
+  readonly by: string;
+  readonly answer: ApprovalAnswer | undefined;
+
+  constructor(by: string, answer?: ApprovalAnswer) {
+    super(`answered: ${by}`);
+    this.by = by;
+    this.answer = answer;
+  }
 }

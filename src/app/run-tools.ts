@@ -3,13 +3,12 @@ import { defined } from "../lib/values.ts";
 import type { CallHooks } from "../agent/calls/call-hooks.ts";
 import type { Recorder } from "../agent/calls/call-record.ts";
 import type { FleetParts } from "../agent/fleet/fleet-parts.ts";
-import type { Passwords } from "../agent/calls/passwords.ts";
+import type { Desk } from "../agent/calls/desk.ts";
 import type { PlanRevert } from "../agent/permit/permission.ts";
 import { type CallParts, CallRunner } from "../agent/calls/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatDuration } from "../lib/durations.ts";
-import type { Approvals } from "../policy/approvals.ts";
 import type { Privacy } from "../policy/privacy/privacy.ts";
 import { Registry } from "../tools/registry.ts";
 import type { Extensions } from "./extensions/extensions.ts";
@@ -65,11 +64,10 @@ export interface CallRunnerParts {
   readonly place: Place;
   /** Where the run has several machines. */
   readonly fleet?: FleetParts | undefined;
-  readonly approvals: Approvals;
   readonly privacy: Privacy;
   readonly recorder: Recorder;
   readonly hooks: CallHooks | undefined;
-  readonly passwords: Passwords;
+  readonly desk: Desk;
   readonly rules: MachineRules;
   /** What the operator wrote about the machine. */
   about(): string | undefined;
@@ -81,17 +79,17 @@ export interface CallRunnerParts {
 }
 
 export function callRunner(parts: CallRunnerParts): CallRunner {
-  const { loaded, registry, target, approvals, privacy, recorder, hooks, rules, about, dryRun, local, changes } = parts;
+  const { loaded, registry, target, desk, privacy, recorder, hooks, rules, about, dryRun, local, changes } = parts;
   const { config } = loaded;
   const { fetch_confirm: fetch } = config.tools;
   return new CallRunner({
     registry,
     facts: () => target.facts(),
     limits: config.limits,
-    approvals,
+    approvals: desk.approvals,
     recorder,
     hooks,
-    passwords: parts.passwords,
+    desk,
     about,
     fleet: parts.fleet,
     ...machineParts({ loaded, target, place: parts.place, rules, local }),

@@ -2,7 +2,7 @@
 import { changesDirectory, prepareChanges } from "../session/outputs.ts";
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
-import { Passwords } from "../agent/calls/passwords.ts";
+import { Desk } from "../agent/calls/desk.ts";
 import type { CallRunner } from "../agent/calls/tool-calls.ts";
 import { type OperatorFile, systemPrompt } from "../agent/system-prompt.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
@@ -14,7 +14,7 @@ import { stateDirectory } from "../lib/user-directories.ts";
 import { defined } from "../lib/values.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ModelClient } from "../model/types.ts";
-import { Approvals, type Asker } from "../policy/approvals.ts";
+import type { Approvals } from "../policy/approvals.ts";
 import type { ResumedSession } from "../session/store.ts";
 import { pathKey, type Place } from "../targets/place.ts";
 import type { OutputDirectory, Target, TargetNotice, TargetOptions } from "../targets/target.ts";
@@ -39,8 +39,6 @@ export interface RunOptions {
   readonly loaded: LoadedConfig;
   /** Asks a person whether to continue when a budget is used up; otherwise the turn ends. */
   readonly askOverBudget?: boolean;
-  /** Asks the operator; undefined: there is no terminal. */
-  readonly asker?: Asker | undefined;
   readonly maxIterations?: number | undefined;
   /** Id, unique start of one, or `last` of a stored session to continue. */
   readonly resume?: string | undefined;
@@ -76,8 +74,8 @@ interface RunParts {
 
 export class Run implements AsyncDisposable {
   readonly agent: Agent;
-  readonly approvals: Approvals;
-  readonly passwords = new Passwords((password) => this.secrets.learn([password]));
+  /** Its fronts, and what they answered. */
+  readonly desk: Desk;
   readonly registry: Registry;
   readonly secrets: Secrets;
   readonly sessions: RunSessions;
@@ -110,7 +108,7 @@ export class Run implements AsyncDisposable {
     this.#options = options;
     this.sessions = sessions;
     this.#resumed = resumed !== undefined;
-    this.approvals = new Approvals({ mode: globals.approve, asker: options.asker });
+    this.desk = new Desk({ mode: globals.approve, hide: (password) => secrets.learn([password]) });
     this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
     this.machines = new AboutMachines(this, loaded, secrets.privacy, {
       problem: options.problem,
@@ -149,6 +147,7 @@ export class Run implements AsyncDisposable {
       calls: () => this.calls,
       privacy,
       hideSecrets: () => secrets.hidden(),
+      room: (signal) => this.desk.room(signal),
       session: () => sessions.id,
       maxIterations: options.maxIterations ?? config.agent.max_iterations,
       budget: this.budget,
@@ -172,6 +171,11 @@ export class Run implements AsyncDisposable {
       if (!PIECES.has(event.type)) trace("event", () => ({ event }));
     });
     if (hooks !== undefined) this.agent.onEvent((event) => this.hooks?.onEvent(event));
+    this.agent.onEvent((event) => this.desk.publish(event));
+  }
+
+  get approvals(): Approvals {
+    return this.desk.approvals;
   }
 
   /** Where it works: on one machine, or several. */

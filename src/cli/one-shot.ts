@@ -81,16 +81,6 @@ export function approvalNeeded(
   });
 }
 
-/** Made by whoever comes first, the one who waits or the one who resolves. */
-export function promisePerKey(): (key: string) => PromiseWithResolvers<void> {
-  const made = new Map<string, PromiseWithResolvers<void>>();
-  return (key) => {
-    const one = made.get(key) ?? Promise.withResolvers<void>();
-    made.set(key, one);
-    return one;
-  };
-}
-
 function late(timeoutMs: number): BuddyError {
   return new BuddyError("timeout", `not finished within --timeout (${timeoutMs / 1000} s)`, {
     hint: "Raise --timeout or narrow the task",

@@ -14,7 +14,7 @@ export class Approvals {
   /** When the mode was set, by the clock and by a monotonic time, which cannot be set back. */
   #since = 0;
   #sinceSteady = 0;
-  #asker: Asker | undefined;
+  readonly #asker: Asker | undefined;
   #remembered: { readonly subject: Subject; readonly prefix: CommandPrefix }[] = [];
   #line: Promise<unknown> = Promise.resolve();
   /** Questions that are open or wait for their turn. */
@@ -65,11 +65,6 @@ export class Approvals {
     this.#since = this.#now();
     this.#sinceSteady = this.#steady();
     this.#mode = mode.kind === "duration" ? { kind: "until", at: this.#since + mode.ms } : mode;
-  }
-
-  /** Undefined if there is no terminal to ask on: then every question is refused. */
-  setAsker(asker: Asker | undefined): void {
-    this.#asker = asker;
   }
 
   /** For a new session: what `always` remembered was for the previous one. */
@@ -287,9 +282,30 @@ export type ApprovalAnswer =
   | { readonly kind: "cancelled" }
   | { readonly kind: "no-terminal" };
 
+/** Whether the question offers this answer. A name that is typed is compared later: a wrong one refuses. */
+export function isOffered(request: ApprovalRequest, answer: ApprovalAnswer): boolean {
+  const { machines, typed, prefixes = [], editable } = request;
+  switch (answer.kind) {
+    case "yes":
+      return typed === undefined || answer.typed !== undefined;
+    case "choose":
+      return answer.only.length > 0 && answer.only.every((name) => machines?.some((one) => one.name === name) === true);
+    case "canary":
+      return machines !== undefined && typed === undefined;
+    case "always":
+      return prefixes.length > 0 && request.answer === undefined;
+    case "edit":
+      return editable && answer.command.trim() !== "";
+    case "no":
+    case "cancelled":
+    case "no-terminal":
+      return true;
+  }
+}
+
 export interface Asker {
   /** Resolves `cancelled` when the signal aborts. `behind` returns how many questions wait after this one. */
-  ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer>;
+  ask(request: ApprovalRequest, signal: AbortSignal, behind: () => number): Promise<ApprovalAnswer>;
 }
 
 export type Decision =

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { EventQueue } from "../../src/agent/agent.ts";
+import { EventQueue } from "../../src/agent/event-queue.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { drain } from "../support/agent.ts";
 

@@ -149,7 +149,7 @@ describe("guarded", () => {
       });
       rig.box.write("home/old/x", "");
       await using pty = await rig.terminal(["--no-tmux", ...args, "go"]);
-      await pty.until(`type the name of the machine: ${shown}`);
+      await pty.until((screen) => screen.includes(`name of the machine: ${shown}`) && screen.includes(QUESTION.asked));
       for (const wrong of ["group", "*", `${shown}x`]) {
         pty.type("y");
         await pty.until(QUESTION.name(shown));

@@ -125,8 +125,9 @@ describe("sudo that asks for a password", () => {
     expect((await all.exec(["--ssh", "admin@vault", "--no-tmux", "--approve", "all", "go"])).code).toBe(3);
     await using rig = rigOn([rule, { text: "written" }]);
     const pty = await rig.terminal(["--ssh", "admin@vault", "--no-tmux", "go"]);
-    await pty.until("the name of the machine: vault");
+    await pty.until(/the name of the machine: vault[^]*-- approve\?/);
     pty.key("y");
+    await pty.until(QUESTION.name("vault"));
     pty.type("vault\r");
     // It can lock somebody out, so it would come back by itself.
     await pty.until("-- keep?");

@@ -14,7 +14,7 @@ import { exec, type ExecOptions } from "../../src/cli/commands/exec/run-exec.ts"
 import { loadConfig, type LoadedConfig } from "../../src/config/load.ts";
 import { Output } from "../../src/lib/output.ts";
 import * as controllingTerminal from "../../src/lib/terminal.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
+import type { ApprovalAnswer, ApprovalRequest, Asker } from "../../src/policy/approvals.ts";
 import { drain } from "./agent.ts";
 import { endTmux, endTmuxIn } from "./end-tmux.ts";
 import { startModel, type TestModel } from "./model.ts";
@@ -99,7 +99,10 @@ export class Here implements AsyncDisposable {
   }
 
   /** A run that is closed with the rest. */
-  async compose(flags: Flags = { "no-tmux": true }, more: Partial<RunOptions> = {}): Promise<Run> {
+  async compose(
+    flags: Flags = { "no-tmux": true },
+    { asker, ...more }: Partial<RunOptions> & { readonly asker?: Asker } = {},
+  ): Promise<Run> {
     const { answer } = this.#options;
     const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
       this.asked.push(request);
@@ -108,9 +111,13 @@ export class Here implements AsyncDisposable {
     const run = await composeRun({
       globals: this.globals(flags),
       loaded: await this.loaded(flags),
-      asker: { ask },
       problem: (message) => void this.problems.push(message),
       ...more,
+    });
+    run.desk.attach({
+      name: "the test",
+      show: () => undefined,
+      ask: asker === undefined ? ask : asker.ask.bind(asker),
     });
     this.#runs.push(run);
     return run;

@@ -1,8 +1,9 @@
 /** A REPL inside the test process, on an emulator instead of a terminal, with turns of the test's choice. */
+import { Desk } from "../../src/agent/calls/desk.ts";
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
 import { type TaskEnd, Tasks } from "../../src/agent/tasks.ts";
 import type { ExitCode } from "../../src/lib/errors.ts";
-import { Approvals, type ApprovalRequest, type Decision, type RequestPlace } from "../../src/policy/approvals.ts";
+import type { ApprovalRequest, Decision, RequestPlace } from "../../src/policy/approvals.ts";
 import type { Display, ReplFacts, ReplHost } from "../../src/ui/repl/host.ts";
 import { Repl } from "../../src/ui/repl/repl.ts";
 import { TerminalScreen } from "../../src/ui/repl/terminal-screen.ts";
@@ -36,7 +37,8 @@ export interface RigOptions {
 
 export class ReplRig implements AsyncDisposable {
   readonly emulator: Emulator;
-  readonly approvals = new Approvals();
+  readonly desk = new Desk();
+  readonly approvals = this.desk.approvals;
   readonly repl: Repl;
   readonly host: ReplHost;
   readonly done: Promise<ExitCode>;
@@ -199,7 +201,7 @@ export class ReplRig implements AsyncDisposable {
         this.#news.add(listener);
         return () => this.#news.delete(listener);
       },
-      setPasswordAsker: () => {},
+      attach: (front) => this.desk.attach(front),
       adopt: () => Promise.resolve([]),
       sudoState: () => Promise.resolve({ kind: "none" }),
       dropSudo: () => Promise.resolve(),
@@ -209,7 +211,6 @@ export class ReplRig implements AsyncDisposable {
           return approvals.mode;
         },
         setMode: (mode) => approvals.setMode(mode),
-        setAsker: (asker) => approvals.setAsker(asker),
         remembered: () => approvals.remembered(REQUEST.subject).map(({ words }) => words.join(" ")),
       },
       status: () => [{ label: "tokens", value: "10 in, 20 out" }],

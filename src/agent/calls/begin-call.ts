@@ -76,7 +76,7 @@ class OneCall {
     this.#printed = turn.printed ??= new PrintedKinds(privacy);
     this.#printing = new CallOutput(privacy, `${call.name}: ${intent.title}`);
     const target = () => this.#target();
-    const ask = parts.passwords?.for(target, batch.machine);
+    const ask = parts.desk?.passwords(target, batch.machine);
     const { asked } = batch;
     const password: ToolContext["password"] =
       ask === undefined || asked === undefined ? ask : (request) => asked(ask(request));

@@ -21,14 +21,14 @@ import type { CallHooks } from "./call-hooks.ts";
 import type { Recorder } from "./call-record.ts";
 import { cancelled, ResultNotes } from "./call-results.ts";
 import type { RunTimes } from "./run-times.ts";
-import type { Passwords } from "./passwords.ts";
+import type { Desk } from "./desk.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
   /** Where the run has several machines. */
   readonly fleet?: FleetParts | undefined;
-  /** Asks the operator for passwords that programs on the target need. */
-  readonly passwords?: Passwords;
+  /** Asks for passwords that programs on the target need. */
+  readonly desk?: Pick<Desk, "passwords">;
   facts(): TargetFacts;
   /** What the operator wrote about the machine; undefined until it is known which one that is. */
   about?(): string | undefined;

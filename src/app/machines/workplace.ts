@@ -50,7 +50,7 @@ export function prepareWorkplace(
       onNotice: (notice) => run.onNotice(notice),
       onOpen,
     });
-  const { registry, approvals, recorder, hooks, secrets, passwords, rules } = run;
+  const { registry, desk, recorder, hooks, secrets, rules } = run;
   const calls = callRunner({
     loaded,
     registry,
@@ -59,11 +59,10 @@ export function prepareWorkplace(
     rules,
     about: () => run.machines.about(),
     fleet: fleet?.parts,
-    approvals,
+    desk,
     privacy: secrets.privacy,
     recorder,
     hooks,
-    passwords,
     dryRun: globals.dryRun,
     local,
     changes: () => run.changes(),

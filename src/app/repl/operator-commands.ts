@@ -155,7 +155,7 @@ export function operatorCommand(
     publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
     const budget = outputBudget("shell", run.agent.contextLimit, 0);
     const times = new RunTimes();
-    const password = run.passwords.for(() => Promise.resolve(target));
+    const password = run.desk.passwords(() => Promise.resolve(target));
     // It has happened: a failure to record it changes nothing.
     const record = (outcome: string, exitCode?: number) =>
       run.recorder

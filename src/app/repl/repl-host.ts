@@ -112,10 +112,9 @@ export function replHost(parts: ReplHostParts): ReplHost {
         return run.rules.current.approveMaxMs;
       },
       setMode: (mode) => approvals.setMode(mode),
-      setAsker: (asker) => approvals.setAsker(asker),
       remembered: () => approvals.remembered(run.target.opened?.identity ?? NO_MACHINE).map(describePrefix),
     },
-    setPasswordAsker: (asker) => run.passwords.setAsker(asker),
+    attach: (front) => run.desk.attach(front),
     adopt: () => adoptShell(run),
     sudoState: async () => sudoState(await run.target.get()),
     dropSudo: async () => dropSudo(await run.target.get()),

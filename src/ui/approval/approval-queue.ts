@@ -1,6 +1,7 @@
 /**
  * Where questions wait for the operator: one at a time, and a key that was meant for something else never answers one.
  */
+import { AnsweredElsewhere } from "../../agent/events.ts";
 import type { ApprovalAnswer, ApprovalRequest, Asker } from "../../policy/approvals.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
 import { COMMAND_FIRST } from "./question-text.ts";
@@ -62,7 +63,7 @@ export class ApprovalQueue implements Asker {
     this.#listener.changed();
   }
 
-  ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
+  ask(request: ApprovalRequest, signal: AbortSignal, behind: () => number): Promise<ApprovalAnswer> {
     this.#behind = behind;
     const { promise, resolve } = Promise.withResolvers<ApprovalAnswer>();
     if (signal.aborted) return Promise.resolve({ kind: "cancelled" });
@@ -73,7 +74,8 @@ export class ApprovalQueue implements Asker {
       if (first) this.#hide();
       const rest = answer.kind === "yes" && answer.typed === undefined ? "es" : answer.kind === "always" ? "lways" : "";
       this.#habit = answer.kind === "cancelled" ? undefined : { rest, typed: "", at: Date.now() };
-      this.#listener.answered(request, answer);
+      const other = signal.reason instanceof AnsweredElsewhere ? signal.reason : undefined;
+      this.#listener.answered(request, other?.answer ?? answer, other?.by);
       resolve(answer);
       if (first && this.#waiting.length > 0) this.#present();
     };
@@ -220,7 +222,8 @@ interface QueueListener {
   aside(): void;
   /** Keys that were held back, and belong to the line. */
   typed(inputs: readonly TerminalInput[]): void;
-  answered(request: ApprovalRequest, answer: ApprovalAnswer): void;
+  /** `by`: who, where that was not here. */
+  answered(request: ApprovalRequest, answer: ApprovalAnswer, by?: string): void;
   view(document: readonly string[]): void;
   editOutside(text: string): Promise<string | undefined>;
 }

@@ -6,8 +6,14 @@ import { showText, showLine } from "../../policy/screen/terminal-text.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../words.ts";
 
-/** What the scrollback keeps of a question: the command, on one line, and the decision. */
-export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme, columns: number): string {
+/** What the scrollback keeps of a question: the command, on one line, and the decision; `by`: made elsewhere. */
+export function answeredLine(
+  request: ApprovalRequest,
+  answer: ApprovalAnswer,
+  style: Theme,
+  columns: number,
+  by?: string,
+): string {
   const where = showLine(request.where);
   const [first, ...rest] = showText(answer.kind === "edit" ? answer.command : request.action, {
     mode: "command",
@@ -22,7 +28,7 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
       : answer.kind === "yes"
         ? style.ok("kept")
         : style.removed("reverted");
-  const decided = clip(decision, Math.max(12, columns - 18));
+  const decided = clip(by === undefined ? decision : `${decision} (${oneLine(by)})`, Math.max(12, columns - 18));
   const left = columns - Bun.stringWidth(decided) - 4;
   const shown =
     left - more.length < 12

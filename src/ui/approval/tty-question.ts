@@ -1,5 +1,6 @@
 /** Questions of a one-shot run on its controlling terminal: an approval, or a password. */
 import { openTerminal } from "../../lib/terminal.ts";
+import { AnsweredElsewhere } from "../../agent/events.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import type { TerminalInput } from "../terminal/keys.ts";
 import { ASK_CURSOR, type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
@@ -10,7 +11,7 @@ import { type Theme, type ThemeName, theme } from "../theme.ts";
 import { ApprovalPrompt, NOT_COUNTED } from "./approval-prompt.ts";
 import { ALONE_MS, REST_MS } from "./key-guard.ts";
 import { answeredLine } from "./question-text.ts";
-import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
+import type { PasswordQuestion } from "../../agent/calls/desk.ts";
 import { PasswordLine } from "../questions/password-line.ts";
 import { messageOf } from "../../lib/errors.ts";
 
@@ -24,7 +25,7 @@ export async function askOnTerminal(
   if (terminal === undefined) return { kind: "no-terminal" };
   const keys = new TerminalKeys(terminal, signal);
   try {
-    const question = new TerminalQuestion(request, keys, options);
+    const question = new TerminalQuestion(request, keys, options, signal);
     const answer = await (keys.raw && process.env.TERM !== "dumb" ? question.ask() : question.askInLines());
     if (answer.kind === "no" && answer.stop === true) options.interrupt();
     return answer;
@@ -45,6 +46,7 @@ interface TerminalOptions {
 }
 
 class TerminalQuestion {
+  readonly #signal: AbortSignal;
   readonly #keys: TerminalKeys;
   readonly #options: TerminalOptions;
   readonly #style: Theme;
@@ -56,7 +58,8 @@ class TerminalQuestion {
   #outside: Promise<void> | undefined;
   #scroll: ScrollView | undefined;
 
-  constructor(request: ApprovalRequest, keys: TerminalKeys, options: TerminalOptions) {
+  constructor(request: ApprovalRequest, keys: TerminalKeys, options: TerminalOptions, signal: AbortSignal) {
+    this.#signal = signal;
     this.#keys = keys;
     this.#options = options;
     this.#style = theme(options.color, options.theme);
@@ -115,7 +118,10 @@ class TerminalQuestion {
       const { choosing } = this.#prompt;
       this.#keys.write(this.#prompt.plainLabel());
       const line = await this.#keys.line();
-      if (line === undefined) return { kind: "cancelled" };
+      if (line === undefined) {
+        if (this.#signal.aborted) say(["", this.#answered({ kind: "cancelled" })]);
+        return { kind: "cancelled" };
+      }
       if (choosing && (await this.#keys.rested(ALONE_MS))) say([NOT_COUNTED]);
       else say(this.#prompt.plainAnswer(line));
     }
@@ -154,9 +160,15 @@ class TerminalQuestion {
   }
 
   #end(answer: ApprovalAnswer): ApprovalAnswer {
-    const line = answeredLine(this.#prompt.request, answer, this.#style, this.#keys.size().columns - 1);
-    this.#keys.write(`${this.#area.erase()}${line}\r\n`);
+    this.#keys.write(`${this.#area.erase()}${this.#answered(answer)}\r\n`);
     return answer;
+  }
+
+  #answered(answer: ApprovalAnswer): string {
+    const { reason } = this.#signal;
+    const other = reason instanceof AnsweredElsewhere ? reason : undefined;
+    const columns = this.#keys.size().columns - 1;
+    return answeredLine(this.#prompt.request, other?.answer ?? answer, this.#style, columns, other?.by);
   }
 
   #view(document: readonly string[]): void {

@@ -1,6 +1,6 @@
 /** The line for a password: what is typed is shown as dots, kept in one buffer, and passed on once. */
 import { clip } from "../../lib/text.ts";
-import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
+import type { PasswordQuestion } from "../../agent/calls/desk.ts";
 import type { TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../words.ts";

@@ -1,9 +1,9 @@
 /** What the REPL needs from the rest of the program (the command line puts it together) and from a screen. */
-import type { PasswordAsker } from "../../agent/calls/passwords.ts";
+import type { Front, Seat } from "../../agent/calls/desk.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, TaskListener, Tasks } from "../../agent/tasks.ts";
 import type { ApproveMode } from "../../lib/durations.ts";
-import type { ApprovalMode, Asker } from "../../policy/approvals.ts";
+import type { ApprovalMode } from "../../policy/approvals.ts";
 import type { Choice } from "../questions/picker.ts";
 import type { ThemeName } from "../theme.ts";
 import type { Repl } from "./repl.ts";
@@ -65,8 +65,8 @@ export interface ReplHost {
   /** News that belong to no task: the connection dropped, the operator ran something in the pane. */
   onEvent(listener: (event: AgentEvent) => void): () => void;
   readonly approvals: ApprovalsView;
-  /** Who is asked when a program on the target wants a password. */
-  setPasswordAsker(asker: PasswordAsker | undefined): void;
+  /** Questions and passwords are asked there until it leaves. */
+  attach(front: Front): Seat;
   /** Works in the shell that the operator started in the shared pane; returns what to print. */
   adopt(): Promise<readonly string[]>;
   sudoState(): Promise<SudoState>;
@@ -252,7 +252,6 @@ interface ApprovalsView {
   /** The rules of the machine let approvals without a question hold no longer than this. */
   readonly longestMs?: number | undefined;
   setMode(mode: ApproveMode): void;
-  setAsker(asker: Asker | undefined): void;
   /** Prefixes allowed for this session. */
   remembered(): readonly string[];
 }
@@ -302,7 +301,7 @@ export interface DirectoryEntry {
 }
 
 /** What the REPL needs of a screen: one that repaints a terminal, or one that prints line by line. */
-export interface ReplScreen extends Asker, PasswordAsker {
+export interface ReplScreen extends Required<Pick<Front, "ask" | "password">> {
   /** Columns a row may use. */
   readonly columns: number;
   /** The terminal opens OSC 8 links. */

@@ -2,10 +2,11 @@
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
 import { pause } from "../../lib/waiting.ts";
+import { AnsweredElsewhere } from "../../agent/events.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import { ApprovalPrompt, NOT_COUNTED } from "../approval/approval-prompt.ts";
 import { ALONE_MS, REST_MS } from "../approval/key-guard.ts";
-import { COMMAND_FIRST } from "../approval/question-text.ts";
+import { answeredLine, COMMAND_FIRST } from "../approval/question-text.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../questions/picker.ts";
 import { approvalBadge } from "./status-line.ts";
@@ -105,7 +106,7 @@ export class LineScreen implements ReplScreen {
     });
   }
 
-  async ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
+  async ask(request: ApprovalRequest, signal: AbortSignal, behind: () => number): Promise<ApprovalAnswer> {
     const repl = this.#started;
     if (signal.aborted) return { kind: "cancelled" };
     if (this.#ended) return { kind: "no-terminal" };
@@ -115,10 +116,7 @@ export class LineScreen implements ReplScreen {
       otherKeys: [COMMAND_FIRST],
     });
     repl.transcript.say(
-      [
-        ...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER),
-        ...prompt.plainQuestion(behind?.() ?? 0, this.columns),
-      ],
+      [...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER), ...prompt.plainQuestion(behind(), this.columns)],
       "tool",
     );
     // Before the label nothing counts.
@@ -126,6 +124,10 @@ export class LineScreen implements ReplScreen {
     while (given.length === 0) {
       const { choosing } = prompt;
       const line = this.#ended ? "" : await this.#ask(prompt.plainLabel(), signal);
+      if (signal.reason instanceof AnsweredElsewhere) {
+        const { answer = { kind: "cancelled" }, by } = signal.reason;
+        repl.say([answeredLine(request, answer, repl.style, this.columns, by)]);
+      }
       if (signal.aborted || repl.leaving) return { kind: "cancelled" };
       if (this.#ended) return { kind: "no-terminal" };
       if (choosing && (await this.#rested(ALONE_MS, signal))) {

@@ -101,8 +101,14 @@ export class Repl implements CommandScreen {
   async run(): Promise<ExitCode> {
     const { host } = this;
     const stopListening = host.onEvent((event) => this.#news(event));
-    host.approvals.setAsker(this.#screen);
-    host.setPasswordAsker(this.#screen);
+    const seat = host.attach({
+      name: "the terminal",
+      // Its tasks bring it the events, at the pace of the screen.
+      show: () => undefined,
+      ask: (question, signal, behind) => this.#screen.ask(question, signal, behind),
+      password: (question, signal) => this.#screen.password(question, signal),
+      stop: () => void this.stopTask(),
+    });
     const ignoreSignals = onSignals({
       SIGTERM: () => this.leave(EXIT.terminated),
       SIGHUP: () => this.#leaving.hungUp(),
@@ -122,8 +128,7 @@ export class Repl implements CommandScreen {
       await this.#screen.close();
       await this.history.settled();
       stopListening();
-      host.approvals.setAsker(undefined);
-      host.setPasswordAsker(undefined);
+      seat.leave();
       ignoreSignals();
     }
   }

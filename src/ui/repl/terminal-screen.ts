@@ -1,5 +1,5 @@
 /** The REPL on a terminal: the input line stays usable below what is printed, questions take its place. */
-import type { PasswordQuestion } from "../../agent/calls/passwords.ts";
+import type { PasswordQuestion } from "../../agent/calls/desk.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
 import { onSignals } from "../../lib/processes.ts";
@@ -75,7 +75,7 @@ export class TerminalScreen implements ReplScreen {
         changed: () => this.#painter.draw(),
         aside: () => this.#setLineAside(),
         typed: (inputs) => inputs.forEach((input) => input.kind === "key" && this.#edit(input)),
-        answered: (request, answer) => this.#answered(request, answer),
+        answered: (request, answer, by) => this.#answered(request, answer, by),
         view: (document) => void this.view(document),
         editOutside: (text) => this.#outside((env) => runEditor(text, env)),
       }),
@@ -100,7 +100,7 @@ export class TerminalScreen implements ReplScreen {
     return this.#painter.room();
   }
 
-  ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
+  ask(request: ApprovalRequest, signal: AbortSignal, behind: () => number): Promise<ApprovalAnswer> {
     return this.#started.queue.ask(request, signal, behind);
   }
 
@@ -326,10 +326,10 @@ export class TerminalScreen implements ReplScreen {
     this.#painter.draw();
   }
 
-  #answered(request: ApprovalRequest, answer: ApprovalAnswer): void {
+  #answered(request: ApprovalRequest, answer: ApprovalAnswer, by: string | undefined): void {
     const { repl } = this.#started;
-    repl.transcript.say([answeredLine(request, answer, repl.style, this.columns)], "tool");
-    if (answer.kind === "no" && answer.stop === true) repl.stopTask();
+    repl.transcript.say([answeredLine(request, answer, repl.style, this.columns, by)], "tool");
+    if (by === undefined && answer.kind === "no" && answer.stop === true) repl.stopTask();
     this.#painter.draw();
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Front } from "../../../src/agent/calls/desk.ts";
 import { replHost } from "../../../src/app/repl/repl-host.ts";
 import { composeRun, type Run } from "../../../src/app/run.ts";
 import { readGlobalOptions } from "../../../src/cli/args/options.ts";
@@ -149,7 +150,8 @@ describe("what the REPL sees of a run", () => {
     await using rig = await new Rig(names.flatMap((name) => [touch(name), { text: "done" }])).start();
     const { host, run } = rig;
     const asked: string[] = [];
-    run.approvals.setAsker({ ask: async ({ action }) => (asked.push(action), { kind: "always" }) });
+    const ask: Front["ask"] = async ({ action }) => (asked.push(action), { kind: "always" });
+    run.desk.attach({ name: "the test", show: () => undefined, ask });
     await turn(host, "make one");
     const first = host.facts().session;
     await turn(host, "make two");

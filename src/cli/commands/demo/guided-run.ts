@@ -1,6 +1,8 @@
 /** `buddy demo`: the guided run. Real pane, real commands, real policy; only the model is a script. */
 import { closeSync, read } from "node:fs";
 import { isatty, type WriteStream } from "node:tty";
+import type { Front } from "../../../agent/calls/desk.ts";
+import type { AgentEvent } from "../../../agent/events.ts";
 import { composeRun, type Run } from "../../../app/run.ts";
 import { createDemoClient } from "../../../demo/demo-client.ts";
 import { TOUR_FILE } from "../../../demo/tour.ts";
@@ -9,12 +11,11 @@ import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { Output } from "../../../lib/output.ts";
 import { openTerminal, wantsColor } from "../../../lib/terminal.ts";
 import { pause } from "../../../lib/waiting.ts";
-import type { Asker } from "../../../policy/approvals.ts";
 import { signOf } from "../../../ui/approval/question-text.ts";
 import { type Theme, theme } from "../../../ui/theme.ts";
+import { terminalFront } from "../../../ui/approval/terminal-front.ts";
 import { Transcript } from "../../../ui/transcript/transcript.ts";
 import type { GlobalOptions } from "../../args/options.ts";
-import { promisePerKey } from "../../one-shot.ts";
 import { watchSignals } from "../../signals-and-crashes.ts";
 
 export async function demo(
@@ -38,45 +39,31 @@ export async function demo(
     width: () => columns,
   });
   const say = (...lines: string[]) => out.write(lines.map((line) => `${line}\n`).join(""));
-  // The loop runs ahead of what has been shown: a question waits until the reader has come to it.
-  const reached = promisePerKey();
-  const asker: Asker = {
-    ask: async (request, until, behind) => {
-      await reached(request.id).promise;
-      if (yes) {
-        await say("");
-        await say(
-          `${style.prompt(`${request.where}${signOf(request)}`)} ${request.action} -- approve? ${style.ok("y")} (--yes)`,
-        );
-        return { kind: "yes" };
-      }
-      const terminal = openTerminal();
-      if (terminal === undefined) return { kind: "no-terminal" };
-      await say("");
-      const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-      return askOnTerminal(
-        request,
-        until,
-        { color, theme: "auto", behind, env: process.env, interrupt: () => signals.interrupt() },
-        terminal,
-      );
-    },
+  const terminal = terminalFront({ color, theme: "auto", signal, interrupt: () => signals.interrupt() });
+  const ask: Front["ask"] = async (request, until, behind) => {
+    await say("");
+    if (!yes) return terminal.ask(request, until, behind);
+    const place = style.prompt(`${request.where}${signOf(request)}`);
+    await say(`${place} ${request.action} -- approve? ${style.ok("y")} (--yes)`);
+    return { kind: "yes" };
   };
-  await using run = await composeDemo(globals, asker, (message) => void say(`buddy: ${message}`));
+  await using run = await composeDemo(globals, (message) => void say(`buddy: ${message}`));
   await greet(run, say, style, columns);
   const watching = isatty(0) && isatty(out.fd) && !yes;
   let failure: unknown;
   try {
     if (watching && run.target.opened?.panes !== undefined) await waitForEnter(style, signal);
-    for await (const event of run.agent.runTurn("show me around", signal)) {
-      if (event.type === "turn" || event.type === "session" || event.type === "usage") continue;
+    const show = async (event: AgentEvent): Promise<void> => {
+      if (event.type === "turn" || event.type === "session" || event.type === "usage") return;
       transcript.event(event);
-      if (event.type === "approval_asked") reached(event.approval).resolve();
       if (event.type === "error") failure = new BuddyError("tool", event.message, { hint: event.hint });
       if (transcript.waiting > 0) await say(...transcript.take(transcript.waiting));
       // Read at the pace of a person; a script is not kept waiting.
       if (watching && (event.type === "message" || event.type === "tool_finished")) await pause(PACE_MS, signal);
-    }
+    };
+    const seat = run.desk.attach({ ...terminal, ask, show, setsPace: true });
+    for await (const _ of run.agent.runTurn("show me around", signal));
+    await seat.caughtUp();
   } finally {
     // A complete tour says how to remove its file; one that was stopped removes it.
     await Promise.all([out.flush(), closePane(run), signal.aborted && removeFile(run)]);
@@ -93,7 +80,7 @@ const SOCKET = "buddy";
 /**
  * Built-in defaults only: a configuration that is broken or switches tools off must not spoil the first impression.
  */
-async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (message: string) => void): Promise<Run> {
+async function composeDemo(globals: GlobalOptions, problem: (message: string) => void): Promise<Run> {
   const { loadConfig } = await import("../../../config/load.ts");
   const loaded = await loadConfig({
     flags: { config: globals.config ?? "/dev/null" },
@@ -109,7 +96,6 @@ async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (messa
   return composeRun({
     globals,
     loaded: named,
-    asker,
     client: createDemoClient("tour"),
     record: false,
     problem,

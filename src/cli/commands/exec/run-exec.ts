@@ -1,6 +1,7 @@
 /**
  * `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that says how it went.
  */
+import type { Front } from "../../../agent/calls/desk.ts";
 import type { AgentEvent } from "../../../agent/events.ts";
 import type { TurnOptions } from "../../../agent/loop.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
@@ -8,13 +9,14 @@ import { chosenPlaces, readsStdin } from "../../../app/machines/places.ts";
 import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
 import { BuddyError, type ErrorCode, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import type { Output } from "../../../lib/output.ts";
-import { isTerminal, lendTerminal } from "../../../lib/terminal.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 import { once } from "../../../lib/values.ts";
 import { boundText } from "../../../tools/bound-output.ts";
+import { terminalFront } from "../../../ui/approval/terminal-front.ts";
 import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
 import type { ThemeName } from "../../../ui/theme.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
-import { approvalNeeded, colorOf, type OneShot, oneShot, promisePerKey } from "../../one-shot.ts";
+import { approvalNeeded, colorOf, type OneShot, oneShot } from "../../one-shot.ts";
 import { execInput, imageFrom, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
 import type { OutputSchema } from "./final-answer.ts";
 
@@ -79,25 +81,9 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   const look = { color: colorOf(globals, err, display.color), theme: display.theme };
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
-  const reached = promisePerKey();
   const run = await composeRun({
     globals,
     loaded,
-    asker: {
-      ask: async (request, until, behind) => {
-        // Everything before the question is shown first, and the live line is removed.
-        const [{ askOnTerminal }] = await Promise.all([
-          import("../../../ui/approval/tty-question.ts"),
-          reached(request.id).promise,
-        ]);
-        return askOnTerminal(request, until, {
-          ...look,
-          behind,
-          env: process.env,
-          interrupt: around.interrupt,
-        });
-      },
-    },
     maxIterations: options.maxIterations,
     resume: options.resume,
     fork: options.fork,
@@ -107,13 +93,6 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   });
   // Not `await using`: its first use takes 100 µs.
   try {
-    run.passwords.setAsker({
-      password: async (question, until) => {
-        const { passwordOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-        const given = AbortSignal.any([until, signal]);
-        return lendTerminal(() => passwordOnTerminal(question, given, look));
-      },
-    });
     signal.addEventListener("abort", () => run.hurry());
     // Made for the first event: by then the request has left, and this fills the time until its answer.
     const printer = once(async () => {
@@ -161,8 +140,9 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
       if (lines !== undefined) await run.sessions.stored();
       await lines?.show(event);
       await (await printer()).show(event);
-      if (event.type === "approval_asked") reached(event.approval).resolve();
     };
+    // Everything before a question is shown first, which removes the live line.
+    const front = { ...terminalFront({ ...look, signal, interrupt: around.interrupt }), setsPace: true, show };
     const { info, profile } = run.agent.client;
     const attach = { ...runbook?.turn };
     if (images.length > 0 || words.includes("@")) {
@@ -173,12 +153,12 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     }
     const outcome =
       schema === undefined
-        ? await oneTurn(run, prompt, signal, show, {
+        ? await oneTurn(run, prompt, signal, front, {
             ...attach,
             ownWords: words,
             ...(prompt === input.prompt ? {} : { shown: input.prompt }),
           })
-        : await validTurn(run, prompt, signal, show, schema, { ...attach, ownWords: words, shown: input.prompt });
+        : await validTurn(run, prompt, signal, front, schema, { ...attach, ownWords: words, shown: input.prompt });
     return await conclude(outcome, options, run, await printer(), around, lastMessage);
   } finally {
     await run[Symbol.asyncDispose]();
@@ -260,21 +240,23 @@ async function oneTurn(
   run: Run,
   prompt: string,
   signal: AbortSignal,
-  show: Show,
+  front: Front,
   options: TurnOptions,
 ): Promise<Outcome> {
   let done: Outcome["done"] | undefined;
   let error: Outcome["error"];
   // The request leaves first; the target opens while the model thinks. An answer that comes at once needs no target.
   const opening = setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS);
+  const seat = run.desk.attach(front);
   try {
     for await (const event of run.agent.runTurn(prompt, signal, options)) {
       if (event.type === "done") done = event;
       if (event.type === "error") error = event;
-      await show(event);
     }
+    await seat.caughtUp();
   } finally {
     clearTimeout(opening);
+    seat.leave();
   }
   if (done === undefined) throw new BuddyError("internal", "the turn ended without an outcome");
   return { done, ...(error === undefined ? {} : { error }), answer: done.text, shown: true };
@@ -284,7 +266,7 @@ async function validTurn(
   run: Run,
   prompt: string,
   signal: AbortSignal,
-  show: Show,
+  front: Front,
   schema: OutputSchema,
   first: TurnOptions,
 ): Promise<Outcome> {
@@ -292,7 +274,8 @@ async function validTurn(
   for (let round = 0; ; round++) {
     const found: { judged?: ReturnType<OutputSchema["check"]>; misfit?: BuddyError } = {};
     // With --json, `done` must hold what is printed without it: the JSON alone, or a failure.
-    const judge: Show = async (event) => {
+    const show = async (event: AgentEvent) => front.show(event);
+    const judge: Front["show"] = async (event) => {
       if (event.type !== "done" || !hasAnswer(event)) return show(event);
       const judged = (found.judged = schema.check(event.text));
       if (judged.ok) return show({ ...event, text: judged.json });
@@ -304,7 +287,13 @@ async function validTurn(
     };
     const { shown: _, attach: __, ...again } = first;
     const own = round === 0 ? first : again;
-    const outcome = await oneTurn(run, question, signal, judge, { outputSchema: schema.schema, ...own });
+    const outcome = await oneTurn(
+      run,
+      question,
+      signal,
+      { ...front, show: judge },
+      { outputSchema: schema.schema, ...own },
+    );
     const { judged, misfit } = found;
     if (judged === undefined) return outcome;
     if (judged.ok) return { ...outcome, answer: judged.json, shown: false };
@@ -321,8 +310,6 @@ interface Outcome {
   /** Printed already, while it came. */
   readonly shown: boolean;
 }
-
-type Show = (event: AgentEvent) => Promise<void>;
 
 function hasAnswer({ status }: Outcome["done"]): boolean {
   return status === "answered" || status === "approval_needed";

@@ -14,6 +14,7 @@ import { unifiedDiff } from "../../../tools/diff.ts";
 import { groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
 import { withNotes } from "../../../tools/notes.ts";
 import type { ToolResult } from "../../../tools/tool.ts";
+import { terminalFront } from "../../../ui/approval/terminal-front.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import { LiveLine } from "../../../ui/exec-output/live-line.ts";
 import { type MachineNotice, MachineNotices, oneLine, progressWords, withMachine } from "../../../ui/words.ts";
@@ -47,30 +48,9 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
     audit: true,
     // An operator sees which machines are missing, and can stop.
     fleet: { patient: true, patience: { connect: CONNECT_MS, run: CONNECT_MS }, always: true, ...options.fleet },
-    asker: {
-      async ask(request, until, behind) {
-        const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-        return printer.behind(() =>
-          askOnTerminal(request, until, {
-            color,
-            theme: loaded.config.display.theme,
-            behind,
-            env: process.env,
-            interrupt: around.interrupt,
-          }),
-        );
-      },
-    },
     problem: (message) => printer.warn(message),
     // For a list of machines; the command on the target gets none of it.
     stdin: () => Bun.stdin.text(),
-  });
-  run.passwords.setAsker({
-    password: async (question, until) => {
-      const { passwordOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-      const look = { color, theme: loaded.config.display.theme };
-      return printer.behind(() => passwordOnTerminal(question, AbortSignal.any([until, signal]), look));
-    },
   });
   signal.addEventListener("abort", () => run.hurry());
   const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
@@ -78,9 +58,16 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
     if (lines !== undefined) void lines.show(event);
     printer.show(event);
   };
-  const stop = run.agent.onEvent(show);
+  const terminal = terminalFront({
+    color,
+    theme: loaded.config.display.theme,
+    signal,
+    interrupt: around.interrupt,
+    lend: (work) => printer.behind(work),
+  });
+  const seat = run.desk.attach({ ...terminal, show });
   const { results, refused } = await perform(run, commandText(options), signal);
-  stop();
+  seat.leave();
   printer.stop();
   if (signal.aborted && results.length === 0) throw around.stopped();
   // One machine whose command was refused or stopped: the error below says so.
