@@ -15,6 +15,7 @@ import type {
   TargetNotice,
   Transport,
 } from "./target.ts";
+import { STANDARD_PATH } from "./read-only/clean-environment.ts";
 import { VIEW } from "./tmux/adopted-hooks.ts";
 import type { AdoptedShell } from "./tmux/adopted-shell.ts";
 
@@ -115,11 +116,13 @@ function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Ta
     shellName: shell.name,
   };
   const programs: Record<string, string> = bash ? { bash: "bash" } : {};
-  const facts: MachineFacts = { ...before, user, uid, host, machine, os, home, programs, cwd: shell.cwd };
+  const facts: MachineFacts = { ...before, user, uid, host, machine, os, home, path: "", programs, cwd: shell.cwd };
   const locks: Locks = {
     shell: bash ? "bash" : "sh",
     namespace: { kind: "none", why: NO_NAMESPACE },
     settled: Promise.resolve({ kind: "none", why: NO_NAMESPACE }),
+    path: STANDARD_PATH,
+    passesOn: () => false,
   };
   const refuse = (): Promise<never> => Promise.reject(outside(identity, outer.identity));
   return {

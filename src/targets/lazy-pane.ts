@@ -53,6 +53,10 @@ export class LazyPane implements Shell, Panes {
     return (this.#pane ?? this.#options.direct).environmentFile;
   }
 
+  get environmentVersion(): number | undefined {
+    return (this.#pane ?? this.#options.direct).environmentVersion;
+  }
+
   /** Undefined while there is no pane. */
   get session(): string | undefined {
     return this.#pane?.kind === "tmux" ? this.#options.panes.session : undefined;

@@ -112,6 +112,8 @@ export interface NamespaceStart {
   readonly bash: string;
   /** Where texts start. */
   readonly cwd: string;
+  /** NAME=VALUE words of its environment. */
+  readonly own: readonly string[];
 }
 
 export interface MachineFacts {
@@ -124,6 +126,8 @@ export interface MachineFacts {
   /** Where processes start. */
   readonly cwd: string;
   readonly home: string;
+  /** The PATH of the login, of it what only the user and root can change, outside the directory to work in. */
+  readonly path: string;
   /** Path of the login shell; "" when unknown. */
   readonly loginShell: string;
   /** Paths of tmux, setsid and the shells that are installed. */
@@ -298,11 +302,17 @@ export interface Locks {
   readonly namespace: NamespaceState;
   /** Resolves when it is known whether there is a namespace. */
   readonly settled: Promise<NamespaceState>;
+  /** The PATH of the commands. */
+  readonly path: string;
+  /** Whether they get this variable from their shell. */
+  passesOn(name: string, value: string): boolean;
 }
 
 export interface Unasked {
-  /** In the read-only namespace, if the target has one. False for a command that would get wrong results in it. */
+  /** In the read-only namespace, if the target has one. */
   readonly inNamespace: boolean;
+  /** For the model, with the result. */
+  readonly note?: string;
 }
 
 /** Where a command would run now, as the machine reports it. */
@@ -329,6 +339,8 @@ export interface Shell {
   where(): Promise<ShellPlace>;
   /** File on the target with the exported variables and the umask, as sh commands; may not exist yet. */
   readonly environmentFile?: string | undefined;
+  /** Changes with each command that may have exported something; 0: none has. Undefined: not known. */
+  readonly environmentVersion?: number | undefined;
   run(command: string, options?: RunOptions): Promise<RunResult>;
   /** Waits again for the command that was left running or waiting; if it has ended, returns its result. */
   wait(options?: Omit<RunOptions, "noWait">): Promise<RunResult>;

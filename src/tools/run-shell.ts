@@ -155,7 +155,7 @@ async function runAndWatch(
     ...defined({ unasked, onlyIn }),
   });
   const over = context.mustEnd === true ? await stoppedUnlessEnded(shell, ran) : ran;
-  const result = unasked?.inNamespace === true ? withNamespaceNote(over) : over;
+  const result = unasked?.inNamespace === true ? withNamespaceNote(over, unasked.note) : over;
   const finished = ended(result, shell, "waitMs" in wait ? wait.waitMs : 0, target, context);
   if (!("noWait" in wait)) return finished;
   // Its end is what a wait is for.
@@ -176,10 +176,11 @@ async function stoppedUnlessEnded(shell: Shell, ran: RunResult): Promise<RunResu
 }
 
 /** A program that needs temporary files fails where nothing can be written: the model learns what to do. */
-function withNamespaceNote(result: RunResult): RunResult {
+function withNamespaceNote(result: RunResult, note: string | undefined): RunResult {
   const { output, stderr } = result;
   const text = [output.head, output.tail, stderr?.head, stderr?.tail].join("\n");
-  return /Read-only file system/.test(text) ? { ...result, notes: [...result.notes, READ_ONLY] } : result;
+  const notes = [...(note === undefined ? [] : [note]), ...(/Read-only file system/.test(text) ? [READ_ONLY] : [])];
+  return notes.length === 0 ? result : { ...result, notes: [...result.notes, ...notes] };
 }
 
 const READ_ONLY =

@@ -289,7 +289,7 @@ __buddy_serve() {
   __buddy_leave
   # Only this shell asks through them.
   if [[ -n "$__buddy_piped" ]] && [[ -p "$__b_ask" ]] && [[ -p "$__b_told" ]] ||
-    { builtin command -p rm -f -- "$__b_ask" "$__b_told" && builtin command -p mkfifo -m 600 -- "$__b_ask" "$__b_told"; }; then
+    { __buddy_bare PATH=/usr/bin:/bin rm -f -- "$__b_ask" "$__b_told" && __buddy_bare PATH=/usr/bin:/bin mkfifo -m 600 -- "$__b_ask" "$__b_told"; }; then
     __buddy_piped=1
     {
       builtin set +m

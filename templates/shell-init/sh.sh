@@ -49,8 +49,14 @@ case ${KSH_VERSION-}${BB_ASH_VERSION-$(\command readlink /proc/$$/exe 2>/dev/nul
 *MIRBSD*) __buddy_l=$(\command printf '\001') __buddy_f=$(\command printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
 [0-9]* | */busybox*) __buddy_l='\[' __buddy_r='\]' ;;
 esac
+# Not the programs that you put into PATH since, nor with what you exported. mksh has no printf of its own.
+__buddy_own_program() { __buddy_bare PATH=/usr/bin:/bin "$@"; }
+case $(\command -v printf) in
+/*) __buddy_print() { __buddy_own_program printf "$@"; } ;;
+*) __buddy_print() { \command printf "$@"; } ;;
+esac
 # For background shells.
-__buddy_save() { { \export -p; \command printf 'umask '; \command umask; } >|"$__buddy_run/$__buddy_pane.env"; }
+__buddy_save() { { \export -p; __buddy_print 'umask '; \command umask; } >|"$__buddy_run/$__buddy_pane.env"; }
 # In marks a byte of the directory that a terminal or a prompt could take for something else is %XX. Where there is one,
 # the expansion is empty, and the function prints all of it so.
 # shellcheck disable=SC2120
@@ -59,7 +65,8 @@ __buddy_odd() {
     # What you exported at the prompt.
     case $__buddy_tag in 0) __buddy_save || \: ;; esac
     case ${PWD##$__buddy_any} in '')
-      \command printf %s "$PWD" | { \command od -An -v -tx1 || \command cat; } | \command tr -d '\n' | \command tr ' ' %
+      __buddy_print %s "$PWD" | { __buddy_own_program od -An -v -tx1 || __buddy_own_program cat; } |
+        __buddy_own_program tr -d '\n' | __buddy_own_program tr ' ' %
       ;;
     esac
     \return "${1:-0}"
@@ -88,7 +95,7 @@ __buddy_check() {
   fi
   __buddy_save
   # What follows is not the command's: dash traces even an empty line.
-  \command printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag" >&8
+  __buddy_print '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag" >&8
 }
 __buddy_stderr() { \exec 2>/dev/tty; }
 __buddy_stdout() { \exec >/dev/tty; }
@@ -100,13 +107,13 @@ __buddy_tail() {
 }
 # To where a clean child was last, which file $1 has.
 __buddy_follow() {
-  __buddy_to=$(\command cat "$1" && \command printf x) || \:
+  __buddy_to=$(__buddy_own_program cat "$1" && __buddy_print x) || \:
   __buddy_to=${__buddy_to%?x}
   case $__buddy_to in '' | "$PWD") ;; *) \command cd -- "$__buddy_to" >/dev/null || \: ;; esac
 }
 __buddy_head() {
   __buddy_tag=$1
-  \command printf '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
+  __buddy_print '\033]7;buddy;%s;C;%s+%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$2" "${PWD##$__buddy_any}$(__buddy_odd)" "$__buddy_key" "$1"
 }
 { \command echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || \:
 \unset -f __buddy_may_set

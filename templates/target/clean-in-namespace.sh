@@ -5,7 +5,7 @@ __buddy_code=0 __buddy_round=0
 . ./find-namespace.sh
 __buddy_enter() {
   if [ -z "$__buddy_pid" ]; then @outside@
-  else LC_ALL=C @enter@ "$@" 2>&9 9>&-
+  else LC_ALL=C @bare@ @enter@ "$@" 2>&9 9>&-
   fi
 }
 until __buddy_look @file@ || { [ ! -e @changing@ ] && { __buddy_look @file@ || @missing@; }; } || [ "$((__buddy_round=__buddy_round+1))" -gt 600 ]; do

@@ -6,6 +6,9 @@
 # reported only before the next request is read, so that `break`, `continue` and syntax errors cannot skip it.
 # A request that sets no __buddy_text is complete once it is evaluated.
 unset l
+. ./bare-environment.sh
+# Not the programs that a command put into PATH, nor with what it exported.
+__buddy_own_program() { __buddy_bare PATH=/usr/bin:/bin "$@"; }
 exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
 __buddy_file= __buddy_tag= __buddy_save= __buddy_at= __buddy_for= NL='
@@ -21,7 +24,7 @@ for __buddy_for in "${1%/*}" "${HOME:-/tmp}/.cache/buddy"; do
 done
 # A cleaner of /tmp may remove the directory later.
 __buddy_make() {
-  ( trap '' 25; umask 077; d=${__buddy_file%/env}; mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$1" >>"$d/env"; } && echo $$ $__buddy_pid_space >"$d/pid" ) 2>/dev/null
+  ( trap '' 25; umask 077; d=${__buddy_file%/env}; __buddy_own_program mkdir -p "$d" && { [ -s "$d/env" ] || printf '%s' "$1" >>"$d/env"; } && echo $$ $__buddy_pid_space >"$d/pid" ) 2>/dev/null
 }
 . ./pid-space.sh
 __buddy_pid_space
@@ -55,7 +58,8 @@ __buddy_place() {
   __buddy_for=$PWD
   __buddy_at=$PWD
   case $PWD in *[![:print:]]* | *%*)
-    __buddy_at=$(printf %s "$PWD" | { od -An -v -tx1 || cat; } 2>/dev/null | tr -d '\n' | tr ' ' %) ;;
+    __buddy_at=$(printf %s "$PWD" | { __buddy_own_program od -An -v -tx1 || __buddy_own_program cat; } 2>/dev/null |
+      __buddy_own_program tr -d '\n' | __buddy_own_program tr ' ' %) ;;
   esac
 }
 __buddy_report() {

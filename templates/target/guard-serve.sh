@@ -1,13 +1,12 @@
 # `open_namespace WORDS` makes the namespace as `how` says, starts the clean shell in it with those words, and
 # sets its pid and start; `serve "PID START" WORDS` starts another one with words that enter a namespace. Both
-# wait until it is ready. 8 and 9 are stdout and stderr of the session. S is its bash, W its directory. Only
-# that shell gets the mark J: the process that holds the namespace must survive a text that is stopped.
+# wait until it is ready. 8 and 9 are stdout and stderr of the session. S is its bash, W its directory, E its
+# environment. Only that shell gets the mark J: the process that holds the namespace must survive a text that is stopped.
 served() {
-  @absolute_path@
   exec 5<>"$D/texts" 6>&3 2>/dev/null 7>&-
   printf %s @stand@ >"$D/stand"
   export TERM=dumb
-  "$@" 3<"$D/stand"
+  eval "__buddy_bare $E "'"$@"' 3<"$D/stand"
   : >"$D/gone"
   echo gone >&6
 }

@@ -1,17 +1,16 @@
 # shellcheck shell=bash
-# Definitions for a bash in which 8 and 9 are stdout and stderr: `__buddy_standing COMMAND` has a clean bash in the namespace run it, and
+# Definitions for a bash with bare-environment.sh in which 8 and 9 are stdout and stderr: `__buddy_standing COMMAND` has a clean bash in the namespace run it, and
 # sets __buddy_code; empty if that is not possible, and then nothing ran. That bash is kept for the next command; `__buddy_leave` ends
 # it. It has the state of the shell at its start, so it must be ended before the shell itself runs a command. It knows neither the key
 # nor the requests of the shell, since programs in it can read its memory.
 . ./find-namespace.sh
 __buddy_texts= __buddy_codes=
 __buddy_serve() {
-  ( @absolute_path@; exec env --default-signal=INT,QUIT true ) || return
+  __buddy_bare @own@ env --default-signal=INT,QUIT true || return
   __buddy_look @file@ || return
   coproc __buddy_namespace {
     exec 5<&0 6>&1 </dev/null >&8 2>/dev/null 7<&- 8>&-
-    @absolute_path@
-    exec env --default-signal=INT,QUIT @enter@ @shell@ @loaded@ bash "$PWD" @file@ "" "$__buddy_pid $__buddy_since" 3<<<@stand@
+    __buddy_exec @own@ env --default-signal=INT,QUIT @enter@ @shell@ @loaded@ bash "$PWD" @file@ "" "$__buddy_pid $__buddy_since" 3<<<@stand@
   }
   __buddy_server=$__buddy_namespace_PID
   # Both ends of the pipe: a write to a process that has ended must not end this one.

@@ -6,7 +6,6 @@
 # together with the command, except in old versions.
 @enter_directory@
 shift
-. ./clean-quietly.sh
 . ./clean-close-files.sh
 . ./clean-hold.sh
 [ ${BASH_VERSINFO[0]}${BASH_VERSINFO[1]} -ge 50 ] || exit

@@ -5,7 +5,6 @@
 # in messages of a command are right.
 @enter_directory@
 shift
-. ./clean-quietly.sh
 . ./clean-close-files.sh
 . ./clean-hold.sh
 if [ -n "$2" ]; then

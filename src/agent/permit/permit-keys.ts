@@ -113,7 +113,7 @@ async function judgeKeys(
     // A proof holds only for the clean child; what the configuration allows holds in the operator's shell, too.
     return done(allowed ? (judged[0]?.verdict ?? ASK) : ASK);
   }
-  const how = await unaskedRun(target, texts[0] ?? "", only, cwd, parts.secondLock, call.context.signal);
+  const how = await unaskedRun(target, texts[0] ?? "", only, cwd, parts.secondLock, call.context.signal, pane);
   return "ask" in how ? done({ kind: "ask", why: how.ask }) : done(only.verdict, how.unasked);
 }
 

@@ -191,7 +191,7 @@ async function wayToRun(
   verdict: Exclude<Verdict, { kind: "deny" }>,
   edited: boolean,
 ): Promise<{ verdict: Exclude<Verdict, { kind: "deny" }>; unasked?: Unasked } | undefined> {
-  const clean = () => unaskedRun(target, real, judged, cwd, parts.secondLock, call.context.signal);
+  const clean = () => unaskedRun(target, real, judged, cwd, parts.secondLock, call.context.signal, shell);
   const atLeastAsk = (one: typeof verdict): typeof verdict =>
     one.kind === "allow" && parts.atLeastAsk !== undefined ? { kind: "ask", why: parts.atLeastAsk } : one;
   if (rules.mode === "read-only") {

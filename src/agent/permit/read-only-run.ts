@@ -6,7 +6,7 @@ import { unlessAborted } from "../../lib/waiting.ts";
 import { holdsSecretFiles, holdsSecrets } from "../../policy/files/secret-files.ts";
 import { changesAnyText } from "../../policy/privacy/output-kind.ts";
 import { isDeviceToRead } from "../../policy/shell/dangers/protected-paths.ts";
-import { distortedInNamespace } from "../../policy/shell/distorted-in-namespace.ts";
+import { distortedInNamespace, onlyHidesOwners } from "../../policy/shell/distorted-in-namespace.ts";
 import {
   gitFingerprintScript,
   gitRepositoryScript,
@@ -14,7 +14,8 @@ import {
 } from "../../policy/shell/read-only/git-repository.ts";
 import { namesOnly } from "../../policy/shell/secret-reads.ts";
 import type { Condition, ShellJudgement } from "../../policy/verdict.ts";
-import type { SecondLock, Target, Transport, Unasked } from "../../targets/target.ts";
+import type { SecondLock, Shell, Target, Transport, Unasked } from "../../targets/target.ts";
+import { environmentDoubt } from "./shell-environment.ts";
 
 /** `ask`: why it needs a question after all. */
 type UnaskedRun = { readonly unasked: Unasked } | { readonly ask: string };
@@ -26,6 +27,7 @@ export async function unaskedRun(
   cwd: string,
   lock: SecondLock,
   signal: AbortSignal,
+  shell: Shell = target.shell,
 ): Promise<UnaskedRun> {
   if (target.isAdopted === true) {
     if (judged.conditions.length > 0 || runsSudo(judged)) return { ask: "buddy cannot check it from an adopted shell" };
@@ -36,17 +38,24 @@ export async function unaskedRun(
   const doubt =
     (await sudoDoubt(target, judged)) ??
     (isHere(target) ? linkDoubt(text, judged, cwd) : undefined) ??
-    (await conditionDoubt(target.transport, judged.conditions, cwd));
+    (await conditionDoubt(target.transport, judged.conditions, cwd)) ??
+    (await environmentDoubt(target, shell, text, judged));
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";
   // The namespace is made while the model thinks, so this hardly ever waits.
   const namespace = await unlessAborted(signal, target.locks.settled);
   if (required && namespace.kind === "none")
     return { ask: `read_only_namespace is required, and the target has none: ${namespace.why}` };
-  const distorted = distortedInNamespace(text, judged, namespace.kind === "ready" && namespace.owners);
-  if (required && distorted !== undefined) return { ask: `read_only_namespace is required, but ${distorted}` };
-  return { unasked: { inNamespace: distorted === undefined } };
+  if (namespace.kind !== "ready") return { unasked: { inNamespace: true } };
+  const distorted = distortedInNamespace(text, judged, namespace.owners);
+  if (distorted === undefined) return { unasked: { inNamespace: true } };
+  if (onlyHidesOwners(text, judged)) return { unasked: { inNamespace: true, note: HIDDEN_OWNERS } };
+  return { ask: `${distorted}, which the read-only namespace would show wrongly` };
 }
+
+const HIDDEN_OWNERS =
+  "it ran without approval, in a user namespace: other users and groups than the user's own appear as nobody or 65534; " +
+  "if they matter, declare mutation=true to ask the operator";
 
 /**
  * What runs unasked must not use a sudo ticket that the operator got for something else: sudo has to work without one.

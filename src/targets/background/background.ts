@@ -6,6 +6,7 @@ import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { unlessAborted } from "../../lib/waiting.ts";
 import { wholeCharacters } from "../../lib/text.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
+import { bareFunction } from "../read-only/clean-environment.ts";
 import type { CleanScript } from "../read-only/clean-script.ts";
 import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "../target.ts";
 
@@ -82,7 +83,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
           cwd,
           cap,
           String(startedAt),
-          options.environment?.() ?? "",
+          unasked === undefined ? (options.environment?.() ?? "") : "",
           unasked === undefined ? "" : "1",
           shown ?? (unasked === undefined ? "" : command),
         ],
@@ -138,7 +139,7 @@ const BEGUN = '"${0%/*}/begun"';
 
 /** The lines of a clean child expect stderr as 9. */
 function asCleanChild(lines: string): string {
-  return `{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n`;
+  return `${bareFunction("")}{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n`;
 }
 
 function later(one: Seen | undefined, other: Seen | undefined): Seen | undefined {

@@ -10,6 +10,7 @@ import { homeDirectory } from "../../lib/local-directories.ts";
 import { expandTilde } from "../../lib/user-directories.ts";
 import { askProgram, unusableProgram } from "../../lib/start-child.ts";
 import type { MachineFacts, ScriptResult, Transport } from "../target.ts";
+import { type DirectoryState, trustedPath } from "./trusted-path.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
@@ -31,7 +32,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
   }
   const fields = nameFrom(result.stdout).split("\0");
   const [user, uid, host, machine, system, cwd, home, loginShell, tmux] = fields;
-  if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 10 + PROGRAMS.length) {
+  if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 12 + PROGRAMS.length) {
     throw new BuddyError("target", `${label} did not report user, host and directory`, {
       hint: result.stderr.trim() || "It needs a POSIX sh with id, uname and pwd.",
     });
@@ -52,8 +53,13 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
     loginShell: loginShell ?? "",
     programs,
     ...(tmux === LATER ? { tmuxUnasked: true } : tmuxFacts(tmux)),
-    directory: fields[9 + PROGRAMS.length] ?? "",
-    leads: fields[10 + PROGRAMS.length] === "leads",
+    path: trustedPath(fields[9 + PROGRAMS.length] ?? "", statesOf(fields[10 + PROGRAMS.length] ?? ""), {
+      uid: Number(uid),
+      cwd,
+      home: home ?? "/",
+    }),
+    directory: fields[11 + PROGRAMS.length] ?? "",
+    leads: fields[12 + PROGRAMS.length] === "leads",
   };
 }
 
@@ -84,6 +90,7 @@ export function localFacts(cwd: string): MachineFacts {
     os: `${name === undefined ? "" : `${name}, `}${os.type()} ${os.release()}`,
     cwd,
     home: homeDirectory(),
+    path: trustedPath(process.env["PATH"] ?? "", stateHere, { uid, cwd, home: homeDirectory() }),
     loginShell: shell,
     programs,
     ...localTmux(programs["tmux"]),
@@ -159,6 +166,27 @@ export function directory(path: string): string {
     // Reported below, like a file that is not a directory.
   }
   throw new BuddyError("target", `this machine has no directory ${path}`, { hint: "Name another one with --cd." });
+}
+
+function stateHere(path: string): DirectoryState | undefined {
+  const { mode, uid, gid } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return mode === undefined ? undefined : { mode, uid: uid ?? -1, gid: gid ?? -1 };
+}
+
+/** From `ls -ldn`. */
+function statesOf(listing: string): (path: string) => DirectoryState | undefined {
+  const states = new Map<string, DirectoryState>();
+  for (const line of listing.split("\n")) {
+    const [, rights = "", uid, gid, path = ""] = /^(d\S+)\s+\d+\s+(\d+)\s+(\d+)\s.*?\s(\/.*)$/.exec(line) ?? [];
+    const bit = (at: number, letters: string, value: number) => (letters.includes(rights[at] ?? "?") ? value : 0);
+    if (path !== "")
+      states.set(path, {
+        mode: bit(5, "w", 0o20) + bit(8, "w", 0o2) + bit(9, "tT", 0o1000),
+        uid: Number(uid),
+        gid: Number(gid),
+      });
+  }
+  return (path) => states.get(path);
 }
 
 function firstText(path: string): string {

@@ -17,11 +17,12 @@ import type {
   NamespaceStart,
   GuardShell,
 } from "../target.ts";
-import { quote, ABSOLUTE_PATH } from "../../lib/quote.ts";
+import { quote, quoteAll } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { randomBytes } from "node:crypto";
 import { quoteOnOneLine } from "../script-line.ts";
+import { bareFunction } from "../read-only/clean-environment.ts";
 import { LOADED, NAMESPACE, STAND } from "../read-only/standing-shell.ts";
 
 interface RemoteSessionOptions {
@@ -198,7 +199,8 @@ export class NoAnswer extends BuddyError {}
 
 export const GUARD_SHELL =
   script(guardCommands) +
-  script(guardServe, { absolute_path: ABSOLUTE_PATH, loaded: LOADED, stand: quote(STAND) }) +
+  bareFunction("") +
+  script(guardServe, { loaded: LOADED, stand: quote(STAND) }) +
   script(guardNamespace, { namespace: NAMESPACE });
 
 export class RemoteGuardShell implements GuardShell {
@@ -231,9 +233,10 @@ export class RemoteGuardShell implements GuardShell {
     return `ask ${tag} ${quoteOnOneLine(there + text)}\n`;
   }
 
-  async start({ bash, cwd }: NamespaceStart): Promise<string> {
+  async start({ bash, cwd, own }: NamespaceStart): Promise<string> {
     this.#started = true;
-    const line = await this.#guard.report("beside", bash, cwd, this.job, this.#watching ? "1" : "");
+    const watched = this.#watching ? "1" : "";
+    const line = await this.#guard.report("beside", bash, cwd, this.job, watched, quoteAll(own));
     if (!line.startsWith("stands\t")) return line;
     this.#stands = { cwd };
     return line.replace("stands", "ready");

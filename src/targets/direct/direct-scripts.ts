@@ -5,9 +5,14 @@ import directAsk from "../../../templates/target/direct-ask.sh" with { type: "te
 import endTree from "../../../templates/target/end-tree.sh" with { type: "text" };
 import { script } from "../../lib/script.ts";
 import { OWN_DIRECTORY, PID_SPACE, quoteOnOneLine } from "../script-line.ts";
+import { bareFunction } from "../read-only/clean-environment.ts";
 import { followClean, mayMove } from "../read-only/clean-script.ts";
 
-export const DIRECT_START = script(directStart, { ownDirectory: OWN_DIRECTORY, pidSpace: PID_SPACE });
+export const DIRECT_START = script(directStart, {
+  bareEnvironment: bareFunction(""),
+  ownDirectory: OWN_DIRECTORY,
+  pidSpace: PID_SPACE,
+});
 
 /**
  * $6 is DIRECT_START. On one line, so that line numbers in messages of a command are right. What a DEBUG trap prints

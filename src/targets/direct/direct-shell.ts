@@ -74,6 +74,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   #environment = "";
   /** Number of commands that may have exported something, and of the last after which `#environment` was read. */
   #changed = 0;
+  #exports = 0;
   #remembered = 0;
   #last: RunResult | undefined;
   readonly #turns = new OneAtATime();
@@ -98,6 +99,10 @@ export class DirectShell implements Shell, AsyncDisposable {
 
   get environmentFile(): string {
     return `${this.#kept}/env`;
+  }
+
+  get environmentVersion(): number {
+    return this.#exports;
   }
 
   /** Asks the machine: others can rename or remove the directory, and a command can set PWD. */
@@ -234,6 +239,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not accept the command" };
     if (end.kind === "gone") return await this.#shellGone(end, used, notes);
     this.#cwd = end.cwd || this.#cwd;
+    if (guard === undefined && unasked === undefined && changesEnvironment(command)) this.#exports++;
     if (guard === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")
       void this.#rememberEnvironment(++this.#changed);
     return { kind: "exited", code: end.code };

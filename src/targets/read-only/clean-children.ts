@@ -17,6 +17,7 @@ import {
   standingInPane,
   standingShell,
 } from "./standing-shell.ts";
+import { isTakenOver, settings, STANDARD_PATH } from "./clean-environment.ts";
 import { quote } from "../../lib/quote.ts";
 import { messageOf } from "../../lib/errors.ts";
 
@@ -27,11 +28,16 @@ export type PaneScript = (text: string, unasked: Unasked, pane: AskingPane) => s
 
 export class CleanChildren implements Locks {
   readonly #shell: CleanShell;
+  /** NAME=VALUE words of their environment. */
+  readonly #own: readonly string[];
+  readonly #path: string;
   readonly #namespace: ReadOnlyNamespace;
 
   /** `inGuard`: such commands may run in the guard's session, which keeps a clean shell for them. */
   constructor(transport: Transport, lock: SecondLock = "auto", inGuard = false) {
     this.#shell = cleanShell(transport.facts);
+    this.#own = settings(transport.facts);
+    this.#path = transport.facts.path || STANDARD_PATH;
     const stands = inGuard && this.#shell.kind === "bash" ? this.#shell.path : "";
     this.#namespace = new ReadOnlyNamespace(transport, lock, stands);
   }
@@ -49,6 +55,12 @@ export class CleanChildren implements Locks {
     return this.#shell.kind;
   }
 
+  get path(): string {
+    return this.#path;
+  }
+
+  readonly passesOn = isTakenOver;
+
   get namespace(): NamespaceState {
     return this.#namespace.state;
   }
@@ -57,28 +69,36 @@ export class CleanChildren implements Locks {
     return this.#namespace.settled;
   }
 
-  /** Words that start a shell which reads such a script from a file; without -p it would import functions. */
+  /** Words that start a shell which reads such a script from a file, for a shell that has `__buddy_bare`. */
   get reader(): readonly string[] {
-    return this.#shell.kind === "bash" ? [this.#shell.path, "--norc", "-p"] : [this.#shell.path];
+    const shell = this.#shell.kind === "bash" ? [this.#shell.path, "--norc", "-p"] : [this.#shell.path];
+    return ["__buddy_bare", ...this.#own, ...shell];
   }
 
   readonly script: CleanScript = (text, { inNamespace }, to, begins) =>
-    cleanScript(text, this.#shell, inNamespace ? this.#namespace.entry : undefined, to, begins);
+    cleanScript(text, this.#shell, { own: this.#own, namespace: this.#entry(inNamespace) }, to, begins);
+
+  /** The same for `reader`, which has the environment already. */
+  readonly scriptForReader: CleanScript = (text, { inNamespace }, to) =>
+    cleanScript(text, this.#shell, { own: [], namespace: this.#entry(inNamespace) }, to);
+
+  #entry(inNamespace: boolean): NamespaceEntry | undefined {
+    return inNamespace ? this.#namespace.entry : undefined;
+  }
 
   /**
    * For a bash without a terminal: what it needs to keep a clean shell in the namespace; undefined: not for this text.
    */
   readonly standing: StandingScript = (text, { inNamespace }) => {
-    const { entry } = this.#namespace;
-    if (!inNamespace || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text))
-      return undefined;
-    return standingShell(this.#shell, entry);
+    const namespace = this.#entry(inNamespace);
+    if (namespace === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text)) return undefined;
+    return standingShell(this.#shell, this.#own, namespace);
   };
 
   readonly inPane: PaneScript = (text, { inNamespace }, pane) => {
-    const { entry } = this.#namespace;
-    if (!inNamespace || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingInPane(text)) return "";
-    return standingInPane(text, this.#shell, entry, pane);
+    const namespace = this.#entry(inNamespace);
+    if (namespace === undefined || this.#shell.kind !== "bash" || !fitsStandingInPane(text)) return "";
+    return standingInPane(text, this.#shell, { own: this.#own, namespace }, pane);
   };
 
   /** For the session of one of many machines: whether its clean shell may take the text. */
@@ -195,7 +215,8 @@ export class ReadOnlyNamespace implements AsyncDisposable {
   /** Without a process of its own: it ends with the session. */
   async #makeIn(session: GuardShell): Promise<void> {
     this.#session = session;
-    const made = session.start({ bash: this.#stands, cwd: this.#transport.facts.cwd });
+    const { facts } = this.#transport;
+    const made = session.start({ bash: this.#stands, cwd: facts.cwd, own: settings(facts) });
     await this.#report(made.catch(() => ""));
     // Watching the mounts costs more than making the namespace, and a run of one command has ended by then.
     setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();

@@ -11,17 +11,17 @@ import cleanInNamespace from "../../../templates/target/clean-in-namespace.sh" w
 import cleanLastDirectory from "../../../templates/target/clean-last-directory.sh" with { type: "text" };
 import cleanOwn from "../../../templates/target/clean-own.sh" with { type: "text" };
 import cleanPassSignals from "../../../templates/target/clean-pass-signals.sh" with { type: "text" };
-import cleanQuietly from "../../../templates/target/clean-quietly.sh" with { type: "text" };
 import cleanWait from "../../../templates/target/clean-wait.sh" with { type: "text" };
 import findNamespace from "../../../templates/target/find-namespace.sh" with { type: "text" };
 import { onOneLine, script } from "../../lib/script.ts";
-import { ABSOLUTE_PATH, quote } from "../../lib/quote.ts";
+import { quote, quoteAll } from "../../lib/quote.ts";
 import type { MachineFacts, Unasked } from "../target.ts";
+import { STANDARD_PATH } from "./clean-environment.ts";
 
 /**
- * Returns the lines of sh that run a text as a clean child, for a shell of the Bourne family in which 9 is the original
- * stderr. `to` is a word: the file to which the child writes its last directory; with `begins`, first a line once it
- * has started. Sets __buddy_code to the exit code.
+ * Returns the lines of sh that run a text as a clean child, for a shell of the Bourne family that has `__buddy_bare`
+ * and in which 9 is the original stderr. `to` is a word: the file to which the child writes its last directory; with
+ * `begins`, first a line once it has started. Sets __buddy_code to the exit code.
  */
 export type CleanScript = (text: string, unasked: Unasked, to: string, begins?: boolean) => string;
 
@@ -37,9 +37,12 @@ export interface CleanShell {
 export const CLEAN_BASH: readonly string[] = ["--norc", "-p", "-c"];
 
 /** The shell that runs commands without approval; the policy judges the syntax of this one. */
-export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanShell {
-  const { bash, sh } = programs;
-  return bash === undefined ? { kind: "sh", path: sh ?? "/bin/sh" } : { kind: "bash", path: bash };
+export function cleanShell({ programs, path }: Pick<MachineFacts, "programs" | "path">): CleanShell {
+  const trusted = (path || STANDARD_PATH).split(":");
+  const isTrusted = (program: string) => trusted.includes(program.slice(0, program.lastIndexOf("/")));
+  const { bash = "", sh = "" } = programs;
+  if (isTrusted(bash)) return { kind: "bash", path: bash };
+  return { kind: "sh", path: isTrusted(sh) ? sh : "/bin/sh" };
 }
 
 /** How to find and enter the read-only namespace of a target. */
@@ -55,28 +58,31 @@ export interface NamespaceEntry {
 export function cleanScript(
   text: string,
   shell: CleanShell,
-  namespace: NamespaceEntry | undefined,
+  { own, namespace }: { readonly own: readonly string[]; readonly namespace: NamespaceEntry | undefined },
   to: string,
   begins = false,
 ): string {
+  const bare = quoteAll(["__buddy_bare", ...own]);
   const start = (before: string, args: string) => {
     const begun = begins ? "echo >&3; " : "";
     const report = begins || mayMove(text) ? ` 3>|${to}` : "";
-    const words = [...programWords(text, shell), before + begun + evaluate(text, shell)].map(quote).join(" ");
+    const words = [...programWords(shell), before + begun + evaluate(text, shell)].map(quote).join(" ");
     return `${words} ${shell.kind}${args} ${quote(text)}${report}`;
   };
   const close = closing(shell);
   // What bash prints when it starts, about a missing locale, is not output of the text.
-  if (namespace === undefined) return `__buddy_code=0\n${start(`exec ${OWN_FILES}; ${close}`, "")} || __buddy_code=$?`;
+  if (namespace === undefined)
+    return `__buddy_code=0\n${bare} ${start(`exec ${OWN_FILES}; ${close}`, "")} || __buddy_code=$?`;
   const { file, enter, required } = namespace;
   return script(cleanInNamespace, {
     findNamespace,
     child: start(`${ARRIVE}; ${close}`, ' "${__buddy_pid:+$PWD}" "${LC_ALL+=$LC_ALL}"'),
+    bare,
     enter,
     file: quote(file),
     changing: quote(`${file}.changing`),
     // Without a namespace.
-    outside: required ? REFUSE : `LC_ALL=C "$@" ${OWN_FILES}`,
+    outside: required ? REFUSE : `LC_ALL=C ${bare} "$@" ${OWN_FILES}`,
     missing: required ? '[ "$((__buddy_round=__buddy_round+1))" -gt 60 ]' : ":",
   });
 }
@@ -85,19 +91,31 @@ export function cleanScript(
 const OWN_FILES = "2>&9 9>&-";
 
 /** The same as a separate command to be typed, quoted with `quoteWord`; a change of directory is lost. */
-export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
-  return [...programWords(text, shell), closing(shell) + evaluate(text, shell, true), shell.kind, text]
+export function cleanChild(
+  text: string,
+  shell: CleanShell,
+  own: readonly string[],
+  quoteWord: (word: string) => string,
+): string {
+  return [
+    "/usr/bin/env",
+    "-i",
+    ...own,
+    ...programWords(shell),
+    closing(shell) + evaluate(text, shell, true),
+    shell.kind,
+    text,
+  ]
     .map(quoteWord)
     .join(" ");
 }
 
-function programWords(text: string, shell: CleanShell): string[] {
-  if (shell.kind === "sh") return [shell.path, "-c"];
-  return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, ...CLEAN_BASH];
+function programWords(shell: CleanShell): string[] {
+  return shell.kind === "sh" ? [shell.path, "-c"] : [shell.path, ...CLEAN_BASH];
 }
 
 function closing({ kind }: CleanShell): string {
-  return kind === "bash" ? `set +o posix; ${QUIETLY}; ${CLOSE_FILES}; ` : `${QUIETLY}; ${CLOSE_LOW_FILES}; `;
+  return kind === "bash" ? `set +o posix; ${CLOSE_FILES}; ` : `${CLOSE_LOW_FILES}; `;
 }
 
 /** For a shell of the Bourne family: changes to the last directory of the child. */
@@ -168,19 +186,7 @@ export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126;
 /** In the child: $1 is the directory if a namespace was entered, or ""; $2 is `=` and the original LC_ALL, or "". */
 const ARRIVE =
   `if [ -n "$1" ]; then ${ENTER_DIRECTORY}; fi; ` +
-  `{ if [ -n "$2" ]; then LC_ALL=\${2#=}; else unset LC_ALL; fi; } 2>/dev/null; shift 2`;
-
-/** Shells, and programs that are scripts on some systems: such a child would inherit exported functions. */
-export const STARTS_SHELL =
-  /(?:^|[^\w.-])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
-
-/** `bash -p` does not import functions but passes them on, so they are removed. */
-function withoutFunctions(bash: string): string[] {
-  const drop = `${ABSOLUTE_PATH}; IFS='\n'; set -f; exec env $(env | sed -n 's/^\\(BASH_FUNC_[^=]*\\)=.*/-u\\1/p') "$@"`;
-  return [bash, ...CLEAN_BASH, drop, "bash"];
-}
-
-const QUIETLY = onOneLine(script(cleanQuietly, { absolute_path: ABSOLUTE_PATH }));
+  `{ case $2 in =*[!a-zA-Z0-9_.@-]* | '') unset LC_ALL ;; *) LC_ALL=\${2#=} ;; esac; } 2>/dev/null; shift 2`;
 
 const closeFiles = (keep: string, close: string) => onOneLine(script(closeFilesText, { keep, close }));
 const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");

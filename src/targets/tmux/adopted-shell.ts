@@ -22,6 +22,7 @@ import type {
   Shell,
   ShellPlace,
 } from "../target.ts";
+import { settings } from "../read-only/clean-environment.ts";
 import { cleanChild } from "../read-only/clean-script.ts";
 import {
   type AdoptedShellName,
@@ -343,7 +344,8 @@ export class AdoptedShell implements Shell {
   #child(command: string, { unasked }: RunOptions): string {
     if (unasked === undefined) return command;
     const shell = this.machine.bash ? ({ kind: "bash", path: "bash" } as const) : ({ kind: "sh", path: "sh" } as const);
-    return cleanChild(command, shell, (word) => quoteFor(this.#name, word));
+    const own = settings({ ...this.machine, path: "" });
+    return cleanChild(command, shell, own, (word) => quoteFor(this.#name, word));
   }
 
   #text(bytes: Buffer): void {

@@ -116,7 +116,8 @@ function deliverClean(
   const gone = (name: string) => (isSecret ? `${removed(file(name), place.shell)}\n` : "");
   // A file, for a shell of its own: the operator's may have functions and aliases with the names of these commands.
   const own = isSecret ? `${removed(file("run"), "sh")}\n` : "";
-  const run = `${own}trap : INT\n${clean.script(quote(to))}\nexit "$__buddy_code"\n`;
+  // It was started with that environment already.
+  const run = `${own}__buddy_bare() { "$@"; }\ntrap : INT\n${clean.script(quote(to))}\nexit "$__buddy_code"\n`;
   const start = [...clean.shell, file("run")].map(place.shell === "fish" ? fishQuote : quote).join(" ");
   const follow = mayMove(command) ? `__buddy_follow ${quote(to)}` : "";
   if (!place.editor) {
@@ -322,7 +323,7 @@ function typedScript(command: string, tag: number, place: DeliveryTarget, run: s
   const leave = shell === "sh" ? "\\return" : `${own} return`;
   const look = shell === "sh" ? "-v" : "type";
   const once = `${own} ${look} __buddy_head >/dev/null 2>&1 || ${leave} 0\n{ ( \\set -C; ${own} true >${quote(claimFile(place, tag))} ); } 2>/dev/null || ${leave} 0`;
-  const print = `${own} printf`;
+  const print = shell === "sh" ? "__buddy_print" : `${own} printf`;
   const head = `${print} '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag} ${linesShown(command)}`;
   // mksh traces these lines, too, with the key: only what was asked for is traced.
   const inSh = shell === "sh";

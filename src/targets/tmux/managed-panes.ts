@@ -17,7 +17,7 @@ export interface ManagedPanesOptions {
   readonly maxSessions: number;
   readonly maxPanes: number;
   readonly outputStore: OutputStore;
-  readonly clean: Pick<CleanChildren, "reader" | "script" | "inPane">;
+  readonly clean: Pick<CleanChildren, "reader" | "scriptForReader" | "inPane">;
 }
 
 const SHARED = "shared";

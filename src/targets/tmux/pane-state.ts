@@ -89,6 +89,8 @@ export class PaneState {
   #phase: ShellPhase = "starting";
   #cwd: string;
   #promptId = 0;
+  /** Prompts after something else than a command that runs automatically; the first one counts, too. */
+  #ownPrompts = 0;
   #editor: boolean;
   #unsure = false;
   #operatorCommand: string | undefined;
@@ -168,6 +170,10 @@ export class PaneState {
   /** Number in the last visible prompt. */
   get promptId(): number {
     return this.#promptId;
+  }
+
+  get ownPrompts(): number {
+    return this.#ownPrompts;
   }
 
   /** The shell takes lines from buddy's key; otherwise they are typed. */
@@ -540,6 +546,7 @@ export class PaneState {
   }
 
   #promptBegins(id: number, cwd: string): void {
+    if (this.#current?.clean === undefined || this.#current.phase === "sent") this.#ownPrompts++;
     this.#promptSeen = true;
     this.#modelLine = "";
     this.#modelEdited = false;

@@ -40,7 +40,7 @@ export interface PaneOptions {
   readonly outputStore: OutputStore;
   readonly notice: (notice: TargetNotice) => void;
   /** The script for a command that runs without approval. */
-  readonly clean: Pick<CleanChildren, "reader" | "script" | "inPane">;
+  readonly clean: Pick<CleanChildren, "reader" | "scriptForReader" | "inPane">;
   /** Recreates the pane after it was lost; returns the row of the new one. */
   readonly revive: () => Promise<PaneRow>;
 }
@@ -120,6 +120,10 @@ export class TmuxPane implements Pane, PaneSink {
 
   get environmentFile(): string {
     return `${this.#options.session.runDirectory}/${this.id.slice(1)}.env`;
+  }
+
+  get environmentVersion(): number {
+    return this.#state.ownPrompts;
   }
 
   async where(): Promise<ShellPlace> {
@@ -356,7 +360,7 @@ export class TmuxPane implements Pane, PaneSink {
     const { unasked } = options;
     const clean = unasked && {
       shell: this.#options.clean.reader,
-      script: (to: string) => this.#options.clean.script(command, unasked, to),
+      script: (to: string) => this.#options.clean.scriptForReader(command, unasked, to),
       asked: (pane: AskingPane) => this.#options.clean.inPane(command, unasked, pane),
     };
     const delivery = deliver(command, tag, this.#input.place, { clean, shown: options.shown });

@@ -14,16 +14,18 @@ import zshrc from "../../../templates/shell-init/zshrc.zsh" with { type: "text" 
 import { quote } from "../../lib/quote.ts";
 import { OWN_DIRECTORY } from "../script-line.ts";
 import type { MachineFacts, Transport } from "../target.ts";
+import { BARE_IN_FISH, bareFunction } from "../read-only/clean-environment.ts";
 import { STAND_IN_PANE } from "../read-only/standing-shell.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "supervisor.sh": script(supervisor),
   "idle.sh": script(idle),
-  "bash.sh": script(bashInit),
+  // Before the start-up files, which may define aliases.
+  "bash.sh": bareFunction("\\builtin ") + script(bashInit),
   "stand.sh": STAND_IN_PANE,
-  "zsh.zsh": script(zshInit),
-  "fish.fish": script(fishInit),
-  "sh.sh": script(shInit),
+  "zsh.zsh": script(zshInit) + bareFunction("\\builtin "),
+  "fish.fish": script(fishInit) + BARE_IN_FISH,
+  "sh.sh": script(shInit) + bareFunction("\\command "),
   "zsh/.zshenv": script(zshenv),
   "zsh/.zprofile": script(zprofile),
   "zsh/.zshrc": script(zshrc),

@@ -29,8 +29,9 @@ const ssh = await needs("sshd");
 const container = await needs("podman");
 const busybox = await needs("busybox");
 
-const facts = { programs: Bun.which("bash") === null ? {} : { bash: Bun.which("bash")! } };
-const clean: CleanScript = (command, _, to, begins) => cleanScript(command, cleanShell(facts), undefined, to, begins);
+const facts = { programs: Bun.which("bash") === null ? {} : { bash: Bun.which("bash")! }, path: "" };
+const clean: CleanScript = (command, _, to, begins) =>
+  cleanScript(command, cleanShell(facts), { own: [], namespace: undefined }, to, begins);
 
 async function text(transport: Transport, path: string): Promise<string> {
   return (await transport.run('cat "$1"', { args: [path] })).stdout.toString();

@@ -124,9 +124,9 @@ test("one clean shell takes texts until the shell itself runs something, and is 
   expect(await inside(target, "kill -9 $BASHPID; echo no")).toBe("");
   expect(await inside(target, "echo $$")).toBe(first);
   // Neither waits for it, nor sees it.
-  const approved = await target.shell.run("export SEEN=yes; wait; jobs; ulimit -n 99", { waitMs: 20_000 });
+  const approved = await target.shell.run("export LC_TIME=POSIX; wait; jobs; ulimit -n 99", { waitMs: 20_000 });
   expect(approved).toMatchObject({ outcome: { kind: "exited", code: 0 }, output: { head: "" } });
-  expect(await inside(target, "echo $SEEN $(ulimit -n)")).toBe("yes 99\n");
+  expect(await inside(target, "echo $LC_TIME $(ulimit -n)")).toBe("POSIX 99\n");
   expect(await inside(target, "echo $$")).not.toBe(first);
   expect(await inside(target, "grep SigIgn </proc/self/status")).toMatch(/:\s0+\n$/);
 });

@@ -99,17 +99,17 @@ test("it is neither a job of the pane's shell nor $!, and nothing inherits its p
   expect(seen).toStartWith(`${bang}\n${bang}\n4\n`);
 });
 
-test("a text finds the shell's exports, umask, limits, niceness and directory as they are now", async () => {
+test("a text finds the shell's locale, umask, limits, niceness and directory as they are now", async () => {
   await using place = await open();
   await known(place);
-  const look = 'echo "${SEEN-unset} $(umask) $(ulimit -n) $(nice) $PWD $OLDPWD"';
+  const look = 'echo "${LC_TIME-unset} $(umask) $(ulimit -n) $(nice) $PWD $OLDPWD"';
   const before = text(await unasked(place, look)).trim();
   const own = place.target.shell.cwd;
   expect(before).toStartWith("unset 0022 ");
-  await approved(place, "export SEEN='a  b'; umask 027; ulimit -n 99; cd /usr; renice -n 3 $$ >/dev/null");
-  expect(text(await unasked(place, look))).toBe(`a  b 0027 99 3 /usr ${own}\n`);
-  await approved(place, "unset SEEN; seen() { :; }; export -f seen");
-  expect(text(await unasked(place, "echo ${SEEN-unset}; env | grep -c BASH_FUNC_seen"))).toBe("unset\n1\n");
+  await approved(place, "export LC_TIME=POSIX; umask 027; ulimit -n 99; cd /usr; renice -n 3 $$ >/dev/null");
+  expect(text(await unasked(place, look))).toBe(`POSIX 0027 99 3 /usr ${own}\n`);
+  await approved(place, "unset LC_TIME; seen() { :; }; export -f seen");
+  expect(text(await unasked(place, "echo ${LC_TIME-unset}; env | grep -c BASH_FUNC_seen"))).toBe("unset\n0\n");
 });
 
 test("nothing of a text is left for the next, or of the shell in it", async () => {
@@ -218,9 +218,12 @@ test.each(["-e", "-u -C"])("set %s and set -x of the pane's shell are no matter"
   await known(place);
   await approved(place, `set ${option}`);
   expect(await unasked(place, "echo $none; false")).toMatchObject({ outcome: { kind: "exited", code: 1 } });
-  await approved(place, "export OTHER=1; set -x");
-  const other = await unasked(place, "echo $OTHER; exit 4");
-  expect({ outcome: other.outcome, text: text(other) }).toEqual({ outcome: { kind: "exited", code: 4 }, text: "1\n" });
+  await approved(place, "export LC_TIME=POSIX; set -x");
+  const other = await unasked(place, "echo $LC_TIME; exit 4");
+  expect({ outcome: other.outcome, text: text(other) }).toEqual({
+    outcome: { kind: "exited", code: 4 },
+    text: "POSIX\n",
+  });
   expect(text(await approved(place, "echo $$"))).toContain(`${place.shell}\n`);
 });
 

@@ -1,0 +1,125 @@
+/**
+ * Whether a read would have another result than in its own shell, because the environment of commands that run
+ * automatically is a fixed one: another HOME, a variable that is not passed on, another program of that name in PATH.
+ */
+import { readFileSync } from "node:fs";
+import { withBytes } from "../../lib/byte-names.ts";
+import { missingVariable } from "../../policy/shell/read-only/missing-variables.ts";
+import type { ShellJudgement } from "../../policy/verdict.ts";
+import type { Shell, Target, Transport } from "../../targets/target.ts";
+
+/** Why it needs a question; undefined if it does not. */
+export async function environmentDoubt(
+  target: Target,
+  shell: Shell,
+  text: string,
+  judged: ShellJudgement,
+): Promise<string | undefined> {
+  const { transport } = target;
+  const exported = target.isAdopted === true ? undefined : await exportedBy(shell, transport);
+  const { home } = transport.facts;
+  const { path, passesOn } = target.locks;
+  const missing = [...(exported ?? [])].filter(([name, value]) => !OWN.has(name) && !passesOn(name, value));
+  const doubt = missingVariable(
+    text,
+    judged,
+    missing.map(([name]) => name),
+  );
+  if (doubt !== undefined || exported === undefined) return doubt;
+  if ((exported.get("HOME") ?? home) !== home) return `HOME in your shell is ${exported.get("HOME")}, not ${home}`;
+  const other = exported.get("PATH") ?? path;
+  return other === path ? undefined : otherProgram(transport, judged, other, path);
+}
+
+/** Set for every command, or of the shell that runs it. */
+const OWN = new Set(
+  "PATH HOME USER LOGNAME PWD OLDPWD SHLVL SHELL _ PAGER GIT_PAGER MANPAGER SYSTEMD_PAGER GIT_OPTIONAL_LOCKS".split(
+    " ",
+  ),
+);
+
+interface Known {
+  readonly version: number | undefined;
+  readonly exported: Exported;
+}
+
+type Exported = ReadonlyMap<string, string>;
+
+const known = new WeakMap<Shell, Known>();
+const atLogin = new WeakMap<Transport, Promise<Exported>>();
+
+/** Asked again only after a command that may have changed it. */
+async function exportedBy(shell: Shell, transport: Transport): Promise<Exported> {
+  const version = shell.environmentVersion;
+  const before = known.get(shell);
+  if (before !== undefined && version !== undefined && before.version === version) return before.exported;
+  const written = version === 0 ? "" : await writtenBy(shell.environmentFile, transport);
+  const exported = written === "" ? await loginExports(transport) : parseExports(written);
+  known.set(shell, { version, exported });
+  return exported;
+}
+
+/** What the shell wrote at its prompt; "" if it has not. */
+async function writtenBy(file: string | undefined, transport: Transport): Promise<string> {
+  if (file === undefined) return "";
+  try {
+    if (transport.kind === "local") return readFileSync(withBytes(file), "latin1");
+    const { stdout } = await transport.run('cat -- "$1" 2>/dev/null', { args: [file], quick: true });
+    return stdout.toString("latin1");
+  } catch {
+    // It has not been written yet.
+    return "";
+  }
+}
+
+function loginExports(transport: Transport): Promise<Exported> {
+  const asked =
+    atLogin.get(transport) ??
+    transport.run("export -p", { quick: true }).then(({ stdout }) => parseExports(stdout.toString("latin1")));
+  atLogin.set(transport, asked);
+  return asked;
+}
+
+/** As bash, zsh, fish and sh write them. A line of a value that looks like another variable is one too many. */
+export function parseExports(text: string): Exported {
+  const exported = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const [, name = "", value = ""] =
+      /^(?:export|declare -\w*x\w*|typeset -x) ([A-Za-z_]\w*)(?:=(.*))?$/.exec(line) ?? [];
+    if (name !== "") exported.set(name, value.replace(/^(["'])(.*)\1$/, "$2"));
+  }
+  return exported;
+}
+
+const programs = new WeakMap<Transport, Map<string, boolean>>();
+
+/** A program that the shell would find in another place. */
+async function otherProgram(
+  transport: Transport,
+  { commands }: ShellJudgement,
+  other: string,
+  own: string,
+): Promise<string | undefined> {
+  const same = programs.get(transport) ?? new Map<string, boolean>();
+  programs.set(transport, same);
+  const names = [...new Set(commands.map(({ words }) => words[0] ?? ""))].filter((name) => /^[\w.+-]+$/.test(name));
+  const key = (name: string) => `${other}\0${name}`;
+  const unknown = names.filter((name) => !same.has(key(name)));
+  if (unknown.length > 0) {
+    const { stdout } = await transport.run(DIFFERENT, { args: [other, own, ...unknown], quick: true });
+    const different = stdout.toString().split("\n");
+    for (const name of unknown) same.set(key(name), !different.includes(name));
+  }
+  const found = names.find((name) => same.get(key(name)) === false);
+  return found === undefined
+    ? undefined
+    : `your shell's PATH has another ${found}: one that runs automatically uses only the PATH of the login`;
+}
+
+/** $1 the PATH of the shell, $2 the other, then names of programs: prints those that are not the same in both. */
+const DIFFERENT = `other=$1 own=$2; shift 2
+for name; do
+  PATH=$other; one=$(command -v "$name")
+  PATH=$own; two=$(command -v "$name")
+  [ "$one" = "$two" ] || [ "$one" -ef "$two" ] || echo "$name"
+done`;
