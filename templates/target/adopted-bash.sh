@@ -3,7 +3,6 @@
 __buddy_m=$'\e]7771;'$__buddy_k';B;' __buddy_e=$'\a' __buddy_h=${HISTCONTROL-}
 HISTCONTROL=ignorespace:$__buddy_h
 . ./adopted-place.sh
-. ./adopted-run.sh
 __buddy_ps() {
   case $PS1 in *__buddy_m*) ;; *) PS1=$PS1@mark@ ;; esac
 }
@@ -15,8 +14,8 @@ __buddy_off() {
   HISTCONTROL=$__buddy_h
   [ -n "$HISTCONTROL" ] || unset HISTCONTROL
   printf '\033]7771;%s;X;0\a' "$__buddy_k"
-  unset -f @runner@ __buddy_ps __buddy_off __buddy_at
-  unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c
+  unset -f @decoder@ @viewer@ @adder@ @runner@ @asker@ __buddy_bare __buddy_exec __buddy_ps __buddy_off __buddy_at
+  unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c __buddy_n
 }
 # The first lines were typed before HISTCONTROL was set.
 __buddy_f() {

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { withBytes } from "../../lib/byte-names.ts";
+import { splitWords } from "../../lib/quote.ts";
 import { missingVariable } from "../../policy/shell/read-only/missing-variables.ts";
 import type { ShellJudgement } from "../../policy/verdict.ts";
 import type { Shell, Target, Transport } from "../../targets/target.ts";
@@ -63,9 +64,9 @@ async function exportedBy(shell: Shell, transport: Transport): Promise<Exported>
 async function writtenBy(file: string | undefined, transport: Transport): Promise<string> {
   if (file === undefined) return "";
   try {
-    if (transport.kind === "local") return readFileSync(withBytes(file), "latin1");
+    if (transport.kind === "local") return readFileSync(withBytes(file), "utf8");
     const { stdout } = await transport.run('cat -- "$1" 2>/dev/null', { args: [file], quick: true });
-    return stdout.toString("latin1");
+    return stdout.toString("utf8");
   } catch {
     // It has not been written yet.
     return "";
@@ -75,7 +76,7 @@ async function writtenBy(file: string | undefined, transport: Transport): Promis
 function loginExports(transport: Transport): Promise<Exported> {
   const asked =
     atLogin.get(transport) ??
-    transport.run("export -p", { quick: true }).then(({ stdout }) => parseExports(stdout.toString("latin1")));
+    transport.run("export -p", { quick: true }).then(({ stdout }) => parseExports(stdout.toString("utf8")));
   atLogin.set(transport, asked);
   return asked;
 }
@@ -86,9 +87,15 @@ export function parseExports(text: string): Exported {
   for (const line of text.split("\n")) {
     const [, name = "", value = ""] =
       /^(?:export|declare -\w*x\w*|typeset -x) ([A-Za-z_]\w*)(?:=(.*))?$/.exec(line) ?? [];
-    if (name !== "") exported.set(name, value.replace(/^(["'])(.*)\1$/, "$2"));
+    if (name !== "") exported.set(name, unquoted(value));
   }
   return exported;
+}
+
+/** bash quotes with double quotes, the others with single ones. */
+function unquoted(value: string): string {
+  const [, inner] = /^"(.*)"$/.exec(value) ?? [];
+  return inner?.replace(/\\([$`"\\])/g, "$1") ?? splitWords(value)?.[0] ?? value;
 }
 
 const programs = new WeakMap<Transport, Map<string, boolean>>();

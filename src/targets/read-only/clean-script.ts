@@ -98,8 +98,7 @@ export function cleanChild(
   quoteWord: (word: string) => string,
 ): string {
   return [
-    "/usr/bin/env",
-    "-i",
+    "__buddy_bare",
     ...own,
     ...programWords(shell),
     closing(shell) + evaluate(text, shell, true),

@@ -22,15 +22,16 @@ import type {
   Shell,
   ShellPlace,
 } from "../target.ts";
-import { settings } from "../read-only/clean-environment.ts";
+import { BARE_IN_FISH, bareFunction, settings } from "../read-only/clean-environment.ts";
 import { cleanChild } from "../read-only/clean-script.ts";
 import {
   type AdoptedShellName,
   askKind,
-  commandLine,
+  commandLines,
   hooks,
   quoteFor,
   TAKE_OUT,
+  unseenKey,
   unseenLine,
   unseenText,
   VIEW,
@@ -63,8 +64,14 @@ const READY_MS = 1500;
 const INTERRUPT_MS = 2000;
 /** The longest line that a terminal without a line editor accepts. */
 const MOST_TYPED = 3500;
-/** The longest line that the editor of busybox accepts; a longer command is read without the editor. */
-const MOST_EDITED = 1000;
+/** A longer command takes several lines: up to about 16 KB. */
+const MAX_LINES = 20;
+const BARE = {
+  bash: bareFunction("\\builtin "),
+  zsh: bareFunction("\\builtin "),
+  fish: BARE_IN_FISH,
+  sh: bareFunction("\\command "),
+};
 const MOST_SHOWN = 300;
 const QUIET_MS = 1500;
 /** A pause in the operator's typing, and how long a command waits for one. */
@@ -105,6 +112,8 @@ export class AdoptedShell implements Shell {
   #worded: MarkScanner | undefined;
   /** Part of the names of its functions. */
   #word = "";
+  /** It has the function that empties the environment of a command. */
+  #hasBare = false;
   #typed = new TypedLine();
   /** The output before the prompt was ready: its last line is the prompt. */
   #before = Buffer.alloc(0);
@@ -158,12 +167,12 @@ export class AdoptedShell implements Shell {
       hint: "Bring the shell to its prompt in the pane, then try again.",
     });
     this.#name = (await within(kind, ANSWER_MS)) ?? (await Promise.reject(silent));
-    await this.#type(hooks(this.#name, word));
+    for (const line of hooks(this.#name, word)) await this.#type(line);
     if ((await within(unseen, ANSWER_MS)) === undefined) {
       await this.#pane.send(INTERRUPT);
       throw silent;
     }
-    await this.#typeUnseen(unseenText(this.#key));
+    await this.#typeUnseen(unseenKey(this.#key));
     this.#worded = undefined;
     await this.#changes.until(() => this.#ready || this.#ended, ANSWER_MS);
     if (!this.#ready) throw silent;
@@ -238,17 +247,20 @@ export class AdoptedShell implements Shell {
 
   async #run(command: string, options: RunOptions): Promise<RunResult> {
     if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
+    if (options.unasked !== undefined && !this.#hasBare) {
+      this.#hasBare = true;
+      const defined = await this.#run(BARE[this.#name], { waitMs: ANSWER_MS });
+      if (defined.outcome.kind !== "exited") return defined;
+    }
     const tag = randomInt(1, 2 ** 31 - 1);
     const text = this.#child(command, options);
-    const plain = commandLine(this.#name, this.#word, text, tag);
-    const isTooLong = this.#name === "sh" && Buffer.byteLength(plain) > MOST_EDITED;
-    const unseen =
-      options.shown === undefined && !isTooLong ? undefined : { ...this.#listen(), text: unseenText(text) };
-    const line =
-      unseen === undefined
-        ? plain
-        : unseenLine(this.#name, this.#word, options.shown ?? shorten(command, MOST_SHOWN), unseen.word, tag);
-    if (Math.max(Buffer.byteLength(line), unseen?.text.length ?? 0) > MOST_TYPED) {
+    const { shown } = options;
+    const unseen = shown === undefined ? undefined : { ...this.#listen(), text: unseenText(text, tag) };
+    const lines =
+      shown === undefined || unseen === undefined
+        ? commandLines(this.#word, text, tag)
+        : [unseenLine(this.#word, shorten(shown, MOST_SHOWN), unseen.word)];
+    if (lines.length > MAX_LINES || (unseen?.text.length ?? 0) > MOST_TYPED) {
       throw new BuddyError("tool", "the command is too long for an adopted shell, where it must be typed", {
         hint: "Split it, or ask the operator to connect buddy to that machine itself.",
       });
@@ -270,7 +282,7 @@ export class AdoptedShell implements Shell {
       return this.#notRun({ kind: "running", why: "busy" }, [note]);
     }
     const running = this.#begin(tag, options);
-    await this.#type(line);
+    for (const line of lines) await this.#type(line);
     if (unseen !== undefined && (await within(unseen.unseen, ANSWER_MS)) === undefined) {
       await this.#pane.send(INTERRUPT);
       this.#finish({

@@ -31,7 +31,7 @@ const busybox = await needs("busybox");
 
 const facts = { programs: Bun.which("bash") === null ? {} : { bash: Bun.which("bash")! }, path: "" };
 const clean: CleanScript = (command, _, to, begins) =>
-  cleanScript(command, cleanShell(facts), { own: [], namespace: undefined }, to, begins);
+  cleanScript(command, cleanShell(facts), { own: ["GIT_OPTIONAL_LOCKS=0"], namespace: undefined }, to, begins);
 
 async function text(transport: Transport, path: string): Promise<string> {
   return (await transport.run('cat "$1"', { args: [path] })).stdout.toString();

@@ -144,7 +144,7 @@ describe("--pane", () => {
     const hostile = {
       secret: `sh() { [[ $2 == *";N"* ]] || { command sh "$@"; return; }
         [ -e ${directory}/first ] || { : >${directory}/first; command sh "$@"; return; }
-        [[ $2 =~ 7771\\;([0-9a-f]+)\\;N ]]; printf '\\033]7771;%s;N\\a' "\${BASH_REMATCH[1]}" >/dev/tty; kill -9 $$; }`,
+        printf '\\033]7771;%s;N\\a' "$4" >/dev/tty; kill -9 $$; }`,
       // Reads one key where its prompt should be, so that the others are left to the shell around it.
       line: `PROMPT_COMMAND='[ ! -e ${directory}/ready ] || { printf "%s" "\${__buddy_m-}/x$__buddy_e"; read -rsn1; kill -9 $$; }'`,
     };
