@@ -3,6 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { connectTo } from "../../src/app/extensions/mcp-servers.ts";
 import { WaitingForBrowser } from "../../src/extend/mcp/connection.ts";
+import { BuddyError } from "../../src/lib/errors.ts";
 import { drain } from "../support/agent.ts";
 import { call } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
@@ -115,6 +116,29 @@ describe("the addresses that a server names for a sign-in", () => {
     const error = await connect(web, config(""), true);
     expect(error).not.toBeInstanceOf(WaitingForBrowser);
     expect(other.asked).toEqual([]);
+  });
+
+  test("a server that names another place after the sign-in gets no request there, nor the token", async () => {
+    using web = startWebServer({ signIn: true });
+    using other = startWebServer({ signIn: true });
+    await using here = new Here([], { config: config('[tools]\nfetch_allowed_domains = ["127.0.0.1"]') });
+    const loaded = await here.loaded();
+    const settings = { ...loaded.config.mcp["web"]!, url: web.url };
+    let page = new URL(web.url);
+    const person = { redirectUri: "http://127.0.0.1:9/callback", state: "s1", onPage: (url: URL) => void (page = url) };
+    const waiting = await connectTo(loaded, { name: "web", settings, signIn: person }).catch((error: unknown) => error);
+    if (!(waiting instanceof WaitingForBrowser)) throw waiting;
+    const back = (await fetch(page, { redirect: "manual" })).headers.get("location") ?? "";
+    await waiting.finish(new URL(back).searchParams);
+    web.authorization = new URL(other.url).origin;
+    // It accepts no token any more, and gives none.
+    const asked = web.asked.length;
+    web.answer = () =>
+      new Response("", { status: 401, headers: { "www-authenticate": `Bearer resource_metadata="${other.url}"` } });
+    const error = await connectTo(loaded, { name: "web", settings }).catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(BuddyError);
+    expect(other.asked).toEqual([]);
+    expect(new Set(web.asked.slice(asked))).toEqual(new Set(["/mcp", "/token"]));
   });
 
   test("a listed one is asked", async () => {
