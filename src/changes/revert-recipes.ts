@@ -2,8 +2,19 @@
  * How changes that can lock the operator out are reverted: what is saved before them and what restores it, as sh
  * that runs as root in its own directory.
  */
+import revertFilesBack from "../../templates/target/revert-files-back.sh" with { type: "text" };
+import revertFilesSave from "../../templates/target/revert-files-save.sh" with { type: "text" };
+import revertNetworkBack from "../../templates/target/revert-network-back.sh" with { type: "text" };
+import revertNetworkSave from "../../templates/target/revert-network-save.sh" with { type: "text" };
+import revertRulesBack from "../../templates/target/revert-rules-back.sh" with { type: "text" };
+import revertRulesSave from "../../templates/target/revert-rules-save.sh" with { type: "text" };
+import revertSshdBack from "../../templates/target/revert-sshd-back.sh" with { type: "text" };
+import revertSshdSave from "../../templates/target/revert-sshd-save.sh" with { type: "text" };
+import revertUnitsBack from "../../templates/target/revert-units-back.sh" with { type: "text" };
+import revertUnitsSave from "../../templates/target/revert-units-save.sh" with { type: "text" };
 import { words } from "../lib/text.ts";
 import { inQuotes } from "../lib/quote.ts";
+import { script } from "../lib/script.ts";
 import { expandTilde } from "../lib/user-directories.ts";
 
 /** A part of a command that can lock the operator out, found by the policy. */
@@ -101,89 +112,35 @@ const ACCOUNT_FILES = words("/etc/passwd /etc/shadow /etc/group /etc/gshadow /et
 
 /** Files and directories with their contents; files that did not exist before are removed. */
 function files(what: string, paths: readonly string[]): Recipe {
-  const each = `for p in ${paths.map(inQuotes).join(" ")}; do`;
+  const given = { paths: paths.map(inQuotes).join(" ") };
   return {
     what,
-    save: `set --
-${each} if [ -e "$p" ] || [ -L "$p" ]; then set -- "$@" "\${p#/}"; fi; done
-${each} find "$p" ! -type d 2>/dev/null; done >list
-if [ $# = 0 ]; then exit 0; fi
-tar --acls --xattrs -cpf files.tar -C / -- "$@" 2>/dev/null || tar -cpf files.tar -C / -- "$@"`,
-    back: `${each} find "$p" ! -type d 2>/dev/null; done | while IFS= read -r f; do
-  grep -Fxq -e "$f" list || rm -f -- "$f"
-done
-if [ ! -f files.tar ]; then exit 0; fi
-tar --acls --xattrs -xpf files.tar -C / 2>/dev/null || tar -xpf files.tar -C /`,
+    save: script(revertFilesSave, given),
+    back: script(revertFilesBack, given),
   };
 }
 
 /** nft also saves the rules of iptables-nft, unless it cannot parse its own output for them. */
 const RULES: Recipe = {
   what: "the firewall rules",
-  save: `ok=1
-if command -v ipset >/dev/null 2>&1; then ipset save >ipset.rules 2>/dev/null || rm -f ipset.rules; fi
-if command -v nft >/dev/null 2>&1 && nft list ruleset >nft.rules; then
-  { echo 'flush ruleset'; cat nft.rules; } >nft.back
-  if nft -c -f nft.back; then ok=0; else rm -f nft.back; fi
-fi
-for t in iptables ip6tables; do
-  command -v $t-save >/dev/null 2>&1 || continue
-  case $($t --version 2>/dev/null) in *nf_tables*) if [ -f nft.back ]; then continue; fi ;; esac
-  if $t-save >$t.rules; then ok=0; else rm -f $t.rules; continue; fi
-  grep -q '^[*]filter' $t.rules || printf '*filter\\n:INPUT ACCEPT [0:0]\\n:FORWARD ACCEPT [0:0]\\n:OUTPUT ACCEPT [0:0]\\nCOMMIT\\n' >>$t.rules
-done
-if [ $ok != 0 ]; then echo "neither nft nor iptables-save can save the rules"; fi
-exit $ok`,
-  back: `r=0
-if [ -f ipset.rules ]; then ipset flush; ipset restore -exist <ipset.rules; fi
-if [ -f nft.back ]; then nft -f nft.back || r=1; fi
-for t in iptables ip6tables; do if [ -f $t.rules ]; then $t-restore <$t.rules || r=1; fi; done
-exit $r`,
+  save: script(revertRulesSave),
+  back: script(revertRulesBack),
 };
-
-const HAS_SYSTEMD = `[ -d /run/systemd/system ] && command -v systemctl >/dev/null 2>&1`;
 
 /** sshd reads its configuration again, and runs if it did not. */
 const SSHD: Recipe = {
   what: "sshd",
-  save: `if ${HAS_SYSTEMD}; then
-  for u in ssh.service sshd.service ssh.socket sshd.socket; do
-    echo "$u $(systemctl is-active $u 2>/dev/null) $(systemctl is-enabled $u 2>/dev/null)"
-  done >units
-fi
-exit 0`,
-  back: `if [ -f units ]; then
-  while read -r u active enabled; do
-    case $enabled in enabled) systemctl unmask $u; systemctl enable $u ;; esac
-    case $active in active | activating) systemctl reload-or-restart $u || systemctl start $u ;; esac
-  done <units
-  exit 0
-fi
-# The sshd that listens on this network: a session has sshd as its parent, and a container may run its own.
-for p in $(cat /run/sshd.pid /var/run/sshd.pid 2>/dev/null) $(pgrep -x sshd); do
-  [ "$(readlink "/proc/$p/ns/net")" = "$(readlink /proc/self/ns/net)" ] || continue
-  parent=$(sed -n 's/^PPid:[^0-9]*//p' "/proc/$p/status" 2>/dev/null)
-  [ "$(cat "/proc/$parent/comm" 2>/dev/null)" = sshd ] || { kill -HUP "$p" && exit 0; }
-done
-if command -v service >/dev/null 2>&1 && { service ssh start || service sshd start; }; then exit 0; fi
-mkdir -p /run/sshd; exec "$(command -v sshd || echo /usr/sbin/sshd)"`,
+  save: script(revertSshdSave),
+  back: script(revertSshdBack),
 };
 
 /** Restores which units are started and enabled. */
 function units(names: readonly string[], kind: string): readonly Recipe[] | undefined {
   if (names.length === 0 || !names.every((name) => /^[\w@.:\\-]+$/.test(name))) return undefined;
-  const list = names.map(inQuotes).join(" ");
   const state: Recipe = {
     what: names.join(", "),
-    save: `${HAS_SYSTEMD} || { echo "systemd does not run"; exit 1; }
-for u in ${list}; do echo "$u $(systemctl is-active "$u") $(systemctl is-enabled "$u" 2>/dev/null)"; done >units
-exit 0`,
-    back: `r=0
-while read -r u active enabled; do
-  case $enabled in enabled) systemctl unmask "$u"; systemctl enable "$u" ;; esac
-  case $active in active | activating) systemctl start "$u" || r=1 ;; inactive) systemctl stop "$u" ;; esac
-done <units
-exit $r`,
+    save: script(revertUnitsSave, { units: names.map(inQuotes).join(" ") }),
+    back: script(revertUnitsBack),
   };
   const also =
     kind === "firewall"
@@ -204,31 +161,8 @@ function service([name = ""]: readonly string[]): readonly Recipe[] | undefined 
 /** Interfaces, addresses, routes and rules, with iproute2. */
 const NETWORK: Recipe = {
   what: "interfaces, addresses and routes",
-  save: `ip -o link show >links && ip addr save >addr && ip -o addr show >addrs || exit 1
-for f in 4 6; do
-  ip -$f route save table all >route$f && ip -$f route show >routes$f && ip -$f rule show >rules$f && ip -$f rule save >rule$f || exit 1
-done`,
-  back: `while IFS= read -r line; do
-  n=\${line#*: }; n=\${n%%:*}; n=\${n%%@*}
-  m=\${line#* mtu }; m=\${m%% *}
-  ip link set dev "$n" mtu "$m" 2>/dev/null
-  case $line in *[,\\<]UP[,\\>]*) ip link set dev "$n" up ;; *) ip link set dev "$n" down ;; esac
-done <links
-ip addr restore <addr
-place() { printf '%s %s %s\\n' "$2" "$3" "$4"; }
-while IFS= read -r line; do place $line; done <addrs >known
-ip -o addr show | while IFS= read -r line; do
-  set -- $(place $line)
-  grep -Fxq -e "$*" known || ip addr del "$3" dev "$1"
-done
-for f in 4 6; do
-  ip -$f route show | while IFS= read -r line; do grep -Fxq -e "$line" routes$f || ip -$f route del $line; done
-  ip -$f route restore <route$f
-  ip -$f rule show | while IFS= read -r line; do grep -Fxq -e "$line" rules$f || ip -$f rule del pref "\${line%%:*}"; done
-  ip -$f rule show >now$f
-  while IFS= read -r line; do grep -Fxq -e "$line" now$f || { ip -$f rule restore <rule$f; break; }; done <rules$f
-done 2>/dev/null
-exit 0`,
+  save: script(revertNetworkSave),
+  back: script(revertNetworkBack),
 };
 
 function network(program: string, args: readonly string[], given: readonly string[]): readonly Recipe[] | undefined {
