@@ -40,8 +40,12 @@ export function lineBefore({ transport }: Target, place: ShellPlace): LineBefore
   const isAll = line.trim() !== "" && row.trimEnd().endsWith(line.trim());
   const visible = isAll ? [] : behindPrompts(row);
   const candidates = [line, "", ...visible.flatMap((text) => [text, `${text} `])];
-  return { candidates: [...new Set(candidates)], shown: line.trim() || (visible.at(0)?.trim() ?? ""), entered };
+  const behindLast = row.slice((PROMPT_END.exec(row)?.index ?? -1) + 1).trim();
+  return { candidates: [...new Set(candidates)], shown: isAll ? line.trim() : behindLast || line.trim(), entered };
 }
+
+/** The last sign that ends prompts, followed by a space or nothing. */
+const PROMPT_END = /[#$%>❯»](?=\s|$)(?!.*[#$%>❯»](?:\s|$))/s;
 
 /** The lines that the keys enter, and what stays in the line. */
 export function linesAfter(before: string, input: KeysInput): ReturnType<typeof typedLines> {

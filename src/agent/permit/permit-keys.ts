@@ -133,6 +133,24 @@ export async function permitKeys(
   call: PermitCall,
   intent: Intent & { kind: "keys" },
 ): Promise<Permission> {
+  let changed = "";
+  for (let round = 1; round <= MAX_ROUNDS; round++) {
+    const permission = await permitLine(given, call, intent, changed);
+    if (permission !== undefined) return permission;
+    changed = "the line has changed since you were asked; ";
+  }
+  return denied("Nothing was typed: the line in the pane changed each time the operator was asked about it.");
+}
+
+const MAX_ROUNDS = 5;
+
+/** Undefined: the line that was approved is not in the pane any more. */
+async function permitLine(
+  given: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "keys" },
+  changed: string,
+): Promise<Permission | undefined> {
   const typed = await typedKeys(given, call);
   const { target, place, cwd, input, before } = typed;
   const here = await given.rules(target);
@@ -170,13 +188,16 @@ export async function permitKeys(
       action,
       ...stricter(intent.declared, derived),
       why: intent.declared.why,
-      policy: verdict.why,
+      policy: `${changed}${verdict.why}`,
       understated: understates(intent.declared, derived),
       declared: intent.declared,
       found: derived,
       ...defined({ answer: verdict.answer }),
     });
     if (decision.kind !== "approved") return refused(decision, action);
+    // At the pane's own prompt, the keys themselves are refused then.
+    const isInner = typed.isRead && place.program !== undefined && decision.by === "operator";
+    if (isInner && lineBefore(target, await typed.pane.where()).shown !== before.shown) return undefined;
   }
   keysApproved(target, place, input, before, judged);
   return run;

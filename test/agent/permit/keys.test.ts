@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Pane } from "../../../src/targets/target.ts";
 import { drain } from "../../support/agent.ts";
 import { call, DECLARED, shell } from "../../support/calls.ts";
 import { type Flags, Here } from "../../support/in-process.ts";
@@ -72,6 +73,28 @@ test("what the operator began to type in an inner shell is judged, and shown, wi
   expect(String(here.results().at(-2))).toContain("Not allowed");
   expect(here.asked.at(-1)?.action).toContain("touch forb");
   expect(existsSync(join(here.cwd, "forbidden"))).toBe(false);
+});
+
+test("a line that the operator changes in an inner shell while the question is open is asked about again", async () => {
+  let pane: Pane | undefined;
+  const done = { text: "done" };
+  await using here = new Here([start("sh"), done, ...keys(type("mitted", true)), done], {
+    answer: async ({ action }) => {
+      if (action === "sh") return { kind: "yes" };
+      if (here.asked.length > 2) return { kind: "no" };
+      await pane!.keys({ literalText: "touch per" });
+      await until(async () => (await pane!.where()).row?.endsWith("touch per") === true, "the line");
+      return { kind: "yes" };
+    },
+  });
+  const run = await here.compose({ tmux: true });
+  const turn = () => drain(run.agent.runTurn("do it", new AbortController().signal));
+  await turn();
+  pane = await (await run.target.get()).panes!.pane();
+  await until(async () => (await pane!.where()).row !== "", "the inner prompt");
+  await turn();
+  expect(here.asked.slice(1).map(({ action }) => action.includes("touch per"))).toEqual([false, true]);
+  expect(existsSync(join(here.cwd, "permitted"))).toBe(false);
 });
 
 test("a shell on a guarded machine has the rules of that machine", async () => {
