@@ -19,7 +19,7 @@ const MOST_MEMORY = 4e9;
 
 const { values } = parseArgs({
   options: {
-    room: { type: "string", default: "{agent,app,changes,policy,session,targets,ui}" },
+    room: { type: "string", default: "agent,app,changes,policy,session,targets,ui" },
     count: { type: "string", default: "20" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     workers: { type: "string", default: String(navigator.hardwareConcurrency) },
