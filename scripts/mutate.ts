@@ -1,5 +1,5 @@
 /**
- * Which small mistakes do the tests not notice? `bun run mutate [--room R] [--count N] [--seed S]`
+ * Which small mistakes do the tests not notice? `bun run mutate [--room R,…] [--count N] [--seed S]`
  * All mistakes are compiled in at once, each behind a switch; a mistake is tried with the tests that reach its place.
  */
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -45,6 +45,7 @@ interface Tried {
 }
 
 const mistakes = chooseMistakes();
+if (mistakes.length === 0) throw new Error(`there is nothing to get wrong in src/${values.room}`);
 const tests = testFiles();
 console.log(`seed ${seed}: ${mistakes.length} mistakes in src/${values.room}, ${tests.length} test files`);
 /** What a test file reaches, and whether it passes without a mistake: found out when it is first wanted. */
@@ -61,7 +62,8 @@ console.log(`\n${tried - survivors.length} of ${tried} noticed; not noticed:`);
 for (const one of survivors) console.log(`${one.id}: ${shown(one)}`);
 
 function chooseMistakes(): Mistake[] {
-  const found = [...new Bun.Glob(`src/${values.room}/**/*.ts`).scanSync(ROOT)].toSorted().flatMap((path) => {
+  const files = values.room.split(",").flatMap((room) => [...new Bun.Glob(`src/${room}/**/*.ts`).scanSync(ROOT)]);
+  const found = files.toSorted().flatMap((path) => {
     const source = readFileSync(join(ROOT, path), "utf8");
     return placesIn(path, source).map((place) => ({ path, place, source }));
   });

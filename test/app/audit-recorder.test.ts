@@ -239,7 +239,7 @@ describe("[audit] journal", () => {
     await until(async () => (await text()).split("\n").length === 3, "both lines");
     // Nothing waits for a logger, so that one may come after the next.
     const lines = (await text()).trimEnd().split("\n").sort();
-    expect(lines[1]).toContain("exit=5");
+    expect(lines[1]).toMatch(/^-t buddy -- shell-ended .* exit=5 /);
     expect(lines[0]).toStartWith("-t buddy -- approved ");
     expect(lines[0]).toContain(`session=${run.sessions.id}`);
     expect(lines[0]).toContain('action="touch a; exit 5"');

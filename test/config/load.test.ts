@@ -291,6 +291,8 @@ describe("wrong files", () => {
     ["[models.x]\n[model.x]", ["profile x"]],
     ["[model_rules]\nexact = 'x'", ["model_rules", "[[model_rules]]"]],
     ["[[model_rules]]\ncontext_limit = 4096", ["line 1", "[[model_rules]]"]],
+    ["[[model_rules]]\nexact = 'x'\n[[model_rules]]\nexact = 'y'\ncontext_limit = 'z'", ["line 5", "context_limit"]],
+    ["[[hooks]]\non = 'approval'\ncommand = ['x']\n\n[[hooks]]\non = 'approval'", ["line 5", "[[hooks]]"]],
     ["[agent]\ntemperature = nan", ["agent.temperature", 0, 2]],
     ["[agent]\nsystem_prompt = 2026-01-01", ["agent.system_prompt"]],
   ])("%p", async (text, names) =>

@@ -99,13 +99,17 @@ export class ScriptRunners {
       }
     };
     let timer = setTimeout(check, limit);
-    const abort = () => reject(options.signal?.reason ?? new Error("aborted"));
+    const abort = () => {
+      // It may hang: until it has ended, or its time is up, nothing waits behind it.
+      this.#slow.add(runner);
+      reject(options.signal?.reason ?? new Error("aborted"));
+    };
     options.signal?.addEventListener("abort", abort, { once: true });
-    runner.run(script, options.args, toBytes(options.input)).then(resolve, reject);
-    return promise.finally(() => {
-      clearTimeout(timer);
-      options.signal?.removeEventListener("abort", abort);
-    });
+    runner
+      .run(script, options.args, toBytes(options.input))
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer));
+    return promise.finally(() => options.signal?.removeEventListener("abort", abort));
   }
 }
 

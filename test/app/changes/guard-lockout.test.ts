@@ -92,9 +92,10 @@ test("rules that only keep new connections out are reverted at once", async () =
 });
 
 test("a change that the operator keeps stays, and nothing is left of the revert", async () => {
-  const { asked, results } = await runOn([shell("nft add table inet kept", HIGH)], { kind: "yes" });
+  const { asked, results, outcomes } = await runOn([shell("nft add table inet kept", HIGH)], { kind: "yes" });
   expect(asked.at(-1)?.keep?.until).toBeGreaterThan(Date.now());
   expect(results[0]).toContain("kept");
+  expect(outcomes).toEqual(["exited", "exited"]);
   expect(ruleset()).toContain("table inet kept");
   await until(() => left() === "", "nothing is left of it");
 });
