@@ -1,6 +1,7 @@
 /** The system prompt: who buddy is, where it works, what it may use, and the operator's standing wishes. */
 import { nameFrom, shownName, withBytes } from "../lib/byte-names.ts";
-import template from "../../templates/system-prompt.md" with { type: "text" };
+// As a file, like the catalog of models.
+import templateFile from "../../templates/system-prompt.md" with { type: "file" };
 import { repositoryDirectories } from "../lib/user-directories.ts";
 import { foldNames } from "../lib/names.ts";
 import { filledIn } from "../lib/text.ts";
@@ -41,7 +42,7 @@ export function systemPrompt({ facts, tools, operator, files, skills = "", dryRu
     servers: serverSentence(tools.filter((name) => name.includes(OF_SERVER))),
     operator: parts.map((part) => `\n${part}\n`).join(""),
   };
-  return filledIn(template, values).trim();
+  return filledIn(readFileSync(templateFile, "utf8"), values).trim();
 }
 
 /** Separates the name of an MCP server from that of its tool. */

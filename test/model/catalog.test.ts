@@ -1,15 +1,17 @@
 /** What is known of models by name, what they cost, and how full the window is. */
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parse } from "smol-toml";
 import { type CatalogRule, infoFor } from "../../src/model/catalog.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
 import { findLocalServers, listModels, modelsIn } from "../../src/model/list-models.ts";
 import type { AssistantMessage, Message } from "../../src/model/types.ts";
 import { costOf, estimateTokens, usageOf, windowUse, windowWarning } from "../../src/model/usage.ts";
-import catalogText from "../../templates/models.toml" with { type: "text" };
 import { modelOptions } from "../support/model.ts";
 import { startScripted } from "../support/scripted-model/server.ts";
 
+const catalogText = readFileSync(join(import.meta.dir, "../../templates/models.toml"), "utf8");
 const { rules } = parse(catalogText) as unknown as { readonly rules: readonly CatalogRule[] };
 
 describe("catalog", () => {
