@@ -521,6 +521,8 @@ export interface ReadOptions {
   readonly limit?: number;
   readonly maxBytes?: number;
   readonly signal?: AbortSignal;
+  /** The path that was judged, with links followed: if the name leads elsewhere by then, nothing is read. */
+  readonly onlyAt?: string;
 }
 
 export interface FileSlice {

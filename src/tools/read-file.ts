@@ -34,6 +34,7 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
       ...defined({ offset: args.offset, limit: args.limit }),
       maxBytes: MOST_READ,
       signal: context.signal,
+      ...defined({ onlyAt: context.onlyAt }),
     });
     if (slice.binary) {
       const image = await readImage(files, args.path, context.signal);

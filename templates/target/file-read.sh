@@ -1,4 +1,6 @@
-# Arguments: path, working directory, first line, lines ("" = all), most bytes, user id. Prints mode, links,
+# Arguments: path, working directory, first line, lines ("" = all), most bytes, user id, the path that was
+# judged, with links followed, or "". Another user may exchange a name at any moment: it is opened once, and
+# where the system says what that is, only that is read (Linux). Prints mode, links,
 # owner ("" = this user), size, NUL bytes in the first 8 KiB, line feeds ("" = not counted), 1 if the last
 # line has no newline; then the bytes. A small file, or one in UTF-16, is sent whole, with "whole" instead of
 # the number of NUL bytes: two processes on the target instead of eight.
@@ -20,6 +22,13 @@ if [ ! -e "$p" ]; then
 fi
 if [ ! -f "$p" ]; then exit 22; fi
 if [ ! -r "$p" ]; then deny "$p"; fi
+if [ -d /proc/self/fd ]; then
+  exec 5<"$p" || deny "$p"
+  target /proc/self/fd/5
+  # The kernel gives these a number.
+  case ${7-} in '' | "$t" | /proc/self/* | /proc/thread-self/*) ;; *) exit 44 ;; esac
+  p=/proc/self/fd/5
+fi
 set -- "$p" "$2" "$3" "$4" "$5" "$6"
 facts() { mode=$1 links=$2 uid=$3 size=$5; }
 facts $(ls -ldnL "$1")
@@ -27,7 +36,8 @@ owner=
 if [ "$uid" != "$6" ]; then named() { owner=$3; }; named $(ls -ldL "$1"); fi
 printf '%s\0' "$mode" "$links" "$owner" "$size"
 if [ "$size" = 0 ]; then
-  walk || exit 4
+  r=${t-}
+  if [ -z "$r" ]; then walk || exit 4; fi
   case $r in /proc/* | /sys/*)
     # The kernel makes its text when it is read: it may have no end, or wait until something happens.
     printf 'whole\0\0\0'

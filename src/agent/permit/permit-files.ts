@@ -34,7 +34,8 @@ export async function permitRead(
   const output = kinds.find((kind) => kind !== "ordinary") ?? "ordinary";
   // What the user may read is read without root, even if that changes before it runs.
   const input = sudo && !privesc ? { ...(call.input as object), sudo: false } : call.input;
-  const run: Permission = { kind: "run", input, output };
+  // Where it could not be resolved, only the name itself is read.
+  const run: Permission = { kind: "run", input, output, path: resolved?.path ?? path };
   const keys = holdsSecrets(path) || holdsSecrets(resolved?.path ?? "");
   const disturbs = isDeviceToRead(path) || isDeviceToRead(resolved?.path ?? "");
   const rules = await parts.rules(target);

@@ -81,6 +81,7 @@ export const isHere = (target: Target): boolean => target.transport.kind === "lo
 function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | undefined {
   for (const { word, path: written } of openedBy(text, judged, cwd).filter(({ path }) => !OF_THE_READER.test(path)))
     for (const path of matching(written)) {
+      if (isExchangeable(path)) return `another user can replace ${word} by a link while it is read`;
       const real = realPath(path);
       if (real !== path && (holdsSecrets(real) || holdsSecretFiles(real)))
         return `${word} leads to ${real}, which contains secrets the model would see`;
@@ -92,6 +93,14 @@ function linkDoubt(text: string, judged: ShellJudgement, cwd: string): string | 
 
 /** These mean the files of whichever process opens them. */
 const OF_THE_READER = /^\/(?:dev\/(?:std(?:in|out|err)|fd\/\d+)|proc\/(?:thread-)?self\/fd\/\d+)$/;
+
+/** In a directory that others may write, and that is not sticky, like /tmp. */
+function isExchangeable(path: string): boolean {
+  const { uid = -1 } = statSync(withBytes(path), { throwIfNoEntry: false }) ?? {};
+  const { mode = 0, gid = 0 } = statSync(withBytes(dirname(path)), { throwIfNoEntry: false }) ?? {};
+  const others = (mode & 0o2) !== 0 || ((mode & 0o20) !== 0 && gid !== 0 && gid !== process.getgid?.());
+  return uid >= 0 && others && (mode & 0o1000) === 0;
+}
 
 function isPipe(path: string): boolean {
   return statSync(withBytes(path), { throwIfNoEntry: false })?.isFIFO() === true;

@@ -65,12 +65,12 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       };
     },
 
-    async read(path, { offset = 1, limit, maxBytes = READ_BYTES, signal } = {}) {
+    async read(path, { offset = 1, limit, maxBytes = READ_BYTES, signal, onlyAt = "" } = {}) {
       const first = Math.max(1, Math.trunc(offset));
       const most = Math.min(Math.max(0, Math.trunc(maxBytes)), MAX_BYTES);
       const lines = limit === undefined ? "" : String(Math.max(0, Math.trunc(limit)));
       // One byte more than wanted, to distinguish a full slice from a cut one.
-      const args = [String(first), lines, String(most + 1), String(facts.uid)];
+      const args = [String(first), lines, String(most + 1), String(facts.uid), onlyAt];
       const result = await ask(READ, "read", path, args, { signal });
       if (result.code !== 0) throw failure("read", path, result, facts);
       return slice(result.stdout, first, limit, most);
@@ -237,6 +237,7 @@ export const CODES: Readonly<Record<number, string>> = {
   31: "it is now another name of a different file, which would change, too; nothing was changed",
   41: "it is a symbolic link that leads nowhere",
   42: "no such file",
+  44: "it leads to another file than the one that was judged; nothing was read",
   43: "the working directory is gone, renamed or removed; use a path from the root, or change the directory first",
 };
 
