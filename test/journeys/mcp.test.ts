@@ -202,6 +202,16 @@ test("buddy mcp login opens a page, takes what the browser brings back, and the 
   expect((await one.box.run(["mcp", "check", "web"])).code).toBe(1);
 });
 
+test("buddy mcp login opens the page itself where there is a browser", async () => {
+  using web = startWebServer({ signIn: true });
+  await using one = execRig([], { config: `[mcp.web]\nurl = "${web.url}"\n` });
+  one.box.write("bin/xdg-open", `#!/bin/sh\nexec curl -sSL -o /dev/null -- "$1"\n`, 0o755);
+  const env = { DISPLAY: ":7", PATH: `${join(one.box.dir, "bin")}:${process.env["PATH"]}` };
+  await using pty = await one.terminal([], { shell: '"$BUDDY" mcp login web', env });
+  expect(await pty.exited).toBe(0);
+  expect((await one.box.run(["mcp", "check", "web"])).code).toBe(0);
+});
+
 test("in the REPL /mcp shows the servers, and a question names server, tool and arguments", async () => {
   await using rigged = new ReplBinary([call("lab__echo", { text: "hello there" }), { text: "all done" }]);
   const repl = await rigged.start({ config: table("plain") });

@@ -83,6 +83,8 @@ export async function openRouterProfile(name: string | undefined, globals: Globa
 
 /** Opens an address in the browser of this machine, if it has one. */
 export function openInBrowser(url: string): void {
+  // A server may have chosen it: nothing but a page is handed to a program.
+  if (!/^https?:\/\//.test(url)) return;
   const program = process.platform === "darwin" ? "open" : "xdg-open";
   const display = process.platform === "darwin" || process.env["DISPLAY"] || process.env["WAYLAND_DISPLAY"];
   if (!display || Bun.which(program) === null) return;

@@ -33,7 +33,7 @@ export const command = defineCommand({
     if (profile !== undefined) return openRouter(profile);
     const account = await openSignIn(args.profile, globals);
     if (args.check) return check(account);
-    return login(account, args.browser === true);
+    return login(account, args.browser === true, args.profile);
   },
 });
 
@@ -56,13 +56,16 @@ async function openRouter(profile: string): Promise<ExitCode> {
 
 type Account = Awaited<ReturnType<typeof import("../../../app/model/sign-in.ts").openSignIn>>;
 
-async function login({ device, store, provider, profile }: Account, browser: boolean): Promise<ExitCode> {
+/** `named`: the profile, if it is not the active one. */
+async function login(account: Account, browser: boolean, named: string | undefined): Promise<ExitCode> {
+  const { device, store, provider, profile } = account;
   const { signIn } = await import("../../../auth/sign-in.ts");
   const { openInBrowser, signInScreen, untilInterrupted } = await import("../../../app/model/sign-in.ts");
   const parts = { device, store, provider };
   const screen = await signInScreen();
   await untilInterrupted((signal) => signIn(parts, screen, signal, browser ? openInBrowser : undefined));
-  log.info(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
+  const how = named === undefined ? "buddy" : `buddy exec -m ${profile} "hello"`;
+  log.info(`Signed in. Profile ${profile} is ready: try  ${how}`);
   return EXIT.ok;
 }
 

@@ -172,6 +172,7 @@ export async function signIn(globals: GlobalOptions, name: string): Promise<void
 
 async function signInWithBrowser(loaded: LoadedConfig, name: string, settings: McpSettings, server: string) {
   const { browserCallback } = await import("../../../auth/browser-flow.ts");
+  const { openInBrowser } = await import("../../../app/model/sign-in.ts");
   const { WaitingForBrowser } = await import("../../../extend/mcp/connection.ts");
   const say = (line: string) => log.info(showLine(line));
   const state = crypto.randomUUID();
@@ -184,6 +185,7 @@ async function signInWithBrowser(loaded: LoadedConfig, name: string, settings: M
     onPage: (url: URL) => {
       say("Open this page in a browser on this machine:");
       say(`  ${url.href}`);
+      openInBrowser(url.href);
     },
   };
   try {
