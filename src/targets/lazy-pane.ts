@@ -62,8 +62,9 @@ export class LazyPane implements Shell, Panes {
     return this.#pane?.kind === "tmux" ? this.#options.panes.session : undefined;
   }
 
+  /** A question asks this, which may be refused: only what runs needs a pane, and that begins where this shell is. */
   async where(): Promise<ShellPlace> {
-    return (await this.#shell()).where();
+    return (this.#opening === undefined ? this.#options.direct : await this.#opening).where();
   }
 
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {

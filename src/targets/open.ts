@@ -42,7 +42,9 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
       if (none !== undefined) throw new BuddyError("target", `--pane ${options.pane} needs tmux 3.2 or newer: ${none}`);
       return await openOperatorPane(transport, options.pane, options, notices);
     }
-    if (transport.guardShell !== undefined && transport.facts.tmuxUnasked === true && options.tmux === "auto")
+    const later =
+      options.paneLater === true || (transport.guardShell !== undefined && transport.facts.tmuxUnasked === true);
+    if (later && options.tmux === "auto")
       return openForMany(transport, options, notices, (error) => tellMissing(unusable(error)));
     const missing = options.tmux === "never" ? "" : await tmuxMissing(transport);
     if (missing !== undefined && options.tmux === "required") {

@@ -617,6 +617,8 @@ export interface TargetOptions {
   readonly outputs?: OutputDirectory;
   /** One of many machines: as few processes as possible. */
   readonly frugal?: boolean;
+  /** The pane is opened with the first command that needs it: one that is refused leaves none. */
+  readonly paneLater?: boolean;
   /** False: opening asks nothing on the terminal. */
   readonly interactive?: boolean;
   readonly signal?: AbortSignal;

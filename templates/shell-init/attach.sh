@@ -15,10 +15,19 @@ if [ -n "$create" ]; then
     case $a in @supervisor@) a=$d/supervisor.sh ;; esac
     set -- "$@" "$a"
   done
-  set -- new-session -d -s "$session" -n buddy-shared -x 200 -y 50 "$@" \; set-option -t "=$session:" @buddy_managed 1 \
+  # A server that another login started gives its panes the variables of that login: those of this one go by a file, which
+  # no other user can read, as the arguments of a program could be. Not what tmux sets, and what no shell may set.
+  login=$r/login.$$
+  (
+    umask 077
+    unset TERM TERM_PROGRAM TERM_PROGRAM_VERSION PWD OLDPWD SHLVL COLUMNS LINES
+    export -p | sed -e '/^export SHELLOPTS=/d' -e '/^export BASHOPTS=/d' -e '/^export [A-Z]*UID=/d' -e '/^export PPID=/d' >"$login"
+  ) 2>/dev/null
+  set -- new-session -d -s "$session" -n buddy-shared -x 200 -y 50 -e "BUDDY_LOGIN_VARIABLES=$login" "$@" \; set-option -t "=$session:" @buddy_managed 1 \
     \; set-option -t "=$session:" @buddy_owner "$owner"
   [ -z "$socket" ] || set -- set-option -g history-limit 20000 \; "$@"
   if e=$(tmux "$@" 2>&1 9>&-); then echo buddy-created; else
+    rm -f "$login"
     case $e in
     *'duplicate session'*) ;;
     *)

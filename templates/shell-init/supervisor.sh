@@ -8,6 +8,20 @@ case ${KSH_VERSION-} in ?*)
   set +m ;;
 esac
 __buddy_dir=${0%/*}
+# The variables of the login that opened the session, not of the one that started the tmux server.
+__buddy_file=${BUDDY_LOGIN_VARIABLES-}
+unset BUDDY_LOGIN_VARIABLES
+if [ -s "$__buddy_file" ]; then
+  for __buddy_name in $(export -p | sed -n 's/^export \([A-Za-z_][A-Za-z0-9_]*\).*/\1/p'); do
+    case $__buddy_name in
+    TMUX | TMUX_PANE | TERM | TERM_PROGRAM | TERM_PROGRAM_VERSION | PWD | OLDPWD | SHLVL | COLUMNS | LINES) ;;
+    SHELLOPTS | BASHOPTS | UID | EUID | PPID) ;;
+    PATH) ;;
+    *) unset "$__buddy_name" ;;
+    esac
+  done
+  . "$__buddy_file"
+fi
 __buddy_kind=$1 __buddy_login=$2 __buddy_plain=$3
 for __buddy_name in $(IFS=,; printf '%s ' $4); do unset "$__buddy_name"; done
 __buddy_tmux=$5

@@ -1,6 +1,6 @@
 /** Twelve machines at once, on the compiled binary: one result, one question, and no machine that holds up another. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
 import { call, execRig, shell } from "../support/exec.ts";
@@ -73,8 +73,8 @@ test("a run on thirteen machines: grouped results, on, a canary, and the one tha
   expect(code).toBe(1);
 });
 
-async function runOnMachines(rig: ReturnType<typeof execRig>, args: readonly string[]) {
-  const child = Bun.spawn(["setsid", "-w", await buddyBinary(), "run", "--no-tmux", ...args], {
+async function runOnMachines(rig: ReturnType<typeof execRig>, args: readonly string[], where = ["--no-tmux"]) {
+  const child = Bun.spawn(["setsid", "-w", await buddyBinary(), "run", ...where, ...args], {
     cwd: rig.box.cwd,
     env: { ...(rig.box.env as Record<string, string>), ...env() },
     stdin: new Blob(["dead\n"]),
@@ -194,6 +194,20 @@ paned.test(
     expect(rig.lastResult()).toContain("got 7");
     expect(rig.lastResult()).toContain("web[01,03] (2 machines): free");
     expect(JSON.stringify(rig.requests)).not.toContain("hunter2");
+  },
+);
+
+paned.test(
+  "a run that is refused, with no terminal to ask on, opens no pane, and an approved one opens them",
+  async () => {
+    await using rig = execRig([], { config: CONFIG });
+    const servers = () => ["web11", "web12"].filter((name) => readdirSync(join(lab.server.sockets, name)).length > 0);
+    const refused = await runOnMachines(rig, ["--on", "web1[1-2]", "touch ~/refused"], []);
+    expect(refused.code).toBe(3);
+    expect(servers()).toEqual([]);
+    const approved = await runOnMachines(rig, ["--on", "web1[1-2]", "--approve", "all", "touch ~/approved"], []);
+    expect(approved.code).toBe(0);
+    expect(servers()).toEqual(["web11", "web12"]);
   },
 );
 

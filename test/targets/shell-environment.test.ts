@@ -8,7 +8,7 @@ import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmu
 import { until } from "../support/until.ts";
 import { DIRECT_LOOP, DIRECT_START } from "../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../src/targets/open.ts";
-import type { Pane, Target } from "../../src/targets/target.ts";
+import type { Pane, Shell, Target } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
 import { placeOf } from "../../src/targets/place.ts";
 import { targetOptions } from "../support/target-options.ts";
@@ -30,6 +30,29 @@ for (const name of ["direct", "bash", "zsh", "fish", "dash", "busybox ash", "mks
   const inShell = await needs(...(name === "direct" ? [] : (["tmux", name.split(" ")[0] as "bash"] as const)));
   inShell.describe(name, () => sameEnvironment(name));
 }
+const paned = await needs("tmux");
+paned.test(
+  "a pane has the variables of the login that opened it, not those of whoever started the tmux server",
+  async () => {
+    const socket = `buddy-test-${process.pid}-login`;
+    const theirs = { ...process.env, SHARED: "theirs", FOREIGN: "their word" };
+    Bun.spawnSync(["tmux", "-L", socket, "new-session", "-d", "-s", "theirs", "sleep 600"], { env: theirs });
+    const mine = { SHARED: "mine", MINE: "two\nlines of 'words' and $HOME" };
+    Object.assign(process.env, mine);
+    try {
+      await using place = await openTestTarget("local", { tmuxSocket: socket, shell: "bash" });
+      const show = 'printf "%s|" "$SHARED" "$MINE" "${FOREIGN-none}" "$TERM" "${BUDDY_LOGIN_VARIABLES-none}"';
+      const shown = async (shell: Pick<Shell, "run">) => (await shell.run(show, { waitMs: 15_000 })).output.head;
+      const term = (await place.tmux("show", "-gv", "default-terminal")).trim();
+      const first = await shown(place.target.shell);
+      expect(first).toBe(`mine|${mine.MINE}|none|${term}|none|`);
+      await place.target.panes!.createPane("other");
+      expect(await shown(await place.target.panes!.pane({ pane: "other" }))).toBe(first);
+    } finally {
+      for (const name of Object.keys(mine)) delete process.env[name];
+    }
+  },
+);
 const ssh = await needs("sshd");
 const namespaces = await needs("root", "namespaces");
 

@@ -152,7 +152,10 @@ class Machine implements FleetMachine {
       new LazyTarget({
         open: (wanted) => slots.take(() => this.#open(() => options.open(wanted))),
         // A question of ssh on the terminal would hold up all machines.
-        target: options.places.length === 1 ? settings : { ...settings, interactive: false, frugal: true },
+        target:
+          options.places.length === 1
+            ? { ...settings, paneLater: options.limits.always === true }
+            : { ...settings, interactive: false, frugal: true },
         onNotice: this.onNotice,
         onOpen: (opened) => options.onOpen(this.name, opened),
       });
