@@ -5,7 +5,7 @@ import { bytesOf, lineBytesIn } from "../lib/files.ts";
 import { collectAfter } from "../lib/large-texts.ts";
 import type { LineSigner } from "../lib/line-signer.ts";
 import { isRecord, jsonObject } from "../lib/values.ts";
-import type { AssistantMessage, Message } from "../model/types.ts";
+import type { AssistantMessage, Message, ToolCall } from "../model/types.ts";
 
 interface ReadReport {
   readonly events: number;
@@ -175,8 +175,8 @@ export class Replay {
   turns = 0;
   totals = { input: 0, output: 0, costUsd: 0 };
   contextUsed = 0;
-  /** Tool calls whose result was never written; a note replaces it. */
-  repaired = 0;
+  /** Tool calls whose result was never written, by what they do; a note replaces it. */
+  readonly unfinished: string[] = [];
   #open: { message: AssistantMessage; results: Map<string, string> } | undefined;
 
   add(event: AgentEvent): void {
@@ -239,11 +239,17 @@ export class Replay {
     if (this.#open === undefined) return;
     for (const call of this.#open.message.toolCalls) {
       const result = this.#open.results.get(call.id);
-      if (result === undefined) this.repaired += 1;
+      if (result === undefined) this.unfinished.push(titleOf(call));
       this.messages.push({ role: "tool", callId: call.id, name: call.name, content: result ?? LOST_RESULT });
     }
     this.#open = undefined;
   }
+}
+
+/** The command, or the name of the tool. */
+function titleOf({ name, arguments: given }: ToolCall): string {
+  const { command } = jsonObject(given) ?? {};
+  return typeof command === "string" ? command : name;
 }
 
 const LOST_RESULT = JSON.stringify({

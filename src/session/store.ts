@@ -173,8 +173,10 @@ export class SessionStore {
     }
     const notes: string[] = [];
     if (damaged > 0) notes.push(`${plural(damaged, "damaged line")} of the session log skipped`);
-    if (replay.repaired > 0)
-      notes.push(`${plural(replay.repaired, "tool call")} had no stored result; a note replaces it`);
+    for (const title of replay.unfinished)
+      notes.push(
+        `buddy ended before this had a result, so it may still run or have taken effect: ${shorten(title, 100)}`,
+      );
     const { stateDirectory } = this.#options;
     // A foreign log may have the id of one of the user's own sessions: it gets none of its secrets.
     const secrets = foreign > 0 || stateDirectory === undefined ? [] : readSecrets(stateDirectory, id);
@@ -230,7 +232,7 @@ export interface SessionStoreOptions {
 export interface ResumedSession {
   readonly log: SessionLog;
   readonly replay: Replay;
-  /** For the user: damaged lines, repaired calls. */
+  /** For the user: damaged lines, calls without a result. */
   readonly notes: readonly string[];
   /** The values behind the names of secrets in its messages. */
   readonly secrets: readonly StoredSecret[];

@@ -10,6 +10,7 @@ import { until } from "../support/until.ts";
 import { QUESTION, REPL } from "../support/wording.ts";
 
 const procps = await needs("ps");
+const paned = await needs("tmux");
 const TIMEOUT = 60_000;
 /** Answers every prompt with itself. */
 const echo = {
@@ -603,6 +604,35 @@ describe("signals", () => {
       }
       resumed.key("ctrl-d");
       expect(await resumed.exited).toBe(0);
+    },
+    TIMEOUT,
+  );
+
+  paned.test(
+    "after kill -9 the next start and a resume name the command that still runs, and show no answer of another prompt",
+    async () => {
+      const marker = "touch begun; sleep 1000";
+      await using repl = new ReplBinary([{ text: "FIRST ANSWER" }, shellCall(marker), { text: "never" }]);
+      const args = ["--tmux", "--approve", "all"];
+      const pty = await repl.start({ args });
+      pty.type("hello\r");
+      await pty.until(/FIRST ANSWER[\s\S]*> *$/);
+      pty.type("wait long\r");
+      await until(() => existsSync(join(repl.box.cwd, "begun")), "it runs");
+      process.kill(pty.pid, "SIGKILL");
+      await pty.exited;
+      const next = await repl.start({ args });
+      await next.until(/in the pane[^\n]*:\s+\S+ +sleep/);
+      next.close();
+      await next.exited;
+      const resumed = await repl.start({ args: ["resume", "--last", "--tmux"] });
+      const screen = await resumed.until(/in the pane[^\n]*:\s+\S+ +sleep/);
+      expect(screen.replace(/\s+/g, " ")).toContain(`may still run or have taken effect: ${marker}`);
+      expect(screen).not.toContain("FIRST ANSWER");
+      resumed.type("/stop\r");
+      await resumed.until("pressed Ctrl-C");
+      resumed.close();
+      await resumed.exited;
     },
     TIMEOUT,
   );

@@ -43,6 +43,7 @@ export class LazyTarget implements RunTarget {
   #opening: Promise<Target> | undefined;
   #opened: Target | undefined;
   #error: unknown;
+  #lostAt: number | undefined;
   /** When a failed opening may be tried again. */
   #againAt = Number.POSITIVE_INFINITY;
   #asked = false;
@@ -80,6 +81,11 @@ export class LazyTarget implements RunTarget {
 
   get opened(): Target | undefined {
     return this.#opened;
+  }
+
+  /** Since when the connection is down, while it is tried again. */
+  get lostAt(): number | undefined {
+    return this.#lostAt;
   }
 
   /** A tool wanted it, and it was never there. */
@@ -156,7 +162,12 @@ export class LazyTarget implements RunTarget {
 
   async #open(): Promise<Target> {
     const { open, target, onOpen } = this.#options;
-    const onNotice: OnNotice = (notice) => this.#onNotice(notice);
+    const onNotice: OnNotice = (notice) => {
+      // A warning says that it was given up.
+      if (notice.kind === "reconnecting") this.#lostAt = Date.now();
+      else if (notice.kind === "reconnected" || notice.kind === "warning") this.#lostAt = undefined;
+      this.#onNotice(notice);
+    };
     const since = performance.now();
     try {
       const opened = await open({ ...target, signal: this.#leave.signal, onNotice });

@@ -223,7 +223,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
       name: adopted ?? targetName(run.place),
       ...who,
       cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
-      ...defined({ attach }),
+      ...defined({ attach, lostAt: target.targets[0]?.lostAt }),
       ...ruleFacts(run),
       state: opened === undefined ? (target.error === undefined ? "opening" : "failed") : "open",
       ...(target.error === undefined ? {} : { problem: messageOf(target.error) }),
@@ -235,10 +235,12 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
 function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): Omit<ReplFacts, "target"> {
   const { agent } = run;
   const { profile } = agent.client;
-  const last = agent.history.messages.findLast(({ role }) => role === "user")?.content ?? undefined;
+  const at = agent.history.messages.findLastIndex(({ role }) => role === "user");
+  const last = agent.history.messages[at]?.content ?? undefined;
   const answer = agent.history.messages.findLast(
     ({ role, content }) => role === "assistant" && Boolean(content?.trim()),
   );
+  const isAnswered = answer !== undefined && agent.history.messages.indexOf(answer) > at;
   return {
     profile: profile.name,
     model: profile.model,
@@ -246,6 +248,7 @@ function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): 
     resumed,
     ...defined({ lastPrompt: last }),
     ...(answer?.content ? { lastAnswer: answer.content } : {}),
+    isAnswered,
     contextUsed: agent.contextUsed,
     contextLimit: agent.contextLimit,
     contextState: windowUse(agent.contextUsed, agent.contextLimit).state,

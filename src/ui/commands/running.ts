@@ -70,7 +70,7 @@ export function runningShells({ shells }: WorkInFlight): WorkInFlight["shells"] 
   return shells.filter(({ status }) => status === "running");
 }
 
-function busyPanes({ panes }: WorkInFlight): WorkInFlight["panes"] {
+export function busyPanes({ panes }: WorkInFlight): WorkInFlight["panes"] {
   return panes.filter(({ idle }) => !idle);
 }
 

@@ -130,6 +130,7 @@ function targetWords(facts: ReplFacts): string {
             ? target.name
             : `${who} (${target.name})`;
   if (target.state === "opening" && target.kind !== "local") return `${where}, connecting`;
+  if (target.lostAt !== undefined) return `${where}, reconnecting for ${clock(Date.now() - target.lostAt)}`;
   return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
 }
 

@@ -224,6 +224,8 @@ export interface ReplFacts {
     readonly notes?: readonly string[];
     /** Still being opened, or why it could not be. */
     readonly state: "opening" | "open" | "failed";
+    /** Since when the connection is down, while it is tried again. */
+    readonly lostAt?: number;
     readonly problem?: string;
   };
   readonly profile: string;
@@ -234,6 +236,8 @@ export interface ReplFacts {
   readonly lastPrompt?: string;
   /** What was answered. */
   readonly lastAnswer?: string;
+  /** `lastAnswer` came after `lastPrompt`: with an earlier one the two do not belong together. */
+  readonly isAnswered?: boolean;
   readonly contextUsed: number;
   readonly contextLimit: number;
   /** From 80 % on there is a warning, at 90 % it is compacted. */

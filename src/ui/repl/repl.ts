@@ -4,7 +4,7 @@ import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode, messageOf } from "../../lib/errors.ts";
 import { onSignals } from "../../lib/processes.ts";
 import { clip } from "../../lib/text.ts";
-import { Leaving, runningShells, workLines } from "../commands/running.ts";
+import { Leaving, runningShells, busyPanes, workLines } from "../commands/running.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
 import { History } from "../editor/history.ts";
 import type { Choice } from "../questions/picker.ts";
@@ -286,7 +286,7 @@ export class Repl implements CommandScreen {
 
   /** The end of a conversation that is continued. */
   sayLastExchange(): void {
-    const { lastPrompt, lastAnswer } = this.host.facts();
+    const { lastPrompt, lastAnswer, isAnswered = true } = this.host.facts();
     if (lastPrompt !== undefined) {
       const lines = lastPrompt.split("\n");
       const shown = lines.slice(0, LAST_PROMPT_LINES).join("\n");
@@ -296,7 +296,8 @@ export class Repl implements CommandScreen {
         lines.length > LAST_PROMPT_LINES ? `…${lines.length - LAST_PROMPT_LINES} more lines` : "",
       );
     }
-    if (lastAnswer !== undefined) this.transcript.answer(lastAnswer);
+    if (lastAnswer !== undefined && isAnswered) this.transcript.answer(lastAnswer);
+    else if (lastPrompt !== undefined) this.transcript.remark("this prompt has no answer yet");
     this.#screen.refresh();
   }
 
@@ -349,14 +350,21 @@ export class Repl implements CommandScreen {
     void this.#saySurvivors();
   }
 
-  /** Background shells of an earlier run that still run. */
+  /** What an earlier run left: its background shells, and commands in its panes. */
   async #saySurvivors(): Promise<void> {
-    const shells = runningShells(await this.host.work().catch(() => ({ shells: [], panes: [] })));
-    if (shells.length === 0 || this.#leaving.begun) return;
-    this.transcript.say([
-      this.style.grey("· still running in the background:"),
-      ...shells.map(({ id, command }) => this.style.grey(clip(`  ${id}  ${commandLine(command)}`, this.columns))),
-    ]);
+    const work = await this.host.work().catch(() => ({ shells: [], panes: [] }));
+    const [shells, panes] = [runningShells(work), busyPanes(work)];
+    if (this.#leaving.begun) return;
+    const list = (where: string, rows: readonly { readonly id: string; readonly command: string }[]): void => {
+      if (rows.length === 0) return;
+      const lines = rows.map(({ id, command }) => clip(`  ${id}  ${commandLine(command)}`, this.columns));
+      this.transcript.say([`· still running in the ${where}:`, ...lines].map((line) => this.style.grey(line)));
+    };
+    list("background", shells);
+    list(
+      "pane (/kill NAME presses Ctrl-C there)",
+      panes.map(({ name, command }) => ({ id: name, command })),
+    );
     this.#screen.refresh();
   }
 
@@ -382,8 +390,8 @@ export class Repl implements CommandScreen {
 
   /** Events outside a task; those of a task come through it. */
   #news(event: AgentEvent): void {
-    if (this.tasks.running !== undefined) return;
     this.#shownPrompt = undefined;
+    if (this.tasks.running !== undefined) return;
     if (event.type === "session") this.#sayAttach(event.attach);
     else this.transcript.event(event);
     this.#screen.refresh();

@@ -18,6 +18,8 @@ export class Activity {
   /** Characters streamed since the last usage report; about four make a token. */
   #streamed = 0;
   #asking = 0;
+  /** While the connection to the target is down. */
+  #lostAt: number | undefined;
 
   event(event: AgentEvent): void {
     switch (event.type) {
@@ -47,6 +49,11 @@ export class Activity {
         this.#output += event.output;
         this.#streamed = 0;
         return;
+      case "notice":
+        if (event.machine !== undefined) return;
+        if (event.kind === "reconnecting") this.#lostAt = Date.now();
+        else if (event.kind === "reconnected" || event.kind === "warning") this.#lostAt = undefined;
+        return;
       case "retry":
         this.#retryAt = Date.now() + event.wait_ms;
         return;
@@ -57,6 +64,8 @@ export class Activity {
   state(now: number): string {
     if (this.#asking > 0) return "waiting for approval";
     if (now < this.#retryAt) return `retrying in ${Math.ceil((this.#retryAt - now) / 1000)}s`;
+    if (this.#lostAt !== undefined && this.#tools.size > 0)
+      return `reconnecting for ${clock(now - this.#lostAt)}, what runs there continues`;
     const tools = [...this.#tools.values()].map(oneLine);
     if (tools.length === 1) return `running ${tools[0] === "you" ? "your command" : tools[0]}`;
     return tools.length > 1 ? `running ${tools.length} tools` : this.#doing;
@@ -103,7 +112,8 @@ export function statusLine(
 
 /** `> `, `(ssh user@host)> `, `4% context (container api PROD)> `; shorter where the line is narrow. */
 export function promptText(facts: ReplFacts, columns: number): string {
-  const [name, label] = [showLine(placeName(facts.target)), showLine(facts.target.label ?? "")];
+  const lost = facts.target.lostAt === undefined ? "" : "reconnecting ";
+  const [name, label] = [`${lost}${showLine(placeName(facts.target))}`, showLine(facts.target.label ?? "")];
   const inside = (text: string): string => {
     const words = [text, label].filter((part) => part !== "").join(" ");
     return words === "" ? "" : `(${words})`;
