@@ -321,6 +321,29 @@ describe("the revert outlives what it guards", () => {
     expect(ruleset()).toBe(before);
   });
 
+  test.each([
+    ["while it runs", `${late}; sleep 60`],
+    ["at the question", late],
+  ])("a stop %s reverts at once, and the audit log says so", async (when, command) => {
+    const before = ruleset();
+    const stop = new AbortController();
+    const stopped = (): ApprovalAnswer => (stop.abort(), { kind: "cancelled" });
+    await using here = new Here([shell(command, HIGH), { text: "done" }], {
+      answer: ({ keep }) => (keep === undefined ? { kind: "yes" } : stopped()),
+    });
+    process.env.PATH = machine.env.PATH;
+    const run = await here.compose({ ssh: "guarded", "no-tmux": true });
+    const turn = drain(run.agent.runTurn("do it", stop.signal));
+    if (when === "while it runs") {
+      await until(() => ruleset().includes("inet late"), "the change");
+      stop.abort();
+    }
+    await turn;
+    expect(ruleset()).toBe(before);
+    await run.recorder.close();
+    expect([...readRecord(join(here.home, ".local/state/buddy"))].at(-1)).toMatchObject({ outcome: "reverted" });
+  });
+
   test("it is armed after the last question", async () => {
     machine.run("echo mine >~/.ssh/authorized_keys");
     const armed: string[] = [];
