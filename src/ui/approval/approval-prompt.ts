@@ -2,9 +2,10 @@
 import { foldNames, matchNames } from "../../lib/names.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
+import { showText } from "../../policy/screen/terminal-text.ts";
 import { Editor } from "../editor/editor.ts";
 import { History } from "../editor/history.ts";
-import { layout, type LineBuffer } from "../editor/line-buffer.ts";
+import { type Cell, layout, type LineBuffer } from "../editor/line-buffer.ts";
 import { key, type KeyInput, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 import { KeyGuard, type TakenKeys } from "./key-guard.ts";
@@ -39,6 +40,7 @@ export class ApprovalPrompt {
   readonly #line: LineBuffer;
   readonly #guard = new KeyGuard();
   #answered = false;
+  #alwaysFits = true;
 
   constructor(request: ApprovalRequest, style: Theme, hooks: PromptHooks) {
     this.request = request;
@@ -69,6 +71,11 @@ export class ApprovalPrompt {
     return this.#view.preamble(columns, rows);
   }
 
+  /** Lines for the scrollback, once the screen has become too small for the panel. */
+  afterResize(columns: number, rows: number): string[] {
+    return this.#view.afterResize(columns, rows);
+  }
+
   /** The live rows and the cursor's place among them. */
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
     this.#columns = columns;
@@ -80,21 +87,31 @@ export class ApprovalPrompt {
     }
     const { open } = this.#guard;
     const question = this.#view.question(columns, rows, open);
+    this.#alwaysFits = true;
     const letters = this.#letters();
-    const keys = this.#help
-      ? this.#view.help(letters, this.#hooks.otherKeys)
-      : [open ? this.#view.keys(letters, columns) : this.#style.grey(clip(NOT_YET, columns))];
+    const keys = this.#keyRows(letters, columns, open);
     const body = [...question.rows];
-    const out = facts(body.length + 1);
-    const cursor = { row: out.length + body.length - 1, col: question.col };
     const wrapped = keys.flatMap((row) => inRows(row, columns, Infinity));
+    const out = facts(body.length + (this.#help ? 1 : wrapped.length));
+    const cursor = { row: out.length + body.length - 1, col: question.col };
     // The command stays in sight; what `a` would remember is shown whole also on a small screen.
     const fits = out.length + body.length + wrapped.length <= rows;
     const small = keys.flatMap((row) =>
-      row.includes("  a  ") ? inRows(row, columns, Infinity) : [clip(row, columns)],
+      row.includes("  a  ") || row.includes(ALWAYS) ? inRows(row, columns, Infinity) : [clip(row, columns)],
     );
-    const below = (fits ? wrapped : small).slice(0, Math.max(1, rows - body.length));
-    return { rows: [...out, ...body, ...below], cursor };
+    const room = Math.max(1, rows - body.length);
+    if (open && !this.#help && !fits && small.length > room && letters.includes("a")) {
+      // What it would allow cannot be shown.
+      this.#alwaysFits = false;
+      const others = this.#view.keys(this.#letters(), columns).map((row) => clip(row, columns));
+      return { rows: [...out, ...body, ...others.slice(0, room)], cursor };
+    }
+    return { rows: [...out, ...body, ...(fits ? wrapped : small).slice(0, room)], cursor };
+  }
+
+  #keyRows(letters: readonly string[], columns: number, open: boolean): string[] {
+    if (this.#help) return this.#view.help(letters, this.#hooks.otherKeys);
+    return open ? this.#view.keys(letters, columns) : [this.#style.grey(clip(NOT_YET, columns))];
   }
 
   /** Shown above the line while the operator is still typing. */
@@ -187,7 +204,7 @@ export class ApprovalPrompt {
   /** The question as lines, for line mode. */
   plainQuestion(behind: number, columns: number): string[] {
     this.#columns = columns;
-    return this.#view.plain(behind, columns);
+    return this.#view.plain(behind, columns, this.#letters().includes("a"));
   }
 
   /** What precedes the answer in line mode. */
@@ -234,7 +251,7 @@ export class ApprovalPrompt {
       ...(approving ? ["y"] : []),
       ...(approving && machines !== undefined && typed === undefined ? ["c"] : []),
       "n",
-      ...(approving && prefixes !== undefined && this.request.answer === undefined ? ["a"] : []),
+      ...(approving && this.#alwaysFits && prefixes !== undefined && this.request.answer === undefined ? ["a"] : []),
       ...(editable ? ["e"] : []),
       "v",
       "s",
@@ -314,14 +331,18 @@ export class ApprovalPrompt {
       choose: "",
     }[this.#mode];
     const shownLabel = clip(label, Math.max(6, columns - 12));
-    const view = layout(this.#line.cells, this.#line.cursor, Bun.stringWidth(shownLabel), columns);
+    const { cells, cursor } = this.#mode === "edit" ? exactly(this.#line) : this.#line;
+    const view = layout(cells, cursor, Bun.stringWidth(shownLabel), columns);
     this.#editor.view = { promptWidth: Bun.stringWidth(shownLabel), columns };
     const height = Math.max(1, rows - above.length - 1);
     const first = Math.max(0, Math.min(view.cursor.row - height + 1, view.rows.length - height));
     const visible = view.rows
       .slice(first, first + height)
       .map((row, i) => (first + i === 0 ? this.#style.warning(shownLabel) : " ".repeat(row.indent)) + row.text);
-    const back = this.#style.grey(clip(LINE_KEYS[this.#asksNext() ? "chosen" : this.#mode], columns));
+    const lines = view.rows.length;
+    const size = lines > visible.length ? `rows ${first + 1}-${first + visible.length} of ${lines}  ` : "";
+    const keys = LINE_KEYS[this.#asksNext() ? "chosen" : this.#mode];
+    const back = this.#style.grey(clip(`${size}${keys}`, columns));
     return {
       rows: [...above, ...visible, ...(above.length + visible.length < rows ? [back] : [])],
       cursor: { row: above.length + view.cursor.row - first, col: view.cursor.col },
@@ -334,6 +355,19 @@ export class ApprovalPrompt {
   }
 }
 
+/** As the question shows a command: what is not plainly visible is written out, and nothing is folded. */
+function exactly({ cells, cursor }: LineBuffer): { readonly cells: readonly Cell[]; readonly cursor: number } {
+  const shown = cells.map((cell) => {
+    const text = showText(typeof cell === "string" ? cell : cell.text, { mode: "command" });
+    return typeof cell === "string" && text !== cell && cell !== "\n" && cell !== "\t"
+      ? [{ text: cell, shown: text }]
+      : typeof cell === "string"
+        ? [cell]
+        : [...text];
+  });
+  return { cells: shown.flat(), cursor: shown.slice(0, cursor).reduce((sum, one) => sum + one.length, 0) };
+}
+
 /** The keys of each line that can be typed. */
 const LINE_KEYS = {
   reason: "Enter denies  Esc back  Ctrl-X Ctrl-E editor",
@@ -344,6 +378,7 @@ const LINE_KEYS = {
   choose: "",
 } as const;
 
+const ALWAYS = "a always ";
 const NOT_YET = "keys count in a moment";
 export const NOT_COUNTED = "what was typed did not count: one key answers, pressed alone";
 

@@ -37,6 +37,16 @@ export function answeredLine(
   return `${style.grey(`${shown} --`)} ${decided}`;
 }
 
+/** An edited command as it will run, where the row of its answer has no room for all of it. */
+export function editedLines(answer: ApprovalAnswer, columns: number): string[] {
+  if (answer.kind !== "edit") return [];
+  const lines = showText(answer.command, { mode: "command" }).split("\n").map(withoutTabs);
+  if (lines.length === 1 && Bun.stringWidth(lines[0]!) <= columns / 3) return [];
+  return lines.flatMap((line) =>
+    Bun.wrapAnsi(`  ${line}`, columns, { hard: true, trim: false, wordWrap: false }).split("\n"),
+  );
+}
+
 /** Between the place and what would happen there: only a command follows a prompt. */
 export function signOf({ tool }: Pick<ApprovalRequest, "tool">): string {
   return tool === "run_shell" ? "$" : ":";

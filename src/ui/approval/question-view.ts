@@ -29,6 +29,8 @@ export class QuestionView {
   readonly #style: Theme;
   /** What is too long for the panel was printed above it, as far as it is printed at all. */
   #printed = false;
+  #commandPrinted = false;
+  #viewed = false;
 
   constructor(request: ApprovalRequest, style: Theme) {
     this.request = request;
@@ -39,6 +41,7 @@ export class QuestionView {
   preamble(columns: number, rows: number): string[] {
     const long = this.#tooTall(columns, rows);
     this.#printed = this.#printed || long || this.#diff.length > 0;
+    this.#commandPrinted ||= long;
     const diff = this.#diff;
     return [
       ...(diff.length > 0
@@ -48,8 +51,16 @@ export class QuestionView {
     ];
   }
 
+  /** On a smaller screen than before the command may no longer fit into the panel. */
+  afterResize(columns: number, rows: number): string[] {
+    if (this.#commandPrinted || !this.#tooTall(columns, rows)) return [];
+    this.#printed = this.#commandPrinted = true;
+    return this.#commandLines.slice(0, PRINTED_LINES).map((line) => `  ${line}`);
+  }
+
   /** All of it, for a pager. */
   document(columns: number): string[] {
+    this.#viewed = true;
     return [
       ...this.#wholeFacts(columns, 0),
       "",
@@ -59,17 +70,20 @@ export class QuestionView {
   }
 
   /** The question as lines, for line mode. */
-  plain(behind: number, columns: number): string[] {
-    this.#printed = true;
+  plain(behind: number, columns: number, offersAlways = false): string[] {
+    this.#printed = this.#commandPrinted = true;
     return [
       ...this.#wholeFacts(columns, behind),
+      ...(offersAlways ? inRows(`  ${this.#style.grey(this.always())}`, columns, Infinity) : []),
       ...`${this.where()}${this.#commandLines.join("\n")}${this.#ask()}`.split("\n"),
     ];
   }
 
-  /** Whether it is clear what is not shown: only then can it be approved. */
+  /** All of it was shown: only then can it be approved. */
   get approvable(): boolean {
-    return this.#printed || (this.#diff.length === 0 && this.#commandLines.length <= PRINTED_LINES);
+    if (this.#viewed) return true;
+    const fits = Math.max(this.#diff.length, this.#commandLines.length) <= PRINTED_LINES;
+    return fits && (this.#printed || this.#diff.length === 0);
   }
 
   /** Repeated in the panel: the line above a long change has scrolled away. */
@@ -273,15 +287,20 @@ export class QuestionView {
     return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
   }
 
-  /** The keys that count, on one row. */
-  keys(letters: readonly string[], columns: number): string {
-    const { prefixes } = this.request;
-    const always = prefixes?.map((p) => `“${p.words.map(oneLine).join(" ")}${p.open ? " …" : ""}”`).join(", ");
+  /** What `a` would allow. */
+  always(): string {
+    const { prefixes = [] } = this.request;
+    return `a always ${prefixes.map((p) => `“${p.words.map(oneLine).join(" ")}${p.open ? " …" : ""}”`).join(", ")}`;
+  }
+
+  /** The keys that count: on one row, or with what `a` would allow below them. */
+  keys(letters: readonly string[], columns: number): string[] {
+    const always = letters.includes("a") ? [this.always()] : [];
     const shown = letters.filter((letter) => letter !== "h");
     const named = (full: boolean): string =>
       shown
         .map((letter) => {
-          if (letter === "a" && full) return `a always ${always}`;
+          if (letter === "a" && full) return this.always();
           if (this.request.keep !== undefined) return `${letter} ${KEEP_KEY_NAMES[letter]}`;
           if (letter === "y" && this.request.typed !== undefined)
             return this.severalNames ? "y type the names" : "y type the name";
@@ -290,8 +309,11 @@ export class QuestionView {
           return `${letter} ${KEY_NAMES[letter]}`;
         })
         .join("  ");
-    for (const text of [named(true), named(false)]) if (Bun.stringWidth(text) <= columns) return this.#style.grey(text);
-    return this.#style.grey(listed(letters));
+    const whole = named(true);
+    if (Bun.stringWidth(whole) <= columns) return [this.#style.grey(whole)];
+    const short = named(false);
+    const first = Bun.stringWidth(short) <= columns ? short : listed(letters);
+    return [first, ...always].map((row) => this.#style.grey(row));
   }
 
   help(letters: readonly string[], others: readonly string[]): string[] {

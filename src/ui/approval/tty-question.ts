@@ -10,7 +10,7 @@ import { TerminalKeys } from "../terminal/terminal-keys.ts";
 import { type Theme, type ThemeName, theme } from "../theme.ts";
 import { ApprovalPrompt, NOT_COUNTED } from "./approval-prompt.ts";
 import { ALONE_MS, REST_MS } from "./key-guard.ts";
-import { answeredLine } from "./question-text.ts";
+import { answeredLine, editedLines } from "./question-text.ts";
 import type { PasswordQuestion } from "../../agent/calls/desk.ts";
 import { PasswordLine } from "../questions/password-line.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -125,6 +125,7 @@ class TerminalQuestion {
       if (choosing && (await this.#keys.rested(ALONE_MS))) say([NOT_COUNTED]);
       else say(this.#prompt.plainAnswer(line));
     }
+    say(editedLines(this.#answer, 79));
     return this.#answer;
   }
 
@@ -157,10 +158,13 @@ class TerminalQuestion {
     if (!this.#resized) return;
     this.#size = this.#keys.size();
     this.#keys.write(this.#area.eraseAfterResize(this.#size.columns, terminalReflows(process.env), cursor));
+    const { columns, rows } = this.#size;
+    for (const line of this.#prompt.afterResize(columns - 1, rows)) this.#keys.write(`${line}\r\n`);
   }
 
   #end(answer: ApprovalAnswer): ApprovalAnswer {
-    this.#keys.write(`${this.#area.erase()}${this.#answered(answer)}\r\n`);
+    const lines = [...editedLines(answer, this.#keys.size().columns - 1), this.#answered(answer)];
+    this.#keys.write(`${this.#area.erase()}${lines.map((line) => `${line}\r\n`).join("")}`);
     return answer;
   }
 

@@ -6,7 +6,7 @@ import { AnsweredElsewhere } from "../../agent/events.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import { ApprovalPrompt, NOT_COUNTED } from "../approval/approval-prompt.ts";
 import { ALONE_MS, REST_MS } from "../approval/key-guard.ts";
-import { answeredLine, COMMAND_FIRST } from "../approval/question-text.ts";
+import { answeredLine, COMMAND_FIRST, editedLines } from "../approval/question-text.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../questions/picker.ts";
 import { approvalBadge } from "./status-line.ts";
@@ -142,6 +142,7 @@ export class LineScreen implements ReplScreen {
       repl.verbatim(prompt.plainAnswer(line));
     }
     const [answer] = given as [ApprovalAnswer];
+    repl.verbatim(editedLines(answer, this.columns));
     if (answer.kind === "no" && answer.stop === true) repl.stopTask();
     return answer;
   }

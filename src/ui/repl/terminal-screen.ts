@@ -7,7 +7,7 @@ import { paintsOnTerminal } from "../../lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import type { ApprovalPrompt } from "../approval/approval-prompt.ts";
 import { ApprovalQueue } from "../approval/approval-queue.ts";
-import { answeredLine } from "../approval/question-text.ts";
+import { answeredLine, editedLines } from "../approval/question-text.ts";
 import { Editor } from "../editor/editor.ts";
 import type { Cell } from "../editor/line-buffer.ts";
 import { PasswordLine } from "../questions/password-line.ts";
@@ -73,6 +73,7 @@ export class TerminalScreen implements ReplScreen {
       queue: new ApprovalQueue(repl.style, {
         asked: (prompt) => this.#asked(prompt),
         changed: () => this.#painter.draw(),
+        resized: (prompt) => repl.transcript.say(prompt.afterResize(this.columns, this.#terminal.rows), "tool"),
         aside: () => this.#setLineAside(),
         typed: (inputs) => inputs.forEach((input) => input.kind === "key" && this.#edit(input)),
         answered: (request, answer, by) => this.#answered(request, answer, by),
@@ -328,7 +329,8 @@ export class TerminalScreen implements ReplScreen {
 
   #answered(request: ApprovalRequest, answer: ApprovalAnswer, by: string | undefined): void {
     const { repl } = this.#started;
-    repl.transcript.say([answeredLine(request, answer, repl.style, this.columns, by)], "tool");
+    const line = answeredLine(request, answer, repl.style, this.columns, by);
+    repl.transcript.say([...editedLines(answer, this.columns), line], "tool");
     if (by === undefined && answer.kind === "no" && answer.stop === true) repl.stopTask();
     this.#painter.draw();
   }

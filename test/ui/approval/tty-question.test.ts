@@ -289,6 +289,49 @@ describe("the question", () => {
   });
 });
 
+describe("what will run", () => {
+  test("is written out in the line that edits it, as in the question", async () => {
+    const { answer } = await ask({ action: "echo \u202egpj\u200b; ls" });
+    pty.type("e");
+    await pty.until(`${QUESTION.edit}echo \\u{202e}gpj\\u{200b}; ls`);
+    pty.type("!\r");
+    expect(await answer).toEqual({ kind: "edit", command: "echo \u202egpj\u200b; ls!" });
+  });
+
+  test("and is longer than the screen says its size in the line, and is shown whole once more before it runs", async () => {
+    const lines = Array.from({ length: 60 }, (_, at) => `echo line ${at}`);
+    const { answer } = await ask({ action: lines.join("\n") });
+    pty.type("e");
+    await pty.until(/rows \d+-60 of 60/);
+    pty.type(" && rm -f it\r");
+    expect(await answer).toMatchObject({ kind: "edit" });
+    await pty.until("-- edited");
+    expect(pty.emulator.history()).toContain(`  echo line 58\n  echo line 59 && rm -f it\n`);
+  });
+
+  test("is approved only once all of it was shown", async () => {
+    const diff = ["@@ -0,0 +1,450 @@", ...Array.from({ length: 450 }, (_, i) => `+line ${i + 1}`)].join("\n");
+    const write = { path: "/etc/app.conf", creates: false, added: 450, removed: 0 };
+    const { answer } = await ask({ tool: "write_file", action: "write /etc/app.conf", write, diff, editable: false });
+    pty.type("y");
+    await pty.until("press n, v");
+    pty.type("v");
+    await pty.until("+line 1\n");
+    pty.type("q");
+    await pty.until(/y yes .*n no/);
+    pty.type("y");
+    expect(await answer).toEqual({ kind: "yes" });
+  });
+
+  test.each([40, 60])("in %i columns, a says what it would allow", async (columns) => {
+    pty.resize(columns, 20);
+    const { answer } = await ask();
+    await pty.until(/a always “systemctl restart …”/);
+    pty.type("a");
+    expect(await answer).toEqual({ kind: "always" });
+  });
+});
+
 test.each([
   ["a long command", "systemctl restart nginx"],
   ["a short one, with wider rows below the cursor", "ls"],
