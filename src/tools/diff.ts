@@ -8,10 +8,15 @@ export function unifiedDiff(before: string, after: string): string {
     ? rewrite(before, after)
     : patch.hunks
         .flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-          `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`,
+          `@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`,
           ...lines,
         ])
         .join("\n");
+}
+
+/** Of no lines, the line before them is named: `patch` takes `-0,0` for a new file. */
+function range(start: number, lines: number): string {
+  return `${lines === 0 ? start - 1 : start},${lines}`;
 }
 
 /** The time grows with the square of the edits. What takes longer is shown as everything old, then everything new. */
