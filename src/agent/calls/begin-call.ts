@@ -13,7 +13,7 @@ import type { Shell, Target } from "../../targets/target.ts";
 import { boundText } from "../../tools/bound-output.ts";
 import { paneFor, shellFor } from "../../tools/run-shell.ts";
 import { noted, withNotes } from "../../tools/notes.ts";
-import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
+import { type Tool, type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "../permit/permission.ts";
 import { printing } from "../permit/permit-shell.ts";
@@ -27,6 +27,7 @@ import {
   refusedWithoutRecord,
   secretTexts,
   type Stream,
+  textOf,
   unknownSecrets,
   withValues,
 } from "./call-results.ts";
@@ -198,7 +199,10 @@ class OneCall {
       return { ...cancelled(batch.signal), ...defined({ outputs: ran.outputs, notes: ran.notes }) };
     const { cwd } = this.#record;
     const kept = { ...bounded(ran, budget), ...defined({ cwd }) };
-    return permission.note === undefined ? kept : noted(kept, permission.note);
+    if (permission.note === undefined) return kept;
+    if (this.#started.machine !== undefined) return noted(kept, permission.note);
+    // For the model alone: the operator knows.
+    return { display: textOf(kept.result), ...kept, result: withNote(kept.result, permission.note) };
   }
 
   #permittedContext(parts: PermitParts, granted: Granted): ToolContext {
