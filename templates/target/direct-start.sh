@@ -75,7 +75,7 @@ __buddy_next() {
     __buddy_tag= __buddy_save=
   fi
   __buddy_text=
-  IFS= read -r __buddy_line <&7 || { trap - EXIT; rm -rf "${__buddy_file%/env}"; exit 0; }
+  IFS= read -r __buddy_line <&7 || { trap - EXIT; __buddy_own_program rm -rf "${__buddy_file%/env}"; exit 0; }
   eval "$__buddy_line"
   if [ -n "$__buddy_text" ] && [ -n "${__buddy_texts-}" ]; then __buddy_leave; fi
 }
