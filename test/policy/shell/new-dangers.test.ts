@@ -5,6 +5,7 @@ import type { Example } from "../../../src/policy/shell/dangers/danger.ts";
 import { dataTable } from "../../../src/policy/shell/dangers/data.ts";
 import { lockoutTable } from "../../../src/policy/shell/dangers/lockout.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import everyDanger from "./every-danger.txt" with { type: "text" };
 import { RULES } from "./rules.ts";
 
 const cases = (examples: readonly Example[], counts: boolean) =>
@@ -35,6 +36,25 @@ describe("lockout", () => {
   test.each(cases(lockoutTable().examples, false))("%s: not %s", (_, text) => {
     expect(found(text)).not.toContain("lockout");
   });
+});
+
+test("every program, word, option and file of the tables is in a command that counts", () => {
+  let [check, section] = ["", ""];
+  const words = new Set<string>();
+  for (const line of everyDanger.trimEnd().split("\n").slice(1)) {
+    const heading = /^\[(\w+) (\w+)\]$/.exec(line);
+    if (heading !== null) [, check = "", section = ""] = heading;
+    else {
+      const judged = judgeShell(line, { ...RULES, safety: { ...RULES.safety, disk: "off" } }, { cwd: "/srv" });
+      const kinds = check === "data" ? judged.dangers : judged.lockouts.map(({ kind }) => kind as string);
+      expect([line, kinds]).toEqual([line, expect.arrayContaining([check === "data" ? "data" : section])]);
+      for (const word of line.split(" ")) words.add(word);
+    }
+  }
+  for (const table of [dataTable(), lockoutTable()]) {
+    const paths = table.files.map(({ path }) => path.replaceAll(/\*+/g, "x"));
+    expect([...table.programs(), ...paths].filter((one) => !words.has(one))).toEqual([]);
+  }
 });
 
 describe("what a level does", () => {
