@@ -70,8 +70,11 @@ export function yesNoOrText(pattern: RegExp, expects: string, text: string): Set
 }
 
 export function anyText(fallback: string, text: string): Setting<string> {
-  return { of: { type: "text", expects: "a quoted string" }, fallback, text };
+  return { of: ANY_TEXT, fallback, text };
 }
+
+/** One for all, and so one schema. */
+const ANY_TEXT: SettingType = { type: "text", expects: "a quoted string" };
 
 export function textLike(pattern: RegExp, fallback: string, expects: string, text: string): Setting<string> {
   return { of: { type: "text", pattern, expects }, fallback, text };

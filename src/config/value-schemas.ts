@@ -5,13 +5,13 @@ import type { AllowDeny, Setting, SettingType } from "./setting.ts";
 
 /** Undefined if the value in the file is wrong. */
 export function readValue<T>(setting: Setting<T>, raw: unknown): T | undefined {
-  let schema = made.get(setting);
-  if (schema === undefined) made.set(setting, (schema = schemaOf(setting.of)));
+  let schema = made.get(setting.of);
+  if (schema === undefined) made.set(setting.of, (schema = schemaOf(setting.of)));
   const { success, data } = schema.safeParse(raw);
   return success ? (data as T) : undefined;
 }
 
-const made = new WeakMap<Setting<unknown>, z.ZodMiniType>();
+const made = new WeakMap<SettingType, z.ZodMiniType>();
 
 export function schemaOf(of: SettingType): z.ZodMiniType {
   switch (of.type) {
