@@ -25,10 +25,11 @@ const TIMEOUT_MS = 500;
 function rewrite(before: string, after: string): string {
   const [old, fresh] = [signed("-", before), signed("+", after)];
   const count = (lines: readonly string[]) => lines.filter((line) => !line.startsWith("\\")).length;
-  return [`@@ -1,${count(old)} +1,${count(fresh)} @@`, ...old, ...fresh].join("\n");
+  return [`@@ -${range(1, count(old))} +${range(1, count(fresh))} @@`, ...old, ...fresh].join("\n");
 }
 
 function signed(sign: "-" | "+", text: string): string[] {
+  if (text === "") return [];
   const lines = text.split("\n").map((line) => sign + line);
   if (text.endsWith("\n")) return lines.slice(0, -1);
   return [...lines, "\\ No newline at end of file"];

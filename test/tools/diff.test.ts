@@ -64,6 +64,7 @@ describe("a unified diff", () => {
   test("stays quick for large rewrites", () => {
     const diff = unifiedDiff(numbered(5000), numbered(5000).toUpperCase());
     expect(diffSize(diff)).toEqual({ added: 5000, removed: 5000 });
+    expect(diffSize(unifiedDiff("", numbered(100_000)))).toEqual({ added: 100_000, removed: 0 });
   });
 
   test("counts the lines it adds and removes", () => {
