@@ -53,6 +53,8 @@ export interface Condition {
   readonly directory: string;
   /** The text enters it with `cd`: if that fails, git reads another directory. */
   readonly entered?: true;
+  /** The shell stays there, and a prompt that shows the state of the repository would run what that names. */
+  readonly stays?: true;
 }
 
 /** The verdict on a text, and what was found in it. */

@@ -97,7 +97,10 @@ function conditions(found: readonly FoundCommand[], judged: readonly Judged[]): 
     judged[index]?.command.readOnly === true ? conditionsOf(command) : [],
   );
   const key = (one: Condition) => `${one.directory}\0${one.entered === true}`;
-  return [...new Map(all.map((one) => [key(one), one])).values()];
+  // What git needs in a directory includes what the shell needs there.
+  const read = new Set(all.flatMap((one) => (one.stays === true ? [] : one.directory)));
+  const needed = all.filter((one) => one.stays !== true || !read.has(one.directory));
+  return [...new Map(needed.map((one) => [key(one), one])).values()];
 }
 
 /** It starts something and does not wait for it. */

@@ -8,7 +8,8 @@ import { ABSOLUTE_PATH, inQuotes } from "../../../lib/quote.ts";
  * and `ls-files` only read, settings that could make them start something are overridden, output goes to a pipe. A line
  * is a word; `key` is followed by NAME, RS (0x1e) and VALUE, `file` by a path. The last line is `end`.
  */
-export function gitRepositoryScript({ directory, entered }: Condition): string {
+export function gitRepositoryScript({ directory, entered, stays }: Condition): string {
+  const logical = entered === true || stays === true;
   return `(
 ${QUIETLY}
 keys() { ask config "$1" --includes --list -z | tr '\\000\\n' '\\n\\036' | sed 's/^/key /'; }
@@ -64,7 +65,7 @@ visit() {
   done
 }
 if ! command -v git >/dev/null 2>&1; then echo none
-elif cd ${entered === true ? "" : "-P "}${quoted(directory)} 2>/dev/null && cd "$(pwd -P)"; then
+elif cd ${logical ? "" : "-P "}${quoted(directory)} 2>/dev/null && cd "$(pwd -P)"; then
   me=$(id -u)
   visit 0
 else echo ${entered === true ? "missing" : "none"}
@@ -74,10 +75,10 @@ echo end
 }
 
 /** Prints the same text as long as an answer with these files is valid: where the repository is, and their contents. */
-export function gitFingerprintScript({ directory, entered }: Condition, files: readonly string[]): string {
+export function gitFingerprintScript({ directory, entered, stays }: Condition, files: readonly string[]): string {
   return `(
 ${QUIETLY}
-cd ${entered === true ? "" : "-P "}${quoted(directory)} 2>/dev/null && pwd -P
+cd ${entered === true || stays === true ? "" : "-P "}${quoted(directory)} 2>/dev/null && pwd -P
 ask rev-parse --absolute-git-dir
 cksum ${[...files, "/dev/null"].map((file) => quoted(file)).join(" ")} 2>&1
 ls -dniL "$(ask rev-parse --git-path index)" 2>&1

@@ -16,7 +16,7 @@ import system from "../../../../templates/commands/system.txt" with { type: "tex
 import { once } from "../../../lib/values.ts";
 import type { Condition } from "../../verdict.ts";
 import { assignmentEffect } from "../syntax/assignments.ts";
-import { type Field, isFixed, programName, readable } from "../syntax/field.ts";
+import { type Field, HOME, isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { CLOUD_READERS } from "./cloud-reads.ts";
 import { type Form, likeliest, outside, type Refusal, refused } from "../../effects/argv.ts";
@@ -62,19 +62,22 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
 }
 
 function unknownRepository(command: FoundCommand): string | undefined {
-  return conditionsOf(command).some(
-    ({ directory }) => directory.includes("…") || /[*?]/.test(directory) || MOVES_BACK.test(directory),
-  )
+  return conditionsOf(command).some(({ directory, stays }) => stays !== true && isUncertain(directory))
     ? "git runs in a directory that is only known when it runs"
     : undefined;
 }
+
+const isUncertain = (directory: string) =>
+  directory.includes("…") || /[*?]/.test(directory) || MOVES_BACK.test(directory);
 
 /** If the path has links, the shell and git resolve it to different directories. */
 const MOVES_BACK = /(?:^|\/)(?!\.{1,2}\/)[^/]+\/(?:\.\/)*\.\.(?:\/|$)/;
 
 /** What to check on the target before a proven command: git runs programs that a repository's configuration names. */
 export function conditionsOf({ argv, directories }: FoundCommand): readonly Condition[] {
-  if (programName(argv[0]?.value ?? "") !== "git") return [];
+  const name = programName(argv[0]?.value ?? "");
+  if (name === "cd" || name === "pushd") return entering(argv, directories);
+  if (name !== "git") return [];
   let path = "";
   let at = 1;
   for (; at < argv.length && argv[at]?.value.startsWith("-") === true; at++)
@@ -89,6 +92,16 @@ export function conditionsOf({ argv, directories }: FoundCommand): readonly Cond
       : [...entered, { kind: "git-config", directory: readable(below(base, path)) || "." }];
   });
 }
+/** Not `cd -`, which goes back; what only the running shell knows cannot be looked at. */
+function entering(argv: readonly Field[], directories: readonly string[]): Condition[] {
+  const [to = HOME, ...others] = argv.slice(1).flatMap(({ value }) => (/^-[^/]*$/.test(value) ? [] : value));
+  if (others.length > 0 || argv.at(-1)?.value === "-") return [];
+  const places = directories.map((base) => readable(below(base, to)) || ".");
+  return places.flatMap((directory) =>
+    isUncertain(directory) ? [] : [{ kind: "git-config", directory, stays: true } as const],
+  );
+}
+
 const WITHOUT_REPOSITORY = new Set(["version", "check-ref-format"]);
 
 function below(directory: string, path: string): string {

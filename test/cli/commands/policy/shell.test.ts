@@ -48,13 +48,19 @@ repository.test("a git read is allowed where the repository names no program, an
   using box = sandbox();
   const git = (...args: string[]) =>
     Bun.spawnSync(["git", ...args], { cwd: box.cwd, env: { PATH: process.env.PATH ?? "" } });
-  const ask = async () => JSON.parse((await box.run(["policy", "shell", "--json", "git status"])).stdout);
+  const ask = async (command = "git status") =>
+    JSON.parse((await box.run(["policy", "shell", "--json", command])).stdout);
   git("init", "-q");
   expect(await ask()).toMatchObject({ verdict: "allow", read_only: true });
   git("config", "core.fsmonitor", "./program");
   const doubted = await ask();
   expect(doubted).toMatchObject({ verdict: "ask", read_only: false });
   expect(doubted.why).toContain("core.fsmonitor");
+  // A prompt with git status would run it as soon as the shell is there.
+  for (const command of ["cd .", "cd . && ls", `pushd ${box.cwd}`])
+    expect([command, (await ask(command)).verdict]).toEqual([command, "ask"]);
+  for (const command of ["cd /", "cd ..", "cd -"])
+    expect([command, (await ask(command)).verdict]).toEqual([command, "allow"]);
 });
 
 test("what each command would do to files and machines", async () => {
