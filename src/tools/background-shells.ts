@@ -33,6 +33,8 @@ export const shellOutputTool: Tool<OutputInput> = {
   description: "Read a background shell, output left out of an earlier result, or wait again for a running command.",
   input: outputInput,
   budget: "shell",
+  shell: (args, target) => shellFor(target, args),
+  shows: ({ shell_id, output_id }) => ({ id: output_id ?? shell_id, background: output_id === undefined }),
   intent: (args) => ({
     kind: "read",
     title:

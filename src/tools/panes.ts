@@ -98,6 +98,7 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
   input: keysInput,
   needs: "pane",
   secretFields: ["literal_text"],
+  shell: (args, target) => paneFor(target, args),
   intent: (args) => {
     const typed = [
       ...(args.literal_text ? [JSON.stringify(args.literal_text)] : []),

@@ -63,6 +63,8 @@ export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
     input,
     budget: "shell",
     secretFields: ["command"],
+    editable: true,
+    shell: (args, target) => shellFor(target, args),
     intent,
     run: (args, context) => run(args, context, settings),
   };

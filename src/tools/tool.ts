@@ -1,7 +1,7 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
 import type { Image } from "../lib/images.ts";
-import type { AskPassword, ShellPlace, Target, Unasked } from "../targets/target.ts";
+import type { AskPassword, Shell, ShellPlace, Target, Unasked } from "../targets/target.ts";
 import type { BudgetKind } from "./bound-output.ts";
 import { isRecord } from "../lib/values.ts";
 
@@ -18,8 +18,14 @@ export interface Tool<In = unknown> {
   readonly budget?: BudgetKind;
   /** Arguments in which the name of a secret (`‹secret-3: AWS key›`) becomes its value, after an approval. */
   readonly secretFields?: readonly string[] | "all";
+  /** A person may change the command in its arguments before it runs. */
+  readonly editable?: true;
   /** Pure; for policy, approval, title and record. */
   intent(input: In): Intent;
+  /** The shell whose output its calls print. */
+  shell?(input: In, target: Target): Promise<Shell>;
+  /** It shows what was printed earlier: in that output, by that background shell, or, without an id, in its `shell`. */
+  shows?(input: In): { readonly id?: string | undefined; readonly background?: boolean };
   /** For writes: finds out what would change before the operator is asked. */
   prepare?(input: In, context: ToolContext): Promise<Prepared>;
   run(input: In, context: ToolContext): Promise<ToolResult>;

@@ -11,7 +11,6 @@ import { outputKind } from "../../policy/privacy/output-kind.ts";
 import type { Privacy } from "../../policy/privacy/privacy.ts";
 import type { Shell, Target } from "../../targets/target.ts";
 import { boundText } from "../../tools/bound-output.ts";
-import { paneFor, shellFor } from "../../tools/run-shell.ts";
 import { noted, withNotes } from "../../tools/notes.ts";
 import { type Tool, type ToolContext, type ToolResult, withNote } from "../../tools/tool.ts";
 import type { Attempt } from "../fleet/run-on-machines.ts";
@@ -271,19 +270,20 @@ export class PrintedKinds {
   /** What a call is about to show; undefined: nothing that was printed before. */
   async kindOf(tool: Tool, input: unknown, { target, ...judging }: Parts): Promise<OutputKind | undefined> {
     if (tool.budget === "capture") return this.#privacy.screen;
-    if (tool.name !== "shell_output") return undefined;
-    const { shell_id, output_id, ...place } = input as Place;
-    const id = output_id ?? shell_id;
-    if (id === undefined) return this.#running.get(await shellFor(await target(), place));
-    return this.#outputs.get(id) ?? (id === shell_id ? startedEarlier(id, await target(), judging) : undefined);
+    const shown = tool.shows?.(input);
+    if (shown === undefined) return undefined;
+    const { id, background } = shown;
+    if (id !== undefined)
+      return this.#outputs.get(id) ?? (background === true ? startedEarlier(id, await target(), judging) : undefined);
+    const shell = await tool.shell?.(input, await target());
+    return shell && this.#running.get(shell);
   }
 
   /** Machines may use the same ids: one that stood for secrets once is never ordinary again. */
   async remember(tool: Tool, input: unknown, target: Target, output: OutputKind, ran: ToolResult): Promise<void> {
     for (const id of ran.outputs ?? []) if (!isListing(this.#outputs.get(id))) this.#outputs.set(id, output);
-    if (tool.name !== "run_shell" && tool.name !== "send-keys") return;
-    const find = tool.name === "send-keys" ? paneFor : shellFor;
-    const shell = await find(target, input as Place).catch(() => undefined);
+    if (tool.shows !== undefined) return;
+    const shell = await tool.shell?.(input, target).catch(() => undefined);
     if (shell !== undefined) this.#running.set(shell, output);
   }
 }
@@ -300,12 +300,4 @@ async function startedEarlier(
   if (command === undefined) return undefined;
   const judged = await judgeShell(command, target.shell.cwd, await rules(target));
   return outputKind(printing(judged, command), maskOutput);
-}
-
-interface Place {
-  readonly shell_id?: string;
-  readonly output_id?: string;
-  readonly session?: string;
-  readonly pane?: string;
-  readonly target?: string;
 }

@@ -63,7 +63,7 @@ export async function permitShell(
     const where = new AskedShell(target, shell);
     const decision = await decide(parts, call, where, {
       ...questionAbout(command, call, intent, prepared, moved),
-      editable: call.tool.name === "run_shell",
+      editable: call.tool.editable === true,
     });
     if (decision.kind === "denied") return refused(decision, command);
     if (decision.kind === "edited") {

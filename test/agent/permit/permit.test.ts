@@ -87,7 +87,7 @@ async function decide({
       ...parts,
     },
     {
-      tool: { ...readTool("run_shell", () => ({ ok: true, outcome: "done", result: "" })), ...tool },
+      tool: { ...readTool("run_shell", () => ({ ok: true, outcome: "done", result: "" })), editable: true, ...tool },
       input: { command: "make it" },
       intent,
       call: "c1",
