@@ -178,3 +178,6 @@ export function lockWords({ shell, namespace }: Pick<Locks, "shell" | "namespace
       return `${first}, with every file system read-only${namespace.sealed ? "" : " (root could undo it: no setpriv or capsh)"}`;
   }
 }
+
+/** Lines of a command or a difference that are printed above the panel; `v` shows the others. */
+export const PRINTED_LINES = 200;

@@ -4,7 +4,7 @@ import type { ApprovalRequest } from "../../policy/approvals.ts";
 import { mixedWords, showText, showLine } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
-import { timeOfDay, oneLine } from "../words.ts";
+import { oneLine, PRINTED_LINES, timeOfDay } from "../words.ts";
 import {
   changeWords,
   inRows,
@@ -353,5 +353,3 @@ const OTHER_ROWS = 2;
 const RECOGNISABLE = 24;
 /** Of a command that is too long for a narrow screen. */
 const HEAD_ROWS = 3;
-/** Lines of a command or a difference that are printed above the panel; `v` shows the others. */
-const PRINTED_LINES = 200;

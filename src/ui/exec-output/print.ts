@@ -143,8 +143,9 @@ export class Printer {
       case "turn":
       case "machine":
       case "error":
-      case "approval_asked":
         return;
+      case "approval_asked":
+        return this.#tools.get(event.call)?.asked(event.diff);
     }
   }
 

@@ -322,7 +322,7 @@ export class TerminalScreen implements ReplScreen {
 
   #asked(prompt: ApprovalPrompt): void {
     const { repl, notifier } = this.#started;
-    repl.transcript.say(prompt.preamble(this.columns, this.#terminal.rows), "tool");
+    repl.transcript.say(prompt.preamble(this.columns, this.#terminal.rows), "question");
     notifier.approvalWaits(`${prompt.request.where}$ ${commandLine(prompt.request.action)}`);
     this.#painter.draw();
   }

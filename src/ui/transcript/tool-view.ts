@@ -6,7 +6,7 @@ import { clip, withoutTabs, plural } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/screen/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
-import { commandLine, oneLine, progressWords, seconds, wrapped } from "../words.ts";
+import { commandLine, oneLine, PRINTED_LINES, progressWords, seconds, wrapped } from "../words.ts";
 
 export class ToolView {
   readonly #name: string;
@@ -16,6 +16,8 @@ export class ToolView {
   #title = "";
   #remark = "";
   #progress = "";
+  /** The change as its question printed it. */
+  #askedDiff = "";
 
   constructor(name: string, title: string, options: ToolViewOptions) {
     this.#options = options;
@@ -26,6 +28,11 @@ export class ToolView {
   /** The operator has changed the command: this one runs. */
   retitle(title: string): void {
     this.#title = commandLine(this.#options.redact(title));
+  }
+
+  /** Its question printed this change: what is the same is not printed again. */
+  asked(diff: string | undefined): void {
+    this.#askedDiff = diff?.trim() ?? "";
   }
 
   /** How it was approved, if not by a question. */
@@ -73,6 +80,8 @@ export class ToolView {
       width(),
     );
     const text = resultText(event);
+    const wasPrinted = this.#askedDiff !== "" && this.#askedDiff.split("\n").length <= PRINTED_LINES;
+    if (wasPrinted && text.includes(this.#askedDiff)) return [head];
     if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
     // A checklist is above the input line already, and comes once more when the task has ended.
     if (event.tool === "plan" && event.ok && this.#options.lines !== true) return [head];

@@ -161,8 +161,9 @@ export class Transcript {
       case "session":
       case "turn":
       case "machine":
-      case "approval_asked":
         return;
+      case "approval_asked":
+        return this.#tools.get(event.call)?.asked(event.diff);
       case "approval_answered":
         if (event.edited !== undefined) this.#tools.get(event.call)?.retitle(event.edited);
         if (event.decision === "approved" && event.by === "mode") this.#tools.get(event.call)?.remark("auto-approved");
@@ -393,13 +394,15 @@ export class Transcript {
   /** Blocks of one kind stay together; an empty line separates the others. */
   #needsGap(section: Section): boolean {
     if (this.#last === "start") return false;
+    // What was asked and how it was answered stay together.
+    if (section === "tool" && this.#last === "question") return false;
     if (section === "prompt" || section === "answer") return true;
     if (section === "note" && this.#last === "prompt") return false;
     return section !== this.#last && section !== "usage";
   }
 }
 
-export type Section = "start" | "welcome" | "prompt" | "answer" | "reasoning" | "tool" | "note" | "usage";
+export type Section = "start" | "welcome" | "prompt" | "question" | "answer" | "reasoning" | "tool" | "note" | "usage";
 
 /** The operator's own command that did not end. */
 const WAITS = { waiting: "it waits in the shared pane:", "not-run": "for the program in the shared pane:" } as const;

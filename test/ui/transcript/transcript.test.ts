@@ -41,6 +41,23 @@ describe("an answer after a retry", () => {
   });
 });
 
+describe("a change that its question printed", () => {
+  const diff = "@@ -1,1 +1,1 @@\n-one\n+two";
+  const call = { call: "c", tool: "edit_file" } as const;
+  const started = { type: "tool_started", ...call, title: "a.txt", args: {} } as const;
+  const asked = { type: "approval_asked", ...call, diff } as unknown as AgentEventBody;
+  const done = (display: string) =>
+    ({ type: "tool_finished", ...call, ok: true, outcome: "done", result: "", display, ms: 1 }) as AgentEventBody;
+
+  test.each([
+    ["the same is not printed again", [started, asked, done(`edited a.txt\n${diff}`)], 0],
+    ["another one is", [started, asked, done(`edited a.txt\n${diff.replace("two", "three")}`)], 1],
+    ["one that nobody was asked about is", [started, done(`edited a.txt\n${diff}`)], 1],
+  ])("%s", (_, events, printed) => {
+    expect(rows(...events).filter((row) => row.includes("+t"))).toHaveLength(printed);
+  });
+});
+
 describe("the lines of a long output", () => {
   const output = (lines: number) => Array.from({ length: lines }, (_, at) => `row ${at + 1}\n`).join("");
   const ended = (fields: object) =>
