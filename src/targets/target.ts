@@ -313,6 +313,8 @@ export interface Unasked {
   readonly inNamespace: boolean;
   /** For the model, with the result. */
   readonly note?: string;
+  /** Variables that the command names: in its shell, but not in the environment of what it starts. */
+  readonly variables?: readonly (readonly [name: string, value: string])[];
 }
 
 /** Where a command would run now, as the machine reports it. */

@@ -15,7 +15,7 @@ import {
 import { namesOnly } from "../../policy/shell/secret-reads.ts";
 import type { Condition, ShellJudgement } from "../../policy/verdict.ts";
 import type { SecondLock, Shell, Target, Transport, Unasked } from "../../targets/target.ts";
-import { environmentDoubt } from "./shell-environment.ts";
+import { shellVariables } from "./shell-environment.ts";
 
 /** `ask`: why it needs a question after all. */
 type UnaskedRun = { readonly unasked: Unasked } | { readonly ask: string };
@@ -38,18 +38,20 @@ export async function unaskedRun(
   const doubt =
     (await sudoDoubt(target, judged)) ??
     (isHere(target) ? linkDoubt(text, judged, cwd) : undefined) ??
-    (await conditionDoubt(target.transport, judged.conditions, cwd)) ??
-    (await environmentDoubt(target, shell, text, judged));
+    (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };
+  const found = await shellVariables(target, shell, text, judged);
+  if ("ask" in found) return found;
+  const unasked = { inNamespace: true, ...(found.variables.length === 0 ? {} : found) };
   const required = lock === "required";
   // The namespace is made while the model thinks, so this hardly ever waits.
   const namespace = await unlessAborted(signal, target.locks.settled);
   if (required && namespace.kind === "none")
     return { ask: `read_only_namespace is required, and the target has none: ${namespace.why}` };
-  if (namespace.kind !== "ready") return { unasked: { inNamespace: true } };
+  if (namespace.kind !== "ready") return { unasked };
   const distorted = distortedInNamespace(text, judged, namespace.owners);
-  if (distorted === undefined) return { unasked: { inNamespace: true } };
-  if (onlyHidesOwners(text, judged)) return { unasked: { inNamespace: true, note: HIDDEN_OWNERS } };
+  if (distorted === undefined) return { unasked };
+  if (onlyHidesOwners(text, judged)) return { unasked: { ...unasked, note: HIDDEN_OWNERS } };
   return { ask: `${distorted}, which the read-only namespace would show wrongly` };
 }
 

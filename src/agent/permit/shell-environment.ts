@@ -5,31 +5,36 @@
 import { readFileSync } from "node:fs";
 import { withBytes } from "../../lib/byte-names.ts";
 import { splitWords } from "../../lib/quote.ts";
-import { missingVariable } from "../../policy/shell/read-only/missing-variables.ts";
+import { missingVariable, namedVariables } from "../../policy/shell/read-only/missing-variables.ts";
 import type { ShellJudgement } from "../../policy/verdict.ts";
-import type { Shell, Target, Transport } from "../../targets/target.ts";
+import type { Shell, Target, Transport, Unasked } from "../../targets/target.ts";
 
-/** Why it needs a question; undefined if it does not. */
-export async function environmentDoubt(
+type ShellVariables = { readonly variables: NonNullable<Unasked["variables"]> };
+
+/** Why it needs a question; otherwise the variables of its shell that it names. */
+export async function shellVariables(
   target: Target,
   shell: Shell,
   text: string,
   judged: ShellJudgement,
-): Promise<string | undefined> {
+): Promise<{ readonly ask: string } | ShellVariables> {
   const { transport } = target;
   const exported = target.isAdopted === true ? undefined : await exportedBy(shell, transport);
   const { home } = transport.facts;
   const { path, passesOn } = target.locks;
   const missing = [...(exported ?? [])].filter(([name, value]) => !OWN.has(name) && !passesOn(name, value));
-  const doubt = missingVariable(
-    text,
-    judged,
-    missing.map(([name]) => name),
-  );
-  if (doubt !== undefined || exported === undefined) return doubt;
-  if ((exported.get("HOME") ?? home) !== home) return `HOME in your shell is ${exported.get("HOME")}, not ${home}`;
+  const names = missing.map(([name]) => name);
+  const missed = missingVariable(text, judged, names);
+  if (missed !== undefined) return { ask: missed };
+  if (exported === undefined) return { variables: [] };
+  const ownHome = exported.get("HOME") ?? home;
+  if (ownHome !== home) return { ask: `HOME in your shell is ${ownHome}, not ${home}` };
   const other = exported.get("PATH") ?? path;
-  return other === path ? undefined : otherProgram(transport, judged, other, path);
+  const found = other === path ? undefined : await otherProgram(transport, judged, other, path);
+  if (found !== undefined) return { ask: found };
+  const several = namedVariables(text, names).find((name) => exported.get(name)?.includes("\n"));
+  if (several !== undefined) return { ask: `your shell's ${several} has line breaks` };
+  return { variables: namedVariables(text, names).map((name) => [name, exported.get(name) ?? ""] as const) };
 }
 
 /** Set for every command, or of the shell that runs it. */
@@ -92,10 +97,10 @@ export function parseExports(text: string): Exported {
   return exported;
 }
 
-/** bash quotes with double quotes, the others with single ones. */
+/** bash quotes with double quotes, the others with single ones. Of one with line breaks only that is known. */
 function unquoted(value: string): string {
   const [, inner] = /^"(.*)"$/.exec(value) ?? [];
-  return inner?.replace(/\\([$`"\\])/g, "$1") ?? splitWords(value)?.[0] ?? value;
+  return inner?.replace(/\\([$`"\\])/g, "$1") ?? splitWords(value)?.join(" ") ?? `${value}\n`;
 }
 
 const programs = new WeakMap<Transport, Map<string, boolean>>();

@@ -7,7 +7,7 @@ import { unlessAborted } from "../../lib/waiting.ts";
 import { wholeCharacters } from "../../lib/text.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
 import { bareFunction } from "../read-only/clean-environment.ts";
-import type { CleanScript } from "../read-only/clean-script.ts";
+import { type CleanScript, withVariables } from "../read-only/clean-script.ts";
 import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "../target.ts";
 
 const LOOK_BYTES = 1024 * 1024;
@@ -74,7 +74,10 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const startedAt = Date.now();
       const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
       signal?.throwIfAborted();
-      const script = unasked === undefined ? command : asCleanChild(options.clean(command, unasked, BEGUN, true));
+      const script =
+        unasked === undefined
+          ? command
+          : asCleanChild(options.clean(withVariables(command, unasked), unasked, BEGUN, true));
       const starting = transport.run(START, {
         args: [
           base,

@@ -28,7 +28,7 @@ import {
   request,
 } from "./direct-scripts.ts";
 import type { StandingScript } from "../read-only/clean-children.ts";
-import type { CleanScript } from "../read-only/clean-script.ts";
+import { type CleanScript, withVariables } from "../read-only/clean-script.ts";
 import { movedAway } from "../tmux/typed-keys.ts";
 import { type Gone, LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
@@ -202,12 +202,13 @@ export class DirectShell implements Shell, AsyncDisposable {
     if ("kind" in used) return used;
     const { live, guard } = used;
     const { unasked } = options;
+    const text = unasked === undefined ? command : withVariables(command, unasked);
     const tag = ++this.#tag;
     const late = live.begin(tag, into);
     if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
     this.#used = true;
     const line = (): string => {
-      const clean = (to: string) => this.#options.clean(command, unasked!, to);
+      const clean = (to: string) => this.#options.clean(text, unasked!, to);
       const lines = unasked && cleanLines(command, clean);
       if (guard !== undefined)
         return guard.line(lines === undefined ? command : `${lines} 9>&2 2>/dev/null`, tag, this.#cwd);
@@ -216,10 +217,10 @@ export class DirectShell implements Shell, AsyncDisposable {
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
     if (options.signal?.aborted === true) return { kind: "stopped", by: "user" };
-    const standing = unasked && guard === undefined ? this.#options.standing(command, unasked) : undefined;
-    if (standing !== undefined) live.ask(command, tag, standing);
-    else if (unasked !== undefined && guard !== undefined && this.#options.guardShell.mayStand(guard, command, unasked))
-      live.process.stdin.write(guard.question(command, tag, this.#cwd));
+    const standing = unasked && guard === undefined ? this.#options.standing(text, unasked) : undefined;
+    if (standing !== undefined) live.ask(text, tag, standing);
+    else if (unasked !== undefined && guard !== undefined && this.#options.guardShell.mayStand(guard, text, unasked))
+      live.process.stdin.write(guard.question(text, tag, this.#cwd));
     else live.process.stdin.write(line());
     const { transport } = this.#options;
     const over = transport.gone === undefined ? undefined : new AbortController();

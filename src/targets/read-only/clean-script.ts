@@ -45,6 +45,11 @@ export function cleanShell({ programs, path }: Pick<MachineFacts, "programs" | "
   return { kind: "sh", path: isTrusted(sh) ? sh : "/bin/sh" };
 }
 
+/** On the same line, so that line numbers in messages are right. */
+export function withVariables(command: string, { variables = [] }: Unasked): string {
+  return variables.map(([name, value]) => `${name}=${quote(value)}; `).join("") + command;
+}
+
 /** How to find and enter the read-only namespace of a target. */
 export interface NamespaceEntry {
   /** Contains "PID START-TIME" while there is a namespace; FILE.changing exists while it is made again. */

@@ -2,6 +2,7 @@
 import { randomInt } from "node:crypto";
 import { BuddyError, messageOf } from "../../lib/errors.ts";
 import type { CleanChildren } from "../read-only/clean-children.ts";
+import { withVariables } from "../read-only/clean-script.ts";
 import type { AskingPane } from "../read-only/standing-shell.ts";
 import { TmuxUnusable } from "../errors.ts";
 import type { OutputStore } from "../output/output-store.ts";
@@ -360,8 +361,8 @@ export class TmuxPane implements Pane, PaneSink {
     const { unasked } = options;
     const clean = unasked && {
       shell: this.#options.clean.reader,
-      script: (to: string) => this.#options.clean.scriptForReader(command, unasked, to),
-      asked: (pane: AskingPane) => this.#options.clean.inPane(command, unasked, pane),
+      script: (to: string) => this.#options.clean.scriptForReader(withVariables(command, unasked), unasked, to),
+      asked: (pane: AskingPane) => this.#options.clean.inPane(withVariables(command, unasked), unasked, pane),
     };
     const delivery = deliver(command, tag, this.#input.place, { clean, shown: options.shown });
     const running = new RunningCommand(tag, command, this.#options.outputStore.open(), options, delivery.shown, clean);

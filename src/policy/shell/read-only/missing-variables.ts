@@ -54,7 +54,7 @@ export function missingVariable(
 ): string | undefined {
   const general = missing.find((name) => FOR_ALL.test(name));
   if (general !== undefined) return notPassedOn(general);
-  const named = missing.find((name) => mentions(text, name));
+  const named = missing.find((name) => looksUp(text, name) || (expands(text, name) && OF_SHELL.test(name)));
   if (named !== undefined) return notPassedOn(named);
   for (const { words } of commands) {
     const program = (words[0] ?? "").split("/").at(-1) ?? "";
@@ -71,11 +71,25 @@ function notPassedOn(name: string): string {
   return `a command that runs automatically does not get your shell's ${name}`;
 }
 
-/** As a variable of the shell, or for a program that looks one up by its name; not where the text itself sets it. */
-function mentions(text: string, name: string): boolean {
-  if (new RegExp(`(?:^|[\\s;&|(])(?:(?:for|read(?:\\s+-\\w+)*)\\s+)?${name}(?:=|\\s+in\\b)`).test(text)) return false;
-  return new RegExp(`\\$\\{?[#!]?${name}\\b|(?:printenv|ENVIRON|\\benv\\b|ENV)[^|;&]*\\b${name}\\b`).test(text);
+/** Of `missing`, what the shell of the command needs as its own variables. */
+export function namedVariables(text: string, missing: readonly string[]): readonly string[] {
+  return missing.filter((name) => expands(text, name));
 }
+
+/** Not where the text itself sets it. */
+function expands(text: string, name: string): boolean {
+  if (new RegExp(`(?:^|[\\s;&|(])(?:(?:for|read(?:\\s+-\\w+)*)\\s+)?${name}(?:=|\\s+in\\b)`).test(text)) return false;
+  return new RegExp(`\\$\\{?[#!]?${name}\\b`).test(text);
+}
+
+/** By a program that finds variables by their names. */
+function looksUp(text: string, name: string): boolean {
+  return new RegExp(`(?:printenv|ENVIRON|\\benv\\b|ENV)[^|;&]*\\b${name}\\b`).test(text);
+}
+
+/** They mean something to the shell itself. */
+const OF_SHELL =
+  /^(?:BASH|COMP|HIST|LC_|LANG|LD_|OPT|MAIL|READLINE|TMP|PS\d|PROMPT|(?:PATH|HOME|IFS|PWD|OLDPWD|SHLVL|_|ENV|CDPATH|FIGNORE|FCEDIT|TZ|UID|EUID|PPID|RANDOM|SRANDOM|SECONDS|GLOBIGNORE|EXECIGNORE|IGNOREEOF|TIMEFORMAT|LINES|COLUMNS|GROUPS|DIRSTACK|FUNCNAME|FUNCNEST|SHELLOPTS|CHILD_MAX|INPUTRC|REPLY|LINENO|EPOCH\w*)$)/;
 
 function lists(program: string, args: readonly string[]): boolean {
   const plain = args.filter((word) => !word.startsWith("-"));
