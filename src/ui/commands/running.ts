@@ -180,7 +180,7 @@ async function output(screen: CommandScreen, args: string): Promise<void> {
   if (kept === undefined && (args === "" || /^\d+$/.test(args))) {
     return screen.fail(
       args === "" ? "no output yet" : `no output ${args}`,
-      "Shortened output names the command that shows all of it; /ps lists background shells",
+      "Shortened output names the command that shows all of it, as /output out-3 does after a resume; /ps lists background shells",
     );
   }
   await screen.interruptible(async (signal) => {
