@@ -219,7 +219,7 @@ test("in the REPL /mcp shows the servers, and a question names server, tool and 
   repl.type("/mcp\r");
   await repl.until("lab__look");
   repl.type("go\r");
-  await repl.until(/lab: echo \{"text":"hello there"\}/);
+  await repl.until(/lab: echo \{"text":"hello there"\} -- approve\?/);
   repl.type("y");
   await repl.until("all done");
   repl.type("/quit\r");

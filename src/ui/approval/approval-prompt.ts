@@ -71,11 +71,6 @@ export class ApprovalPrompt {
     return this.#view.preamble(columns, rows);
   }
 
-  /** Lines for the scrollback, once the screen has become too small for the panel. */
-  afterResize(columns: number, rows: number): string[] {
-    return this.#view.afterResize(columns, rows);
-  }
-
   /** The live rows and the cursor's place among them. */
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
     this.#columns = columns;

@@ -104,7 +104,6 @@ export class ApprovalQueue implements Asker {
     const isNew = this.#state === "ready" || (this.#state === "armed" && size !== this.#size);
     this.#size = size;
     if (!isNew) return;
-    if (this.#state === "armed") this.#listener.resized(this.current!);
     this.#state = "armed";
     this.current?.shown();
     this.#lookLater();
@@ -219,8 +218,6 @@ interface QueueListener {
   /** A question has come to the front; it is not shown yet. */
   asked(prompt: ApprovalPrompt): void;
   changed(): void;
-  /** It was shown on a screen of another size. */
-  resized(prompt: ApprovalPrompt): void;
   /** The line is needed for a command; what was half typed comes back after it. */
   aside(): void;
   /** Keys that were held back, and belong to the line. */

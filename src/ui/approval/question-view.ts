@@ -31,6 +31,8 @@ export class QuestionView {
   #printed = false;
   #commandPrinted = false;
   #viewed = false;
+  /** The panel has no room for the command, and it was not printed above. */
+  #cut = false;
 
   constructor(request: ApprovalRequest, style: Theme) {
     this.request = request;
@@ -49,13 +51,6 @@ export class QuestionView {
         : []),
       ...(long ? this.#commandLines.slice(0, PRINTED_LINES).map((line) => `  ${line}`) : []),
     ];
-  }
-
-  /** On a smaller screen than before the command may no longer fit into the panel. */
-  afterResize(columns: number, rows: number): string[] {
-    if (this.#commandPrinted || !this.#tooTall(columns, rows)) return [];
-    this.#printed = this.#commandPrinted = true;
-    return this.#commandLines.slice(0, PRINTED_LINES).map((line) => `  ${line}`);
   }
 
   /** All of it, for a pager. */
@@ -82,6 +77,7 @@ export class QuestionView {
   /** All of it was shown: only then can it be approved. */
   get approvable(): boolean {
     if (this.#viewed) return true;
+    if (this.#cut) return false;
     const fits = Math.max(this.#diff.length, this.#commandLines.length) <= PRINTED_LINES;
     return fits && (this.#printed || this.#diff.length === 0);
   }
@@ -266,7 +262,9 @@ export class QuestionView {
   question(columns: number, rows: number, open = true): { rows: string[]; col: number } {
     const ask = this.#ask(open);
     let shown = this.#wrapped(columns, open);
-    if (this.#tooTall(columns, rows)) {
+    const tall = this.#tooTall(columns, rows);
+    this.#cut = tall && !this.#commandPrinted;
+    if (tall) {
       const count = this.#commandLines.length;
       const hidden = count - PRINTED_LINES;
       const note = !this.#printed

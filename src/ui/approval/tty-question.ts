@@ -158,8 +158,6 @@ class TerminalQuestion {
     if (!this.#resized) return;
     this.#size = this.#keys.size();
     this.#keys.write(this.#area.eraseAfterResize(this.#size.columns, terminalReflows(process.env), cursor));
-    const { columns, rows } = this.#size;
-    for (const line of this.#prompt.afterResize(columns - 1, rows)) this.#keys.write(`${line}\r\n`);
   }
 
   #end(answer: ApprovalAnswer): ApprovalAnswer {

@@ -73,7 +73,6 @@ export class TerminalScreen implements ReplScreen {
       queue: new ApprovalQueue(repl.style, {
         asked: (prompt) => this.#asked(prompt),
         changed: () => this.#painter.draw(),
-        resized: (prompt) => repl.transcript.say(prompt.afterResize(this.columns, this.#terminal.rows), "tool"),
         aside: () => this.#setLineAside(),
         typed: (inputs) => inputs.forEach((input) => input.kind === "key" && this.#edit(input)),
         answered: (request, answer, by) => this.#answered(request, answer, by),
