@@ -98,7 +98,8 @@ test("whatever is asked while the connection is down waits for it: one client, e
   place.notices.length = 0;
   proxy.refuse(true);
   proxy.cut();
-  await until(() => place.notices.some(({ kind }) => kind === "reconnecting"), "the drop is noticed");
+  const drops = () => place.notices.filter(({ kind }) => kind === "reconnecting");
+  await until(() => drops().length === 2, "both notice the drop");
   const asked = [
     panes.list(),
     panes.list(),
@@ -136,7 +137,7 @@ test("cancelled while the connection is down: nothing waits for it, and the inte
   await until(() => place.notices.some((notice) => notice.kind === "reconnecting"), "the drop is noticed");
   stop.abort();
   const result = await running;
-  expect(result.outcome).toEqual({ kind: "stopped", by: "user" });
+  expect(result.outcome).toEqual({ kind: "stopped", by: "user", unseen: true });
   expect(result.notes).not.toEqual([]);
   expect(place.notices.some((notice) => notice.kind === "reconnected")).toBe(false);
   proxy.refuse(false);
