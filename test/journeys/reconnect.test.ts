@@ -123,7 +123,7 @@ test("while the connection is down every slash command and every tool waits: one
   pty.type("go on\r");
   await pty.until("/ps");
   proxy.refuse(false);
-  await pty.until("running list_shells");
+  await pty.until("● background shells");
   pty.type("/ps\r/status\r");
   proxy.refuse(false);
   await pty.until("It answered.");
