@@ -27,6 +27,27 @@ export const ABSOLUTE_PATH =
   'while [ -n "$__buddy_part" ]; do case $__buddy_part in /*) PATH=$PATH:${__buddy_part%%:*} ;; esac; ' +
   "__buddy_part=${__buddy_part#*:}; done; PATH=${PATH#:}; PATH=${PATH:-/usr/bin:/bin}; unset __buddy_part ;; esac";
 
+const NAMED: Readonly<Record<string, number>> = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13, e: 27, E: 27 };
+
+/**
+ * The value of `$'…'` as bash, zsh and mksh print it; undefined: it is something else. `word` has a character for each
+ * byte: without a UTF-8 locale some of the bytes of a character are escaped.
+ */
+export function ansiQuoted(word: string): string | undefined {
+  const [, inner] = /^\$'(.*)'$/.exec(word) ?? [];
+  if (inner === undefined) return undefined;
+  const escapes = /(\\M-\\C-|\\[MC]-)(.)|\\([0-7]{1,3}|.)/g;
+  const bytes = inner.replaceAll(escapes, (_, prefix: string | undefined, of: string, escaped: string) => {
+    if (prefix !== undefined) {
+      const low = !prefix.includes("C") ? of.charCodeAt(0) : of === "?" ? 127 : of.charCodeAt(0) & 31;
+      return String.fromCharCode(prefix.includes("M") ? low | 128 : low);
+    }
+    const code = /^[0-7]/.test(escaped) ? Number.parseInt(escaped, 8) : NAMED[escaped];
+    return code === undefined ? escaped : String.fromCharCode(code);
+  });
+  return Buffer.from(bytes, "latin1").toString();
+}
+
 /** Splits into words, with quotes as in a shell; undefined: a quote is not closed. */
 export function splitWords(text: string): string[] | undefined {
   const words: string[] = [];

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { withBytes } from "../../lib/byte-names.ts";
-import { splitWords } from "../../lib/quote.ts";
+import { ansiQuoted, splitWords } from "../../lib/quote.ts";
 import { missingVariable, namedVariables } from "../../policy/shell/read-only/missing-variables.ts";
 import type { ShellJudgement } from "../../policy/verdict.ts";
 import type { Shell, Target, Transport, Unasked } from "../../targets/target.ts";
@@ -32,8 +32,8 @@ export async function shellVariables(
   const other = exported.get("PATH") ?? path;
   const found = other === path ? undefined : await otherProgram(transport, judged, other, path);
   if (found !== undefined) return { ask: found };
-  const several = namedVariables(text, names).find((name) => exported.get(name)?.includes("\n"));
-  if (several !== undefined) return { ask: `your shell's ${several} has line breaks` };
+  const odd = namedVariables(text, names).find((name) => /[\n\uFFFD]/.test(exported.get(name) ?? ""));
+  if (odd !== undefined) return { ask: `your shell's ${odd} has line breaks or is not UTF-8` };
   return { variables: namedVariables(text, names).map((name) => [name, exported.get(name) ?? ""] as const) };
 }
 
@@ -65,13 +65,13 @@ async function exportedBy(shell: Shell, transport: Transport): Promise<Exported>
   return exported;
 }
 
-/** What the shell wrote at its prompt; "" if it has not. */
+/** What the shell wrote at its prompt, a character for each byte; "" if it has not. */
 async function writtenBy(file: string | undefined, transport: Transport): Promise<string> {
   if (file === undefined) return "";
   try {
-    if (transport.kind === "local") return readFileSync(withBytes(file), "utf8");
+    if (transport.kind === "local") return readFileSync(withBytes(file), "latin1");
     const { stdout } = await transport.run('cat -- "$1" 2>/dev/null', { args: [file], quick: true });
-    return stdout.toString("utf8");
+    return stdout.toString("latin1");
   } catch {
     // It has not been written yet.
     return "";
@@ -81,12 +81,15 @@ async function writtenBy(file: string | undefined, transport: Transport): Promis
 function loginExports(transport: Transport): Promise<Exported> {
   const asked =
     atLogin.get(transport) ??
-    transport.run("export -p", { quick: true }).then(({ stdout }) => parseExports(stdout.toString("utf8")));
+    transport.run("export -p", { quick: true }).then(({ stdout }) => parseExports(stdout.toString("latin1")));
   atLogin.set(transport, asked);
   return asked;
 }
 
-/** As bash, zsh, fish and sh write them. A line of a value that looks like another variable is one too many. */
+/**
+ * As bash, zsh, fish and sh write them, a character for each byte. A line of a value that looks like another variable
+ * is one too many.
+ */
 export function parseExports(text: string): Exported {
   const exported = new Map<string, string>();
   for (const line of text.split("\n")) {
@@ -97,10 +100,11 @@ export function parseExports(text: string): Exported {
   return exported;
 }
 
-/** bash quotes with double quotes, the others with single ones. Of one with line breaks only that is known. */
-function unquoted(value: string): string {
+/** As each shell quotes it. dash breaks the line of a value with line breaks: of that one no more is known. */
+function unquoted(bytes: string): string {
+  const value = Buffer.from(bytes, "latin1").toString();
   const [, inner] = /^"(.*)"$/.exec(value) ?? [];
-  return inner?.replace(/\\([$`"\\])/g, "$1") ?? splitWords(value)?.join(" ") ?? `${value}\n`;
+  return inner?.replace(/\\([$`"\\])/g, "$1") ?? ansiQuoted(bytes) ?? splitWords(value)?.join(" ") ?? `${value}\n`;
 }
 
 const programs = new WeakMap<Transport, Map<string, boolean>>();
