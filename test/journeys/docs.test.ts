@@ -61,6 +61,9 @@ const PLACEHOLDERS: Readonly<Record<string, string>> = {
   WHAT: "prod",
 };
 
+/** The exit code of `buddy policy shell` by the verdict that it prints first. */
+const VERDICT_CODES: Readonly<Record<string, number>> = { allow: 0, ask: 3, block: 4 };
+
 /** The changelog tells of the past, too. */
 const MANUALS = PAGES.filter((name) => name !== "CHANGELOG.md");
 const found: Found[] = [
@@ -99,7 +102,10 @@ needed.describe("every command of the documentation", () => {
             stdin: "is nginx running?\n",
           },
         );
-        expect({ code, output }).toEqual({ code: 0, output: expect.not.stringContaining("inside buddy") });
+        const expected = line.startsWith("buddy policy shell")
+          ? (VERDICT_CODES[/^\w+(?=: )/.exec(output)?.[0] ?? ""] ?? -1)
+          : 0;
+        expect({ code, output }).toEqual({ code: expected, output: expect.not.stringContaining("inside buddy") });
       }
     },
   );

@@ -89,7 +89,7 @@ const { test: withShell } = await needs("linux", "tmux", "bash");
 withShell.each([
   ["in a pane", ["--tmux"], "", {}],
   ["in a direct shell", ["--no-tmux"], "", {}],
-  ["in a shell with POSIXLY_CORRECT", ["--no-tmux"], "", { POSIXLY_CORRECT: "1" }],
+  ["in a shell in POSIX mode", ["--no-tmux"], "", { SHELLOPTS: "posix" }],
   ["without the read-only namespace", ["--tmux"], '[safety]\nread_only_namespace = "off"', {}],
 ])("what a text leaves behind ends with it: %s", async (_, where, config, env) => {
   const seconds = uniqueSeconds();
@@ -119,6 +119,13 @@ withShell.each([
   expect(processesWith(seconds)).toEqual([]);
   // What is about to end may do so, and what it prints belongs to the text.
   expect(rig.lastResult()).toContain("3\n2\n1");
+});
+
+withShell("with POSIXLY_CORRECT, by which programs read options differently, all need approval", async () => {
+  await using rig = execRig([shell("ls"), shell("sort f"), { text: "done" }]);
+  const { code, stderr } = await rig.exec(["--no-tmux", "go"], { env: { POSIXLY_CORRECT: "1" } });
+  expect(code, stderr).toBe(3);
+  expect(stderr.match(/ denied$/gm)).toHaveLength(2);
 });
 
 withShell("what a text leaves behind ends with it on a machine without bash", async () => {
@@ -175,7 +182,7 @@ inPane.test.each([
   const texts = ["ls", "git status", "cat f | wc -l", "cd bin && ls", "which ls", "bash -c ls"];
   await using rig = execRig([
     ...texts.map((text) => shell(text)),
-    call("read_file", { path: "../f" }),
+    call("read_file", { path: from === "a start-up file" ? "f" : "../f" }),
     { text: "done" },
   ]);
   const { box } = rig;
@@ -189,7 +196,8 @@ inPane.test.each([
   if (from === "a start-up file") box.write("home/.bashrc", `export PATH='${path}'\n`);
   const env = from === "a start-up file" ? {} : { PATH: path };
   const { code } = await rig.exec(["go", ...args], { env: { SHELL: "/bin/bash", ...env } });
-  expect(code).toBe(0);
+  // From a start-up file the shell itself would run them: the commands need approval.
+  expect(code).toBe(from === "a start-up file" ? 3 : 0);
   expect(rig.lastResult()).toContain("hello");
   expect(existsSync(ran) ? readFileSync(ran, "utf8") : "").toBe("");
 });
