@@ -23,7 +23,7 @@ function worksIn(root: () => BareRoot, options: BareOptions = {}): void {
 
   test("prints its version and its help", async () => {
     expect(await buddy("--version")).toEqual({ code: 0, stdout: `buddy ${version}\n`, stderr: "" });
-    const help = await buddy("--help");
+    const help = await buddy("help", "all");
     expect(help.stdout).toContain("Usage: buddy");
     expect(help.code).toBe(0);
   });
@@ -118,6 +118,8 @@ small.describe("the one binary on a small Debian", () => {
       "date",
       "uname",
       "stty",
+      // A clean shell gets its environment from it.
+      "env",
     ];
     for (const name of [...programs, ...more]) {
       const path = Bun.which(name);
