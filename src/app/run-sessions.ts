@@ -188,6 +188,7 @@ const WORTH_KEEPING: ReadonlySet<AgentEvent["type"]> = new Set([
   "message",
   "tool_started",
   "tool_finished",
+  "usage",
 ]);
 
 const FIRST_MOMENTS_MS = 300;

@@ -43,7 +43,7 @@ export async function longRepl(world: World, seed: number, more: () => boolean):
     const patience = performance.now() + 1000 + random.below(8000);
     while (!pty.screen().includes(`answer ${token}`) && performance.now() < patience) {
       if (random.below(10) === 0) pty.resize(60 + random.below(80), 15 + random.below(30));
-      if (isAsking(pty.screen())) pty.type(random.of(["y", "n\r", "y", "\u001b"]));
+      if (isAsking(pty.screen())) await answer(pty, random.of(["y", "n", "y", "\u001b"]));
       await pause(100);
     }
     if (!(await backToPrompt(pty))) {
@@ -73,13 +73,22 @@ export async function longRepl(world: World, seed: number, more: () => boolean):
   return { prompts, figures, wrong };
 }
 
+/** A key answers only alone, with a moment before and after it; after "n" comes a reason. */
+async function answer(pty: Pty, key: string): Promise<void> {
+  await pause(KEY_MS);
+  pty.type(key);
+  await pause(KEY_MS);
+  if (key === "n") pty.type("\r");
+}
+
+const KEY_MS = 700;
+
 /** Ctrl-C ends whatever runs or asks, and empties the line; queued prompts begin after what was stopped. */
 async function backToPrompt(pty: Pty): Promise<boolean> {
   for (let tries = 0; tries < 10; tries++) {
     if (await idleWithin(pty, 500)) return true;
-    if (isAsking(pty.screen())) pty.type("n\r");
     // Once for each task: a second one on an empty line would leave.
-    else if (isBusy(pty.screen())) pty.type("\u0003");
+    if (isBusy(pty.screen())) pty.type("\u0003");
     else pty.type("\u0015");
     if (await idleWithin(pty, 4000)) return true;
   }

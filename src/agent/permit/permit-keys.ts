@@ -61,13 +61,18 @@ async function typedKeys(parts: PermitParts, call: PermitCall): Promise<TypedKey
   const { cwd } = pane;
   const place = await pane.where();
   const { program } = place;
-  const before = lineBefore(target, place);
+  const before = lineIn(target, pane, place);
   const after = before.candidates.map((line) => linesAfter(line, input));
   const [{ rest = "", unknown } = { unknown: undefined }] = after;
   // Another shell in the foreground (after sudo -i or ssh) reads lines like any other.
   const isRead = program === undefined || SHELLS.test(program) || holdsShell(program);
   const texts = after.flatMap((one) => [...one.lines, ...(one.rest.trim() === "" ? [] : [one.rest])]);
   return { target, pane, cwd, place, input, before, texts: isRead ? [...new Set(texts)] : [], rest, unknown, isRead };
+}
+
+/** What stands in buddy's own pane is its question, not a line. */
+function lineIn(target: Target, pane: Pane, place: ShellPlace): LineBefore {
+  return pane === target.ownPane ? { candidates: [""], shown: "", entered: [] } : lineBefore(target, place);
 }
 
 async function judgeKeys(
@@ -197,7 +202,7 @@ async function permitLine(
     if (decision.kind !== "approved") return refused(decision, action);
     // At the pane's own prompt, the keys themselves are refused then.
     const isInner = typed.isRead && place.program !== undefined && decision.by === "operator";
-    if (isInner && lineBefore(target, await typed.pane.where()).shown !== before.shown) return undefined;
+    if (isInner && lineIn(target, typed.pane, await typed.pane.where()).shown !== before.shown) return undefined;
   }
   keysApproved(target, place, input, before, judged);
   return run;
