@@ -35,6 +35,7 @@ export class ApprovalPrompt {
   #note = "";
   /** Of the screen it was last shown on. */
   #columns = 80;
+  #size = "";
   readonly #view: QuestionView;
   readonly #editor: Editor;
   readonly #line: LineBuffer;
@@ -74,6 +75,10 @@ export class ApprovalPrompt {
   /** The live rows and the cursor's place among them. */
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
     this.#columns = columns;
+    // Laid out for another size it has to be read again: its first frame there asks for no key yet.
+    const size = `${columns}×${rows}`;
+    if (size !== this.#size) this.#guard.hidden();
+    this.#size = size;
     const facts = (below: number) => this.#view.facts(columns, behind, this.#note, rows - below);
     if (this.#mode !== "choose") {
       // What is answered stays in sight; an edit shows it anyway.
@@ -118,7 +123,7 @@ export class ApprovalPrompt {
     ];
   }
 
-  /** The whole question is on the screen, as it has not been before. */
+  /** A frame with the whole question has left for the terminal. */
   shown(): void {
     this.#guard.shown();
   }

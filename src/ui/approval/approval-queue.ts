@@ -23,8 +23,6 @@ export class ApprovalQueue implements Asker {
   /** An answer was just given: what remains of its word, and how much of that was typed since. */
   #habit: { readonly rest: string; readonly typed: string; readonly at: number } | undefined;
   #looking: ReturnType<typeof setTimeout> | undefined;
-  /** Of the screen that the question was shown on. */
-  #size = "";
   #behind: (() => number) | undefined;
 
   constructor(style: Theme, listener: QueueListener) {
@@ -100,11 +98,9 @@ export class ApprovalQueue implements Asker {
   }
 
   /** A frame with the whole question has left for the terminal. */
-  painted(size: string): void {
-    const isNew = this.#state === "ready" || (this.#state === "armed" && size !== this.#size);
-    this.#size = size;
-    if (!isNew) return;
-    this.#state = "armed";
+  painted(): void {
+    if (this.#state === "ready") this.#state = "armed";
+    if (this.#state !== "armed") return;
     this.current?.shown();
     this.#lookLater();
   }

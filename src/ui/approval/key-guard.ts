@@ -16,11 +16,9 @@ export class KeyGuard {
     this.#now = now;
   }
 
-  /** The whole question has left for the terminal. */
+  /** The whole question has left for the terminal; again, if it was not hidden since. */
   shown(): void {
-    this.#shownAt = this.#now();
-    this.#open = false;
-    this.#held = [];
+    this.#shownAt ??= this.#now();
   }
 
   hidden(): void {

@@ -74,8 +74,6 @@ class TerminalQuestion {
   async ask(): Promise<ApprovalAnswer> {
     const { columns, rows } = (this.#size = this.#keys.size());
     for (const line of this.#prompt.preamble(columns - 1, rows)) this.#keys.write(`${line}\r\n`);
-    this.#paint();
-    this.#prompt.shown();
     for (;;) {
       this.#paint();
       let inputs = await this.#keys.next(this.#prompt.due);
@@ -86,7 +84,6 @@ class TerminalQuestion {
         const answers = await this.#answers();
         if (answers === undefined) return this.#end({ kind: "cancelled" });
         inputs = answers;
-        this.#prompt.shown();
       }
       for (const input of inputs) if (input.kind === "cursor") this.#settle({ row: input.row - 1, col: input.col - 1 });
       const typed = inputs.filter(({ kind }) => kind === "key" || kind === "paste");
@@ -137,6 +134,7 @@ class TerminalQuestion {
     const cut = Math.max(0, view.rows.length - (rows - 1));
     const cursor = { ...view.cursor, row: Math.max(0, view.cursor.row - cut) };
     this.#keys.write(this.#area.frame([], view.rows.slice(cut), cursor));
+    this.#prompt.shown();
   }
 
   /** Until the cursor's place or a key has come; the terminal's version comes before, and perhaps alone. */

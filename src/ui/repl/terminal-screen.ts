@@ -52,7 +52,7 @@ export class TerminalScreen implements ReplScreen {
       waiting: () => this.#parts?.repl.transcript.waiting ?? 0,
       take: (limit) => this.#parts?.repl.transcript.take(limit) ?? [],
       live: (columns, rows) => this.#liveRows(columns, rows),
-      painted: () => this.#parts?.queue.painted(`${this.columns}×${this.#terminal.rows}`),
+      painted: () => this.#parts?.queue.painted(),
     });
   }
 

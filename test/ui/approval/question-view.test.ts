@@ -1,7 +1,8 @@
 /** The rows of a question and of its answer: whole words, and nothing said twice. */
-import { expect, test } from "bun:test";
-import type { ApprovalRequest } from "../../../src/policy/approvals.ts";
+import { expect, setSystemTime, test } from "bun:test";
+import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approvals.ts";
 import { ApprovalPrompt } from "../../../src/ui/approval/approval-prompt.ts";
+import { ALONE_MS, REST_MS } from "../../../src/ui/approval/key-guard.ts";
 import { answeredLine } from "../../../src/ui/approval/question-text.ts";
 import { QuestionView } from "../../../src/ui/approval/question-view.ts";
 import { key } from "../../../src/ui/terminal/keys.ts";
@@ -156,4 +157,33 @@ test("the reason for a denial is shown once, below the call", () => {
   ];
   expect(rows.join("\n").split("not now please")).toHaveLength(2);
   expect(rows.at(-1)).toBe("  not now please");
+});
+
+test("laid out for another size, a question asks for no key before it was on the screen for a moment", () => {
+  const given: ApprovalAnswer[] = [];
+  const prompt = new ApprovalPrompt(request, theme(false), { answer: (one) => given.push(one), otherKeys: [] });
+  const asks = (columns: number, rows: number) =>
+    prompt.view(columns, rows, 0).rows.join("\n").includes(QUESTION.asked);
+  const rest = (ms: number) => {
+    setSystemTime(Date.now() + ms);
+    prompt.look();
+  };
+  try {
+    setSystemTime(new Date());
+    for (const [columns, rows] of [
+      [79, 23],
+      [39, 11],
+      [79, 11],
+    ] as const) {
+      expect(asks(columns, rows)).toBe(false);
+      prompt.take([key("y")]);
+      rest(ALONE_MS);
+      prompt.shown();
+      rest(REST_MS);
+      expect(asks(columns, rows)).toBe(true);
+    }
+    expect(given).toEqual([]);
+  } finally {
+    setSystemTime();
+  }
 });
