@@ -25,7 +25,7 @@ describe("buddy login", () => {
       expect(login.stderr).toContain("ABCD-1234");
       expect(login.stderr).toContain("only if you started this sign-in yourself");
       expect(login.stderr).toMatch(/waiting, 15 minutes left/);
-      expect(login.stderr).toContain("buddy exec");
+      expect(login.stderr).toContain("try  buddy");
       expect([login.code, login.stdout]).toEqual([0, ""]);
       expect(statSync(join(box.home, ".config/buddy/auth.json")).mode & 0o777).toBe(0o600);
       expect(secrets(login.stderr)).toBe(false);

@@ -174,10 +174,10 @@ ssh.test(
 );
 
 test(
-  "without a sign-in it says so before the first prompt, and lists ways to connect a model",
+  "a named model without its sign-in ends it before the first prompt, with ways to connect a model",
   async () => {
     await using repl = new ReplBinary([]);
-    const pty = repl.spawn([await buddyBinary(), "--no-tmux"]);
+    const pty = repl.spawn([await buddyBinary(), "--no-tmux", "-m", "gpt-codex"]);
     expect(await pty.exited).toBe(4);
     for (const words of ["not signed in", "buddy login", "BUDDY_API_KEY", "buddy --model demo"])
       await until(() => pty.emulator.history().includes(words), `${words} is on the screen`);

@@ -64,6 +64,7 @@ describe("a conversation", () => {
       await pty.until("[pasted 21 lines]");
       pty.key("enter");
       await pty.until("pasted.vendor-site.com is new in this session");
+      await pty.until(QUESTION.asked);
       pty.type("n");
       await pty.until(QUESTION.reason);
       pty.key("enter");
@@ -345,6 +346,7 @@ describe("approvals", () => {
       await pty.until(`touch made-by-n ${QUESTION.asked}`);
       // Pasted text is no answer.
       pty.paste("y");
+      await pty.until(QUESTION.notCounted);
       pty.type("n");
       await pty.until(QUESTION.reason);
       pty.type("because I say so\r");

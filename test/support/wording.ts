@@ -11,6 +11,7 @@ export const QUESTION = {
   keep: "-- keep?",
   /** A line that is typed for an answer. */
   reason: "Reason (optional):",
+  notCounted: "did not count",
   edit: "edit: ",
   plainEdit: "New command",
   name: (machine: string) => `Type ${machine} to approve:`,
