@@ -5,6 +5,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { call, execRig, shell } from "../support/exec.ts";
 import { SECRETS } from "../support/planted-secrets.ts";
+import { QUESTION } from "../support/wording.ts";
 
 setDefaultTimeout(60_000);
 
@@ -122,7 +123,7 @@ describe("the first page of a host", () => {
       env: web.env,
     });
     await using pty = await rig.terminal(["what is new?"], { env: web.env });
-    await pty.until("news.vendor-site.com is new");
+    await pty.until(QUESTION.asked);
     pty.type("a");
     await pty.until("all read");
     expect(web.asked).toEqual([NEWS, "http://news.vendor-site.com/b"]);

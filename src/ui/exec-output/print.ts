@@ -99,7 +99,9 @@ export class Printer {
   }
 
   async show(event: AgentEvent): Promise<void> {
-    if (this.#look !== undefined) await this.#gathered(event, this.#look.notices);
+    // While a question has the terminal nothing may be printed into it.
+    const look = event.type === "approval_asked" ? await this.#looks() : this.#look;
+    if (look !== undefined) await this.#gathered(event, look.notices);
     if (this.#options.live && !this.#options.quiet) this.#follow(event, this.#look ?? (await this.#looks()));
     if (event.type !== "reasoning") this.#endReasoning();
     switch (event.type) {
