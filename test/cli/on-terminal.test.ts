@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { onTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 import { INIT, TRUST } from "../support/wording.ts";
 
 async function start(box: Sandbox, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
@@ -20,7 +21,7 @@ describe("a configuration file of the working directory", () => {
     const first = await start(box, run);
     await first.sees(TRUST.asked);
     expect(first.text()).toContain("tools.shell_confirm = false (line 2): ");
-    first.type("y\r");
+    first.type("y");
     expect(await first.child.exited).toBe(2);
     expect(first.text()).not.toContain(TRUST.ignored);
     const second = await start(box, run);
@@ -40,6 +41,19 @@ describe("a configuration file of the working directory", () => {
     expect(asked.text()).toContain(`tools.shell_confirm = false ${TRUST.ignored}`);
   });
 
+  test.each(["yes", "y\r", "y\ry\r", "\x1b[200~y\x1b[201~"])("%j at once does not answer it", async (burst) => {
+    using box = sandbox();
+    box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
+    const asked = await start(box, run);
+    await asked.sees(TRUST.asked);
+    asked.type(burst);
+    // The first Enter may still be read together with it.
+    let ended = false;
+    void asked.child.exited.then(() => (ended = true));
+    await until(() => ended || (asked.type("\r"), false), "Enter answers it", { everyMs: 150 });
+    expect(asked.text()).toContain(`tools.shell_confirm = false ${TRUST.ignored}`);
+  });
+
   test("Ctrl-C at the question ends it; nothing is remembered", async () => {
     using box = sandbox();
     box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
@@ -55,7 +69,7 @@ describe("a configuration file of the working directory", () => {
     box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
     const repl = await start(box, ["-m", "demo", "--no-tmux"]);
     await repl.sees(TRUST.asked);
-    repl.type("y\r");
+    repl.type("y");
     await repl.sees("% context >");
     repl.type("/help\r");
     await repl.sees("/quit");

@@ -278,6 +278,17 @@ describe("with a terminal", () => {
     expect(made(rig)).toBe(false);
   });
 
+  test("s stops the rest of the model's answer, too", async () => {
+    const both = [touch("first"), touch("second")].flatMap(({ toolCalls }) => toolCalls);
+    await using rig = execRig([{ toolCalls: both }, { text: "never" }]);
+    await using pty = await rig.terminal(["--no-tmux", "go"]);
+    await pty.until(QUESTION.asked);
+    pty.type("s");
+    expect(await pty.exited).toBe(130);
+    expect([made(rig, "first"), made(rig, "second"), rig.requests.length]).toEqual([false, false, 1]);
+    expect(pty.emulator.history()).not.toContain(`touch second ${QUESTION.asked}`);
+  });
+
   test("--timeout takes the question back", async () => {
     await using rig = execRig([touch(), { text: "never" }]);
     await using pty = await rig.terminal(["--no-tmux", "--timeout", "5s", "go"]);

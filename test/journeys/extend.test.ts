@@ -48,10 +48,10 @@ describe("skills", () => {
       expect(await pty.exited).toBe(0);
       return offered();
     };
-    expect(await run("y\r")).toBe(true);
+    expect(await run("y")).toBe(true);
     expect(await run()).toBe(true);
     rig.box.write("cwd/.agents/skills/deploy/more.txt", "x");
-    expect(await run("n\r")).toBe(false);
+    expect(await run("n")).toBe(false);
   });
 });
 

@@ -128,7 +128,7 @@ describe("a conversation", () => {
       );
       const two = await repl.start({ args: ["resume", "--last", "--no-tmux"] });
       await two.until(REPL.copy);
-      two.type("y\r");
+      two.type("y");
       await two.until(/resumed[\s\S]*> *$/);
       two.type("in the copy\r");
       await two.until((screen) => screen.includes("You said: in the copy") && /> *$/.test(screen));

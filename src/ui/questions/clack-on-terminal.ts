@@ -6,6 +6,7 @@ import { PassThrough, Writable } from "node:stream";
 import * as clack from "@clack/prompts";
 import { openTerminal } from "../../lib/terminal.ts";
 import type { Choice } from "./picker.ts";
+import { KeyDecoder } from "../terminal/keys.ts";
 import { TerminalKeys } from "../terminal/terminal-keys.ts";
 import { wrapped } from "../words.ts";
 
@@ -31,7 +32,7 @@ export async function confirmWithClack(above: readonly string[], message: string
         .join(""),
     );
     return clack.confirm({ message, initialValue: false, input, output });
-  });
+  }, aloneOnly());
   return clack.isCancel(value) ? undefined : value;
 }
 
@@ -44,10 +45,12 @@ export interface TerminalStreams {
 
 /**
  * clack gets streams of its own: a ReadStream on the terminal continues to read after it, and takes the REPL's keys.
- * `lastKey` tells Esc from Ctrl-C, which clack does not. Undefined without a terminal.
+ * `lastKey` tells Esc from Ctrl-C, which clack does not. Undefined without a
+ * terminal. `counts`: clack gets these bytes.
  */
 export async function onTerminal<T>(
   ask: (streams: TerminalStreams) => Promise<T>,
+  counts: (chunk: Uint8Array) => boolean = () => true,
 ): Promise<{ readonly value: T | undefined; readonly lastKey: string }> {
   const terminal = openTerminal();
   if (terminal === undefined) return { value: undefined, lastKey: "" };
@@ -66,7 +69,7 @@ export async function onTerminal<T>(
     { columns, rows, isTTY: true },
   );
   let lastKey = "";
-  const feeding = feed(keys, input, (key) => void (lastKey = key));
+  const feeding = feed(keys, input, counts, (key) => void (lastKey = key));
   try {
     return { value: await ask({ input, output, columns, rows }), lastKey };
   } finally {
@@ -76,11 +79,28 @@ export async function onTerminal<T>(
   }
 }
 
-async function feed(keys: TerminalKeys, input: PassThrough, last: (key: string) => void): Promise<void> {
+async function feed(
+  keys: TerminalKeys,
+  input: PassThrough,
+  counts: (chunk: Uint8Array) => boolean,
+  last: (key: string) => void,
+): Promise<void> {
   for (let chunk = await keys.bytes(); chunk !== undefined; chunk = await keys.bytes()) {
+    if (!counts(chunk)) continue;
     last(String.fromCharCode(chunk.at(-1) ?? 0));
     // The terminal turns the return of Enter into a newline, which clack takes for another key.
     input.write(chunk.map((byte) => (byte === 10 ? 13 : byte)));
   }
   input.end();
+}
+
+/** One key, not a paste and not several at once: those were meant for something else. */
+function aloneOnly(): (chunk: Uint8Array) => boolean {
+  const decoder = new KeyDecoder();
+  return (chunk) => {
+    const inputs = decoder.push(chunk);
+    // Escape by itself may be the start of another key.
+    if (chunk.length === 1 && decoder.pending) inputs.push(...decoder.flush());
+    return inputs.length === 1 && inputs[0]!.kind === "key";
+  };
 }

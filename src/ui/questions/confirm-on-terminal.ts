@@ -2,6 +2,7 @@
 import { closeSync } from "node:fs";
 import { BuddyError, EXIT } from "../../lib/errors.ts";
 import { isTerminal, openTerminal } from "../../lib/terminal.ts";
+import { ALONE_MS } from "../approval/key-guard.ts";
 
 /**
  * Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. The last line asks;
@@ -35,13 +36,16 @@ async function withClack(question: string): Promise<boolean> {
   return answer;
 }
 
-/** What was typed before the question does not answer it. */
+/** What was typed before the question does not answer it, nor do several lines at once. */
 async function lineFrom(terminal: number, question: string): Promise<string | undefined> {
   const { TerminalKeys } = await import("../terminal/terminal-keys.ts");
   const keys = new TerminalKeys(terminal, new AbortController().signal);
   try {
-    keys.write(question);
-    return await keys.line();
+    for (;;) {
+      keys.write(question);
+      const line = await keys.line();
+      if (line === undefined || !(await keys.rested(ALONE_MS))) return line;
+    }
   } finally {
     await keys.close();
   }
