@@ -143,7 +143,7 @@ describe("a conversation", () => {
       await until(() => readdirSync(join(repl.box.cwd, ".buddyx/sessions")).length === 3, "a second copy");
       const four = await repl.start({ args: ["resume", held[0]!, "--no-tmux"] });
       await four.until(REPL.copy);
-      four.type("n\r");
+      four.type("n");
       expect(await four.exited).toBe(1);
     },
     TIMEOUT,
