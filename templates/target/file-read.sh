@@ -23,7 +23,8 @@ fi
 if [ ! -f "$p" ]; then exit 22; fi
 if [ ! -r "$p" ]; then deny "$p"; fi
 if [ -d /proc/self/fd ]; then
-  exec 5<"$p" || deny "$p"
+  # dash keeps a file that it opened as just this number from other programs: a copy is not kept from them.
+  exec 6<"$p" 5<&6 6<&- || deny "$p"
   target /proc/self/fd/5
   # The kernel gives these a number.
   case ${7-} in '' | "$t" | /proc/self/* | /proc/thread-self/*) ;; *) exit 44 ;; esac

@@ -150,7 +150,7 @@ chmod 755 /mnt/spy; mount --bind /mnt/spy /usr/bin/printf; mount --bind "$(comma
       await target.shell.run("sudo -k; sudo true", { password: give(machine.password) });
       expect(asked).toHaveLength(count);
     }
-    await until(() => helpers() === before, "no helper is left");
+    await until(() => Number(helpers()) <= Number(before), "no helper is left");
   });
 
   test("a prompt that is gone gets nothing", async () => {
