@@ -23,13 +23,14 @@ fi
 if [ ! -f "$p" ]; then exit 22; fi
 if [ ! -r "$p" ]; then deny "$p"; fi
 if [ -d /proc/self/fd ]; then
-  # dash keeps a file that it opened as just this number from other programs: a copy is not kept from them.
-  exec 6<"$p" 5<&6 6<&- || deny "$p"
-  target /proc/self/fd/5
+  # As standard input: some shells keep other files that they opened from the programs they start.
+  exec 5<"$p" || deny "$p"
+  exec <&5
+  target /proc/self/fd/0
   # The kernel gives these a number.
   case ${7-} in '' | "$t" | /proc/self/* | /proc/thread-self/*) ;; *) exit 44 ;; esac
-  p=/proc/self/fd/5
-fi
+  p=/proc/self/fd/0
+else exec 5<&0; fi
 set -- "$p" "$2" "$3" "$4" "$5" "$6"
 facts() { mode=$1 links=$2 uid=$3 size=$5; }
 facts $(ls -ldnL "$1")
@@ -43,7 +44,7 @@ if [ "$size" = 0 ]; then
     # The kernel makes its text when it is read: it may have no end, or wait until something happens.
     printf 'whole\0\0\0'
     # Not by `take`: that would be a shell, and what it started would stay.
-    head -c 16777217 "$1" & c=$!
+    head -c 16777217 "$1" <&5 & c=$!
     { for n in 1 2 3; do sleep 1; kill -0 $c || exit; done; kill -KILL $c; } >/dev/null 2>&1 &
     wait $c
     case $? in 0) exit 0 ;; 137) exit 6 ;; *) exit 5 ;; esac ;;
