@@ -298,7 +298,7 @@ function auditOf({ box }: ExecRig): string {
 
 /** Without what differs from run to run, or from one machine to the next. */
 function cleaner({ box, socket }: ExecRig, cwd: string): (text: string, what: string, world: World) => string {
-  const [host, username, homedir] = ["hostname", "id -un", "echo ~"].map((command) =>
+  const [host, username, homedir] = ["hostname", "id -un", "eval echo ~$(id -un)"].map((command) =>
     Bun.spawnSync(["sh", "-c", command]).stdout.toString().trim(),
   );
   const places = [

@@ -115,7 +115,8 @@ export async function runStep(world: World, seed: number, step: number): Promise
   // eslint-disable-next-line no-control-regex
   if (/\u001b[^[]|\u009b|\u0007/.test(stderr)) wrong.push("stderr has control sequences that no colour needs");
   const events = json ? readEvents(stdout, wrong, killed || late || STOPPED.has(code)) : undefined;
-  if (code === 0 && events !== undefined && events.at(-1)?.type !== "done") wrong.push("it ended well without `done`");
+  if (code === 0 && events !== undefined && events.at(-1)?.type !== "done")
+    wrong.push(`it ended well with ${events.at(-1)?.type}, not with done`);
   return {
     step,
     token,

@@ -247,7 +247,14 @@ async function oneTurn(
   let error: Outcome["error"];
   // The request leaves first; the target opens while the model thinks. An answer that comes at once needs no target.
   const opening = setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS);
-  const seat = run.desk.attach(front);
+  let isOver = false;
+  // `done` is the last thing that is shown, whatever is still being opened or closed.
+  const show = (event: AgentEvent) => {
+    if (isOver) return undefined;
+    isOver = event.type === "done";
+    return front.show(event);
+  };
+  const seat = run.desk.attach({ ...front, show });
   try {
     for await (const event of run.agent.runTurn(prompt, signal, options)) {
       if (event.type === "done") done = event;
