@@ -90,7 +90,7 @@ describe("the addresses that a server names for a sign-in", () => {
     const person = { redirectUri: "http://127.0.0.1:9/callback", state: "s1", onPage: () => undefined };
     const settings = { ...loaded.config.mcp["web"]!, url: web.url };
     const given = { name: "web", settings, ...(signIn ? { signIn: person } : {}) };
-    return connectTo(loaded, given).catch((error: unknown) => error);
+    return await connectTo(loaded, given).catch((error: unknown) => error);
   }
   const config = (tools: string) => `${tools}\n[mcp.web]\nurl = "http://127.0.0.1:1/mcp"`;
 
