@@ -323,6 +323,8 @@ function cleaner({ box, socket }: ExecRig, cwd: string): (text: string, what: st
         .replace(/\b\d+(?:\.\d+)?(?: ?ms|s)\b/g, "TIME")
         .replace(/(?: {2}| · )TIME$/gm, "")
         .replace(/\d+% context/g, "N% context")
+        // Where a row breaks depends on the lengths of names and directories.
+        .replace(/ *\n {4,}(?=\S)/g, " ")
         // Printed only if the result takes a moment, as the time that it took is.
         .replace(/^› .*\n\n?/gm, "");
     const inside = (value: unknown): unknown => {
