@@ -434,6 +434,8 @@ test.each(WRAPPED)(
   async (shell) => {
     await using place = await openTestTarget("local", { shell });
     const pane = (place.target.shell as Pane).id;
+    // A prompt of one length: at some, busybox's line is reported twice.
+    await place.target.shell.run("cd /");
     await place.tmux("resize-window", "-t", pane, "-x", "40");
     await until(async () => text(await place.target.shell.run("stty size")).endsWith(" 40\n"), "the shell is narrow");
     const line = "echo one two three four five six seven eight nine ten";
@@ -451,7 +453,6 @@ test.each(WRAPPED)(
     const screen = await place.tmux("capture-pane", "-p", "-J", "-t", pane);
     expect(screen).toContain("\none two three four five six seven eight nine ten\n");
   },
-  SEEN_ON_SCREEN,
 );
 
 /** What has the names of commands that buddy's own lines use. */
